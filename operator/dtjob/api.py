@@ -1,0 +1,326 @@
+"""The manifest: `DistributedTrainingJob` as pydantic models.
+
+These models are the only definition of the manifest's fields. `crd.py` generates the CRD's schema from them (the
+descriptions are what `kubectl explain` prints), `rules.py` holds what no single field can say.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+GROUP = "training.dtjob.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "DistributedTrainingJob"
+PLURAL = "distributedtrainingjobs"
+
+TRAINING_CONTAINER = "tensorflow"
+"""The container whose end decides about its task, as in TFJob."""
+
+MAX_REPLICAS = 4000
+"""Most workers whose cluster spec fits one environment string (128 KiB, MAX_ARG_STRLEN in Linux's exec) at a short name."""
+
+
+class Strategy(StrEnum):
+    """The `tf.distribute` strategies."""
+
+    DEFAULT = "Default"
+    ONE_DEVICE = "OneDevice"
+    MIRRORED = "Mirrored"
+    CENTRAL_STORAGE = "CentralStorage"
+    MULTI_WORKER_MIRRORED = "MultiWorkerMirrored"
+    PARAMETER_SERVER = "ParameterServer"
+
+    @property
+    def single_pod(self) -> bool:
+        """Whether one process trains alone, so that only `chief` (and `evaluator`) make sense."""
+        return self not in (Strategy.MULTI_WORKER_MIRRORED, Strategy.PARAMETER_SERVER)
+
+
+class Role(StrEnum):
+    """What a task does in the cluster, in the order in which tasks are listed and created."""
+
+    CHIEF = "chief"
+    WORKER = "worker"
+    PS = "ps"
+    EVALUATOR = "evaluator"
+
+
+class Communication(StrEnum):
+    """How MultiWorkerMirrored tasks reduce gradients."""
+
+    AUTO = "Auto"
+    RING = "Ring"
+    NCCL = "NCCL"
+
+
+class CrossDeviceOps(StrEnum):
+    """How Mirrored reduces gradients between the devices of one pod."""
+
+    NCCL = "NCCL"
+    HIERARCHICAL_COPY = "HierarchicalCopy"
+    REDUCTION_TO_ONE_DEVICE = "ReductionToOneDevice"
+
+
+class CleanPods(StrEnum):
+    """Which pods are removed when the job has ended."""
+
+    RUNNING = "Running"
+    ALL = "All"
+    NONE = "None"
+
+
+class Mount(StrEnum):
+    """Which pods mount the checkpoint volume."""
+
+    CHIEF = "Chief"
+    ALL = "All"
+
+
+class NetworkPolicyMode(StrEnum):
+    """Who may reach the job's pods."""
+
+    ISOLATED = "Isolated"
+    NONE = "None"
+
+
+class Block(BaseModel):
+    """A block of the manifest: camelCase names, no field that is not known."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True)
+
+
+class OpenBlock(Block):
+    """A block of Kubernetes' own, of which only some fields are typed here and the others are kept as they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+Text = Annotated[str, Field(min_length=1, max_length=4096)]
+Quantity = int | str
+"""A Kubernetes quantity: `4`, `500m`, `16Gi`."""
+
+
+class EnvVar(OpenBlock):
+    """One environment variable, as in a container."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the variable."""
+
+
+class Container(OpenBlock):
+    """A container, as in a pod. The one named `tensorflow` trains; others are sidecars."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    """Name of the container. `tensorflow` is the training container; leave it out to add sidecars only."""
+    env: Annotated[list[EnvVar], Field(max_length=512)] | None = None
+    """Environment variables. TF_CONFIG and names that begin with DTJOB_ are dtjob's own."""
+
+
+class PodSpec(OpenBlock):
+    """Any field of a pod's spec; merged under what dtjob sets."""
+
+    hostname: Annotated[str, Field(max_length=253)] | None = None
+    """Refused: dtjob gives every pod the host name that TF_CONFIG names."""
+    subdomain: Annotated[str, Field(max_length=253)] | None = None
+    """Refused: dtjob sets the name of the job's Service."""
+    restart_policy: Annotated[str, Field(max_length=253)] | None = None
+    """Refused: dtjob replaces pods itself; failurePolicy says how often."""
+    containers: Annotated[list[Container], Field(max_length=16)] | None = None
+    """Containers. The one named `tensorflow` is merged into the training container; others run beside it."""
+    init_containers: Annotated[list[Container], Field(max_length=16)] | None = None
+    """Init containers, run before training starts."""
+
+
+class TemplateMetadata(Block):
+    """Labels and annotations for the pods."""
+
+    labels: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None
+    """Labels added to each pod. Names under training.dtjob.dev/ are dtjob's own."""
+    annotations: Annotated[dict[str, str], Field(max_length=64)] | None = None
+    """Annotations added to each pod."""
+
+
+class PodTemplate(Block):
+    """A pod template that is merged under what dtjob makes."""
+
+    metadata: TemplateMetadata | None = None
+    """Labels and annotations for the pods."""
+    spec: PodSpec | None = None
+    """Any field of a pod's spec, such as nodeSelector, tolerations, volumes or containers."""
+
+
+class Resources(Block):
+    """Compute resources of the training container."""
+
+    limits: Annotated[dict[str, Quantity], Field(max_length=32)] | None = None
+    """The most that the container may use, such as {nvidia.com/gpu: 1, memory: 16Gi}."""
+    requests: Annotated[dict[str, Quantity], Field(max_length=32)] | None = None
+    """What the scheduler sets aside for it, such as {cpu: 4, memory: 8Gi}."""
+
+
+class Replica(Block):
+    """The tasks of one role."""
+
+    count: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
+    """How many tasks. chief and evaluator take one."""
+    resources: Resources | None = None
+    """Compute resources of the training container; the short way for template.spec.containers[].resources."""
+    template: PodTemplate | None = None
+    """Pod template for this role: anything of a pod that dtjob does not set itself."""
+
+
+class Replicas(Block):
+    """The job's tasks, by role."""
+
+    chief: Replica | None = None
+    """The task that writes checkpoints and decides success. Left out under MultiWorkerMirrored, worker 0 is it."""
+    worker: Replica | None = None
+    """Tasks that train (MultiWorkerMirrored, ParameterServer)."""
+    ps: Replica | None = None
+    """Parameter servers, which hold the variables (ParameterServer only)."""
+    evaluator: Replica | None = None
+    """Evaluates each checkpoint beside the training; its failure never fails the job."""
+
+    def get(self, role: Role) -> Replica | None:
+        """The replica block of `role`, None where the job has no such tasks."""
+        replica: Replica | None = getattr(self, role.value)
+        return replica
+
+
+class Program(Block):
+    """The training program, run by the trainer image's supervisor."""
+
+    entry: Text
+    """A Python file in the image (ends in .py; relative to its working directory) or a module name."""
+    args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = []
+    """Arguments of the program."""
+    env: Annotated[list[EnvVar], Field(max_length=512)] = []
+    """Environment variables for every task."""
+
+
+class StrategyOptions(Block):
+    """Options of the strategy."""
+
+    communication: Communication | None = None
+    """MultiWorkerMirrored: how gradients are reduced. Auto lets TensorFlow choose, NCCL needs GPUs."""
+    cross_device_ops: CrossDeviceOps | None = None
+    """Mirrored: how gradients are reduced between devices. NCCL needs GPUs."""
+    logical_cpus: Annotated[int, Field(ge=1, le=64, alias="logicalCPUs")] | None = None
+    """Mirrored, CentralStorage: splits the CPU into this many devices, to try a job without GPUs."""
+
+
+class Checkpoint(Block):
+    """Where and how often training is saved."""
+
+    directory: Text
+    """Absolute path (or gs:// URI) of the checkpoints. It must outlive the chief's pod for a restart to resume."""
+    volume: dict[str, Any] | None = None
+    """Any Kubernetes volume source, such as {persistentVolumeClaim: {claimName: digits}}; mounted at directory."""
+    mount: Mount = Mount.CHIEF
+    """Which pods mount volume: Chief (any ReadWriteOnce volume will do; the evaluator runs on the chief's node) or All (a shared file system)."""
+    every_steps: Annotated[int, Field(ge=1)] | None = None
+    """Save each time this many steps were trained."""
+    every_seconds: Annotated[int, Field(ge=1)] | None = None
+    """Save each time this many seconds have passed. 300 where everySteps is not set either."""
+    keep: Annotated[int, Field(ge=1, le=1000)] = 3
+    """How many checkpoints are kept."""
+    asynchronous: Annotated[bool, Field(alias="async")] = True
+    """Whether training goes on while a checkpoint is written."""
+    save_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
+    """Time that a pod is given to save before it is removed (its terminationGracePeriodSeconds)."""
+
+
+class Backoff(Block):
+    """The wait before a restart, which doubles with each restart that follows without a new checkpoint between."""
+
+    initial_seconds: Annotated[int, Field(ge=0, le=3600)] = 10
+    """Wait before the second restart in a row; the first one never waits."""
+    max_seconds: Annotated[int, Field(ge=0, le=86400)] = 300
+    """The longest wait."""
+
+
+class FailurePolicy(Block):
+    """What happens when tasks fail."""
+
+    max_restarts: Annotated[int, Field(ge=0)] = 10
+    """How many restarts in a row, without a newer checkpoint between them, are tried before the job fails. Evictions, drains and deleted pods are not counted."""
+    backoff: Backoff = Backoff()
+    """The wait before a restart."""
+
+
+class RunPolicy(Block):
+    """The life of the job as a whole."""
+
+    clean_pods: CleanPods = CleanPods.RUNNING
+    """Which pods are removed when the job has ended: those still Running (such as parameter servers), All, or None."""
+
+
+class Scheduling(Block):
+    """How the pods are placed."""
+
+    priority_class_name: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    """PriorityClass of the pods."""
+
+
+Port = Annotated[int, Field(ge=1024, le=65535)]
+
+
+class Network(Block):
+    """Ports, and who may reach them."""
+
+    port: Port = 2222
+    """TensorFlow's gRPC port in every pod."""
+    status_port: Port = 2223
+    """Port on which the supervisor serves /status and /metrics. Used with program only."""
+    policy: NetworkPolicyMode = NetworkPolicyMode.ISOLATED
+    """Isolated: a NetworkPolicy lets only pods of the same job reach TensorFlow's port, which has no authentication. None: no NetworkPolicy is made."""
+
+
+class Spec(Block):
+    """What to train, and on what."""
+
+    strategy: Strategy
+    """The tf.distribute strategy that trains."""
+    image: Annotated[str, Field(min_length=1, max_length=1024)]
+    """Container image of every task: dtjob's trainer image or one built on it; with program left out, any image."""
+    program: Program | None = None
+    """The program to run. Left out: the image's own command trains, and TF_CONFIG is there for it."""
+    replicas: Replicas
+    """The tasks, by role: chief, worker, ps, evaluator."""
+    strategy_options: StrategyOptions | None = None
+    """Options of the strategy."""
+    checkpoint: Checkpoint | None = None
+    """Where and how often training is saved. Left out: a restart begins again at step 0."""
+    failure_policy: FailurePolicy = FailurePolicy()
+    """What happens when tasks fail."""
+    run_policy: RunPolicy = RunPolicy()
+    """The life of the job as a whole."""
+    scheduling: Scheduling = Scheduling()
+    """How the pods are placed."""
+    network: Network = Network()
+    """Ports, and who may reach them."""
+
+
+class Metadata(OpenBlock):
+    """The Kubernetes metadata that dtjob reads."""
+
+    name: str
+    namespace: str = "default"
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+
+
+class Job(Block):
+    """One DistributedTrainingJob. `status` stays a plain dict: it is what `plan` last wrote."""
+
+    api_version: str = API_VERSION
+    kind: str = KIND
+    metadata: Metadata
+    spec: Spec
+    status: dict[str, Any] = {}
