@@ -210,7 +210,7 @@ class StrategyOptions(Block):
     """MultiWorkerMirrored: how gradients are reduced. Auto lets TensorFlow choose, NCCL needs GPUs."""
     cross_device_ops: CrossDeviceOps | None = None
     """Mirrored: how gradients are reduced between devices. NCCL needs GPUs."""
-    logical_cpus: Annotated[int, Field(ge=1, le=64, alias="logicalCPUs")] | None = None
+    logical_cpus: Annotated[int | None, Field(ge=1, le=64, alias="logicalCPUs")] = None
     """Mirrored, CentralStorage: splits the CPU into this many devices, to try a job without GPUs."""
 
 
