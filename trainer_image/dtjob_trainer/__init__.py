@@ -1,0 +1,1 @@
+"""dtjob_trainer: turns an ordinary Keras script into a distributed one."""

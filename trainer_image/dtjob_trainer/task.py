@@ -1,0 +1,188 @@
+"""Who am I: the task that this process is, read from its environment (docs/contract.md). Pure; no TensorFlow here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROLES = ("chief", "worker", "ps", "evaluator")
+
+CLUSTER_ROLES: Mapping[str, tuple[str, ...]] = {
+    "MultiWorkerMirrored": ("chief", "worker"),
+    "ParameterServer": ("chief", "worker", "ps"),
+}
+"""The roles that TensorFlow may see in the cluster, for the strategies that have one.
+
+MultiWorkerMirrored with ps in the cluster hangs, as does ParameterServer with an evaluator (measured on TensorFlow 2.21).
+"""
+
+STRATEGIES = ("Default", "OneDevice", "Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer")
+
+DEFAULT_EVERY_SECONDS = 300
+"""How often to save where the job names neither everySteps nor everySeconds."""
+
+
+class TaskError(ValueError):
+    """The environment of this process is not what docs/contract.md promises; the message names the variable."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """`spec.checkpoint`: where and how often training is saved."""
+
+    directory: str
+    every_steps: int | None = None
+    every_seconds: float | None = None
+    keep: int = 3
+    asynchronous: bool = True
+    save_timeout_seconds: float = 60.0
+
+    @classmethod
+    def from_json(cls, text: str) -> Checkpoint:
+        """Read the value of DTJOB_CHECKPOINT. Raises TaskError where it names no directory."""
+        value = _json_object("DTJOB_CHECKPOINT", text)
+        directory = value.get("directory")
+        if not isinstance(directory, str) or not directory:
+            raise TaskError("DTJOB_CHECKPOINT has no 'directory'; give the path where checkpoints are kept")
+        every_steps, every_seconds = value.get("everySteps"), value.get("everySeconds")
+        if every_steps is None and every_seconds is None:
+            every_seconds = DEFAULT_EVERY_SECONDS
+        return cls(
+            directory=directory,
+            every_steps=every_steps,
+            every_seconds=every_seconds,
+            keep=value.get("keep") or 3,
+            asynchronous=value.get("async", True) is not False,
+            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or 60),
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a job, as one attempt at it sees it."""
+
+    name: str
+    namespace: str
+    uid: str
+    role: str
+    index: int
+    attempt: int = 0
+    strategy: str = "Default"
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    cluster: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Role to `host:port` of each of its tasks; the evaluator is never in it."""
+    cluster_hash: str = ""
+    rendezvous: str = ""
+    """`host:port` of the chief task's supervisor; empty where there is none."""
+    status_port: int | None = None
+    checkpoint: Checkpoint | None = None
+    grace_seconds: float = 30.0
+    die_with_parent: bool = False
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Task | None:
+        """The task that `environ` describes; None where no DTJOB_ROLE is set (a program run by hand).
+
+        Reads the file named by DTJOB_CLUSTER_FILE. Raises TaskError for values that the contract does not allow.
+        """
+        role = environ.get("DTJOB_ROLE")
+        if not role:
+            return None
+        if role not in ROLES:
+            raise TaskError(f"DTJOB_ROLE is {role!r}; it must be one of {', '.join(ROLES)}")
+        strategy = environ.get("DTJOB_STRATEGY", "Default")
+        if strategy not in STRATEGIES:
+            raise TaskError(f"DTJOB_STRATEGY is {strategy!r}; it must be one of {', '.join(STRATEGIES)}")
+        options, checkpoint = environ.get("DTJOB_STRATEGY_OPTIONS"), environ.get("DTJOB_CHECKPOINT")
+        return cls(
+            name=environ.get("DTJOB_NAME", ""),
+            namespace=environ.get("DTJOB_NAMESPACE", ""),
+            uid=environ.get("DTJOB_UID", ""),
+            role=role,
+            index=_whole_number(environ, "DTJOB_INDEX", 0),
+            attempt=_whole_number(environ, "DTJOB_ATTEMPT", 0),
+            strategy=strategy,
+            strategy_options=_json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
+            cluster=_read_cluster(environ.get("DTJOB_CLUSTER_FILE")),
+            cluster_hash=environ.get("DTJOB_CLUSTER_HASH", ""),
+            rendezvous=environ.get("DTJOB_RENDEZVOUS", ""),
+            status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
+            checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
+            grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", 30)),
+            die_with_parent=environ.get("DTJOB_DIE_WITH_PARENT") == "1",
+        )
+
+    @property
+    def id(self) -> str:
+        """Role and index, such as `worker-1`."""
+        return f"{self.role}-{self.index}"
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this task writes checkpoints and decides success: chief 0, or worker 0 where there is no chief."""
+        if self.role == "chief":
+            return True
+        return self.role == "worker" and self.index == 0 and not self.cluster.get("chief")
+
+    @property
+    def in_cluster(self) -> bool:
+        """Whether the strategy connects this task with others (the evaluator and single-process tasks stand alone)."""
+        return self.role in CLUSTER_ROLES.get(self.strategy, ()) and self.index < len(self.cluster.get(self.role, ()))
+
+    @property
+    def serves_only(self) -> bool:
+        """Whether this task runs a TensorFlow server and not the user's program (ps, ParameterServer's workers)."""
+        return self.role == "ps" or (self.strategy == "ParameterServer" and self.role == "worker")
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Ids of all tasks that the strategy connects, this one's included; only its own where it stands alone."""
+        if not self.in_cluster:
+            return (self.id,)
+        roles = CLUSTER_ROLES[self.strategy]
+        return tuple(f"{role}-{index}" for role in roles for index in range(len(self.cluster.get(role, ()))))
+
+    @property
+    def address(self) -> str | None:
+        """This task's own `host:port` in the cluster, None outside it."""
+        return self.cluster[self.role][self.index] if self.in_cluster else None
+
+    def tf_config(self) -> dict[str, Any] | None:
+        """The value of TF_CONFIG: only the roles that this strategy takes; None for tasks that stand alone."""
+        if not self.in_cluster:
+            return None
+        roles = CLUSTER_ROLES[self.strategy]
+        cluster = {role: list(self.cluster[role]) for role in roles if self.cluster.get(role)}
+        return {"cluster": cluster, "task": {"type": self.role, "index": self.index}}
+
+
+def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> int:
+    text = environ.get(variable, "")
+    if not text:
+        return default
+    if not text.isdecimal():
+        raise TaskError(f"{variable} is {text!r}; it must be a whole number")
+    return int(text)
+
+
+def _json_object(variable: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise TaskError(f"{variable} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise TaskError(f"{variable} must be a JSON object, not {text!r}")
+    return value
+
+
+def _read_cluster(path: str | None) -> dict[str, tuple[str, ...]]:
+    if not path:
+        return {}
+    try:
+        value = _json_object("DTJOB_CLUSTER_FILE's content", Path(path).read_text())
+    except OSError as error:
+        raise TaskError(f"DTJOB_CLUSTER_FILE cannot be read: {error}") from None
+    return {role: tuple(hosts) for role, hosts in value.items()}
