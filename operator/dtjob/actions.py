@@ -1,0 +1,71 @@
+"""What a plan may ask for: the few things that dtjob ever does to a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Manifest = dict[str, Any]
+"""A Kubernetes object as plain JSON."""
+
+
+@dataclass(frozen=True)
+class Create:
+    """Make this object. It exists already: success only where it is ours, of this attempt and not being deleted."""
+
+    manifest: Manifest
+
+    @property
+    def kind(self) -> str:
+        """The object's kind, such as `Pod`."""
+        return str(self.manifest["kind"])
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Delete the object that has this uid, no other of its name. `why` is for the log and the event."""
+
+    kind: str
+    name: str
+    uid: str
+    why: str
+
+
+@dataclass(frozen=True)
+class StopServing:
+    """Take from a pod the label that the job's Service selects, so that its host name points to its successor only."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """A Kubernetes event on the job. `type` is Normal or Warning."""
+
+    type: str
+    reason: str
+    message: str
+
+
+Action = Create | Delete | StopServing
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do for one job now.
+
+    `status` is the whole new status, None where it would not change. It is written before any action, so that a crash
+    between two lines can only repeat what is safe to repeat. `look_again_at` is when time alone can change the plan.
+    """
+
+    actions: tuple[Action, ...] = ()
+    status: dict[str, Any] | None = None
+    events: tuple[Event, ...] = ()
+    look_again_at: datetime | None = None

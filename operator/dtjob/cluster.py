@@ -1,0 +1,49 @@
+"""What the reconciler needs of a cluster: implemented by `kube.py` for an API server and by `local/` for processes."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from dtjob.actions import Event, Manifest
+
+JobKey = tuple[str, str]
+"""Namespace and name of a job."""
+
+
+class ClusterError(Exception):
+    """A call failed in a way that may pass: try again later."""
+
+
+class AlreadyExists(ClusterError):
+    """An object of this name exists. `existing` is that object as the cluster has it."""
+
+    def __init__(self, existing: Manifest) -> None:
+        super().__init__(f"{existing['kind']} {existing['metadata']['name']} exists already")
+        self.existing = existing
+
+
+class Refused(ClusterError):
+    """The cluster will not take this object however often it is asked; the message says why (quota, a bad template)."""
+
+
+class Stale(ClusterError):
+    """The status was written against an older version of the job than the cluster has."""
+
+
+class Cluster(Protocol):
+    """The few calls that dtjob makes. Objects are plain JSON, each with `kind`. All may raise ClusterError."""
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        """Create the object and return it as stored. Raises AlreadyExists or Refused."""
+
+    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
+        """Delete the object with this uid; gone already, or another uid, is success."""
+
+    async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
+        """Remove the serving label from the pod with this uid; gone already is success."""
+
+    async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
+        """Replace the job's status, against its resourceVersion, and return the stored job. Raises Stale."""
+
+    async def emit(self, job: Manifest, event: Event) -> None:
+        """Record an event on the job. Best effort: never raises."""
