@@ -1,0 +1,39 @@
+"""The labels on everything that dtjob makes, and how to tell its own children by them."""
+
+from __future__ import annotations
+
+from dtjob.actions import Manifest
+from dtjob.api import GROUP
+
+JOB_NAME = f"{GROUP}/job-name"
+JOB_UID = f"{GROUP}/job-uid"
+ROLE = f"{GROUP}/role"
+INDEX = f"{GROUP}/index"
+ATTEMPT = f"{GROUP}/attempt"
+SERVING = f"{GROUP}/serving"
+"""On the one pod of a task that its host name points to; the job's Service selects it."""
+MANAGED_BY = "app.kubernetes.io/managed-by"
+
+
+def of(manifest: Manifest) -> dict[str, str]:
+    """The object's labels, empty where it has none."""
+    return manifest["metadata"].get("labels") or {}
+
+
+def controller_uid(manifest: Manifest) -> str | None:
+    """The uid of the object that controls this one, None for an orphan."""
+    for owner in manifest["metadata"].get("ownerReferences") or ():
+        if owner.get("controller"):
+            return str(owner["uid"])
+    return None
+
+
+def task_id(pod: Manifest) -> str:
+    """The task that a pod of ours is an attempt at, such as `worker-1`; raises KeyError on a pod without our labels."""
+    labels = of(pod)
+    return f"{labels[ROLE]}-{labels[INDEX]}"
+
+
+def attempt(pod: Manifest) -> int:
+    """Which attempt at its task a pod of ours is, from 0; raises KeyError or ValueError on a pod without our labels."""
+    return int(of(pod)[ATTEMPT])

@@ -1,0 +1,100 @@
+"""A job's objects: Service, ConfigMap and NetworkPolicy here, pods in `pod.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtjob import labels, topology
+from dtjob.actions import Manifest
+from dtjob.api import API_VERSION, KIND, Job, NetworkPolicyMode
+
+CLUSTER_KEY = "cluster.json"
+"""Key of the cluster spec in the job's ConfigMap."""
+
+
+def owned_metadata(job: Job, name: str, extra_labels: dict[str, str] | None = None) -> dict[str, Any]:
+    """Metadata of a child: name, labels and the owner reference by which Kubernetes collects it with the job."""
+    return {
+        "name": name,
+        "namespace": job.metadata.namespace,
+        "labels": {
+            labels.MANAGED_BY: "dtjob",
+            labels.JOB_NAME: job.metadata.name,
+            labels.JOB_UID: job.metadata.uid,
+            **(extra_labels or {}),
+        },
+        "ownerReferences": [
+            {
+                "apiVersion": API_VERSION,
+                "kind": KIND,
+                "name": job.metadata.name,
+                "uid": job.metadata.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+
+
+def config_map_name(job: Job) -> str:
+    """Named after the hash of the cluster spec: environment is frozen per container, so a new spec is a new object."""
+    return f"{job.metadata.name}-cluster-{topology.cluster_hash(job)}"
+
+
+def service(job: Job) -> Manifest:
+    """The headless Service through which the tasks' host names resolve, also before their pods are ready."""
+    ports = [{"name": "tensorflow", "port": job.spec.network.port}]
+    if job.spec.program:
+        ports.append({"name": "status", "port": job.spec.network.status_port})
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": owned_metadata(job, job.metadata.name),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {labels.SERVING: job.metadata.name},
+            "ports": ports,
+        },
+    }
+
+
+def config_map(job: Job) -> Manifest:
+    """The cluster spec, once for the whole job: O(N) bytes where a TF_CONFIG in each pod takes O(N²)."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": owned_metadata(job, config_map_name(job)),
+        "immutable": True,
+        "data": {CLUSTER_KEY: topology.cluster_json(job)},
+    }
+
+
+def network_policy(job: Job) -> Manifest:
+    """Pods of the job reach each other on every port (NCCL picks its own); the operator and Prometheus reach the status port."""
+    peers: list[dict[str, Any]] = [
+        {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app.kubernetes.io/name": name}}}
+        for name in ("dtjob", "prometheus")
+    ]
+    same_job = {"podSelector": {"matchLabels": {labels.JOB_UID: job.metadata.uid}}}
+    ingress: list[dict[str, Any]] = [{"from": [same_job]}]
+    if job.spec.program:
+        ingress.append({"from": peers, "ports": [{"port": job.spec.network.status_port, "protocol": "TCP"}]})
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": owned_metadata(job, job.metadata.name),
+        "spec": {
+            "podSelector": {"matchLabels": {labels.JOB_UID: job.metadata.uid}},
+            "policyTypes": ["Ingress"],
+            "ingress": ingress,
+        },
+    }
+
+
+def shared_objects(job: Job) -> list[Manifest]:
+    """All that must stand before the first pod, in order of creation."""
+    objects = [service(job), config_map(job)]
+    if job.spec.network.policy is NetworkPolicyMode.ISOLATED:
+        objects.append(network_policy(job))
+    return objects

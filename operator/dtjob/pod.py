@@ -1,0 +1,216 @@
+"""A task's pod: what dtjob sets, over the user's template, over dtjob's defaults.
+
+Three kinds of fields meet here (design, section 1): ours (the CRD refuses them in a template), defaults where the user
+wins (security context, grace period, token mount), and merged ones (env, volumes, ports, labels).
+"""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+from dtjob import labels, manifests, topology
+from dtjob.actions import Manifest
+from dtjob.api import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
+from dtjob.topology import Task
+
+CLUSTER_DIRECTORY = "/etc/dtjob"
+CHECKPOINT_VOLUME = "checkpoints"
+CLUSTER_VOLUME = "dtjob-cluster"
+DEFAULT_SAVE_SECONDS = 300
+NON_ROOT_UID = 1000
+
+POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": NON_ROOT_UID,
+    "runAsGroup": NON_ROOT_UID,
+    "fsGroup": NON_ROOT_UID,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""With POD_SECURITY, what the restricted Pod Security profile asks for."""
+
+
+def pod(job: Job, task: Task, attempt: int) -> Manifest:
+    """The pod of one attempt at a task."""
+    replica = job.spec.replicas.get(task.role) or Replica()
+    template = _template(replica)
+    metadata = manifests.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
+    user_metadata = template.get("metadata") or {}
+    metadata["labels"] = {**(user_metadata.get("labels") or {}), **metadata["labels"]}
+    if user_metadata.get("annotations"):
+        metadata["annotations"] = user_metadata["annotations"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(job, task, attempt, replica, template)}
+
+
+def _template(replica: Replica) -> dict[str, Any]:
+    if replica.template is None:
+        return {}
+    return deepcopy(replica.template.model_dump(by_alias=True, exclude_unset=True))
+
+
+def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
+    return {
+        labels.ROLE: task.role.value,
+        labels.INDEX: str(task.index),
+        labels.ATTEMPT: str(attempt),
+        labels.SERVING: job.metadata.name,
+    }
+
+
+def _spec(job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any]) -> dict[str, Any]:
+    user: dict[str, Any] = template.get("spec") or {}
+    containers = user.pop("containers", None) or []
+    training = next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
+    sidecars = [c for c in containers if c["name"] != TRAINING_CONTAINER]
+    spec: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": POD_SECURITY,
+        "terminationGracePeriodSeconds": grace_seconds(job),
+        **user,
+        "hostname": topology.hostname(job, task),
+        "subdomain": job.metadata.name,
+        "restartPolicy": "Never",
+        "containers": [_training_container(job, task, attempt, replica, training), *sidecars],
+    }
+    if job.spec.scheduling.priority_class_name:
+        spec["priorityClassName"] = job.spec.scheduling.priority_class_name
+    volumes = _volumes(job, task)
+    if volumes or user.get("volumes"):
+        spec["volumes"] = [*volumes, *(user.get("volumes") or [])]
+    if task.role is Role.EVALUATOR and _follows_chief(job):
+        spec["affinity"] = _with_chief_affinity(job, user.get("affinity") or {})
+    return spec
+
+
+def grace_seconds(job: Job) -> int:
+    """Seconds between SIGTERM and SIGKILL: time to save, or Kubernetes' default where there is nothing to save."""
+    return job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else 30
+
+
+def _training_container(
+    job: Job, task: Task, attempt: int, replica: Replica, user: dict[str, Any]
+) -> dict[str, Any]:
+    network = job.spec.network
+    ports = [{"name": "tensorflow", "containerPort": network.port}]
+    if job.spec.program:
+        ports.append({"name": "status", "containerPort": network.status_port})
+    container: dict[str, Any] = {
+        "securityContext": CONTAINER_SECURITY,
+        # The last log lines tell why a task failed, without a permission to read logs.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "image": job.spec.image,
+        **user,
+        "name": TRAINING_CONTAINER,
+        "env": [*_environment(job, task, attempt), *(user.get("env") or [])],
+        "ports": [*ports, *(user.get("ports") or [])],
+    }
+    if job.spec.program:
+        container["command"] = ["python3", "-m", "dtjob_trainer"]
+        # The kubelet expands $(NAME) in args; a user's dollar is a dollar.
+        container["args"] = [text.replace("$", "$$") for text in (job.spec.program.entry, *job.spec.program.args)]
+    if replica.resources:
+        container["resources"] = replica.resources.model_dump(by_alias=True, exclude_unset=True)
+    mounts = _mounts(job, task)
+    if mounts or user.get("volumeMounts"):
+        container["volumeMounts"] = [*mounts, *(user.get("volumeMounts") or [])]
+    return container
+
+
+def _environment(job: Job, task: Task, attempt: int) -> list[dict[str, Any]]:
+    values = {
+        "DTJOB_NAME": job.metadata.name,
+        "DTJOB_NAMESPACE": job.metadata.namespace,
+        "DTJOB_UID": job.metadata.uid,
+        "DTJOB_ROLE": task.role.value,
+        "DTJOB_INDEX": str(task.index),
+    }
+    if job.spec.program is None:
+        cluster = {"configMapKeyRef": {"name": manifests.config_map_name(job), "key": manifests.CLUSTER_KEY}}
+        member = json.dumps({"type": task.role.value, "index": task.index})
+        return [
+            *_env(values),
+            {"name": "DTJOB_CLUSTER", "valueFrom": cluster},
+            # Expanded by the kubelet, so the cluster spec stands once in the API server and not in every pod.
+            {"name": "TF_CONFIG", "value": f'{{"cluster": $(DTJOB_CLUSTER), "task": {member}}}'},
+        ]
+    values |= {
+        "DTJOB_ATTEMPT": str(attempt),
+        "DTJOB_STRATEGY": job.spec.strategy.value,
+        "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{manifests.CLUSTER_KEY}",
+        "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
+        "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
+        "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
+        "DTJOB_GRACE_SECONDS": str(grace_seconds(job)),
+    }
+    if job.spec.strategy_options:
+        options = job.spec.strategy_options.model_dump(mode="json", by_alias=True, exclude_none=True)
+        values["DTJOB_STRATEGY_OPTIONS"] = json.dumps(options)
+    if job.spec.checkpoint:
+        values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint_settings(job.spec.checkpoint))
+    user = [variable.model_dump(by_alias=True, exclude_unset=True) for variable in job.spec.program.env]
+    return [*_env(values), *user]
+
+
+def _env(values: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"name": name, "value": value.replace("$", "$$")} for name, value in values.items()]
+
+
+def _checkpoint_settings(checkpoint: Checkpoint) -> dict[str, Any]:
+    settings = checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"volume", "mount"})
+    if checkpoint.every_steps is None and checkpoint.every_seconds is None:
+        settings["everySeconds"] = DEFAULT_SAVE_SECONDS
+    return settings
+
+
+def _mounts_checkpoints(job: Job, task: Task) -> bool:
+    checkpoint = job.spec.checkpoint
+    if checkpoint is None or checkpoint.volume is None:
+        return False
+    chief = topology.chief_task(job)
+    return checkpoint.mount is Mount.ALL or task == chief or task.role is Role.EVALUATOR
+
+
+def _follows_chief(job: Job) -> bool:
+    """Whether the evaluator must run on the chief's node, since a ReadWriteOnce volume is attached to one node."""
+    checkpoint = job.spec.checkpoint
+    return checkpoint is not None and checkpoint.volume is not None and checkpoint.mount is Mount.CHIEF
+
+
+def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
+    volumes: list[dict[str, Any]] = []
+    if job.spec.program:
+        volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": manifests.config_map_name(job)}})
+    if _mounts_checkpoints(job, task):
+        assert job.spec.checkpoint and job.spec.checkpoint.volume
+        volumes.append({"name": CHECKPOINT_VOLUME, **job.spec.checkpoint.volume})
+    return volumes
+
+
+def _mounts(job: Job, task: Task) -> list[dict[str, Any]]:
+    mounts: list[dict[str, Any]] = []
+    if job.spec.program:
+        mounts.append({"name": CLUSTER_VOLUME, "mountPath": CLUSTER_DIRECTORY, "readOnly": True})
+    if _mounts_checkpoints(job, task):
+        assert job.spec.checkpoint
+        mounts.append({"name": CHECKPOINT_VOLUME, "mountPath": job.spec.checkpoint.directory})
+    return mounts
+
+
+def _with_chief_affinity(job: Job, user: dict[str, Any]) -> dict[str, Any]:
+    chief = topology.chief_task(job)
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {
+            "matchLabels": {
+                labels.JOB_UID: job.metadata.uid,
+                labels.ROLE: chief.role.value,
+                labels.INDEX: str(chief.index),
+            }
+        },
+    }
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    user_affinity = user.get("podAffinity") or {}
+    return {**user, "podAffinity": {**user_affinity, required: [term, *(user_affinity.get(required) or [])]}}

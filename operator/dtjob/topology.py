@@ -1,0 +1,82 @@
+"""A job's tasks: their names, hosts and TF_CONFIG. Everything here depends on the manifest alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from dtjob.api import Job, Role, Strategy
+
+CLUSTER_ROLES = {
+    Strategy.MULTI_WORKER_MIRRORED: (Role.CHIEF, Role.WORKER),
+    Strategy.PARAMETER_SERVER: (Role.CHIEF, Role.WORKER, Role.PS),
+}
+"""Roles in the cluster spec. The evaluator is never one: ParameterServer hangs with it inside (tensorflow-facts, TF_CONFIG)."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One member of a job."""
+
+    role: Role
+    index: int
+
+    @property
+    def id(self) -> str:
+        """Role and index, such as `worker-1`."""
+        return f"{self.role.value}-{self.index}"
+
+
+def tasks(job: Job) -> list[Task]:
+    """Every task of the job, chief first."""
+    found = []
+    for role in Role:
+        replica = job.spec.replicas.get(role)
+        found += [Task(role, index) for index in range(replica.count if replica else 0)]
+    return found
+
+
+def chief_task(job: Job) -> Task:
+    """The task that writes checkpoints and decides success: the chief, or worker 0 where there is none."""
+    return Task(Role.CHIEF if job.spec.replicas.chief else Role.WORKER, 0)
+
+
+def hostname(job: Job, task: Task) -> str:
+    """The task's host name, the same in every attempt so that TF_CONFIG never changes."""
+    return f"{job.metadata.name}-{task.id}"
+
+
+def pod_name(job: Job, task: Task, attempt: int) -> str:
+    """The pod's name; each attempt has its own, so that a pod stuck on a lost node never blocks its successor."""
+    return f"{hostname(job, task)}-{attempt}"
+
+
+def address(job: Job, task: Task, port: int) -> str:
+    """`host:port` of a task inside the job's namespace (the host resolves through the job's headless Service)."""
+    return f"{hostname(job, task)}.{job.metadata.name}:{port}"
+
+
+def cluster_spec(job: Job) -> dict[str, list[str]]:
+    """TensorFlow's cluster spec: role to addresses."""
+    roles = CLUSTER_ROLES.get(job.spec.strategy, (Role.CHIEF,))
+    spec: dict[str, list[str]] = {}
+    for task in tasks(job):
+        if task.role in roles:
+            spec.setdefault(task.role.value, []).append(address(job, task, job.spec.network.port))
+    return spec
+
+
+def cluster_json(job: Job) -> str:
+    """The cluster spec as it stands in the ConfigMap: compact, since TF_CONFIG must fit one environment string."""
+    return json.dumps(cluster_spec(job), separators=(",", ":"))
+
+
+def cluster_hash(job: Job) -> str:
+    """Ten hex digits of the cluster spec's SHA-256: only tasks with the same one may train together."""
+    return hashlib.sha256(cluster_json(job).encode()).hexdigest()[:10]
+
+
+def tf_config(job: Job, task: Task) -> str:
+    """The TF_CONFIG that the task sees."""
+    return '{"cluster":%s,"task":%s}' % (cluster_json(job), json.dumps({"type": task.role.value, "index": task.index}))
