@@ -1,0 +1,62 @@
+# Two commands are all that most need: `make run` and `make test`. Each sets up .venv by itself.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run test lint unit cluster trainer binaries crd setup clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+TF_KERAS := $(shell sed -n 's/^tf_keras==/tf_keras==/p' constraints.txt)
+# TensorFlow has wheels for 3.11 to 3.13. `make PYTHON=/path/to/python3.12 run` names another interpreter.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of them and watch it come back
+	@$(BIN)/dtjob run examples/digits.yaml
+
+test: lint binaries  ## Lint, types and all tests (unit, cluster, trainer)
+	@$(BIN)/python -m pytest
+
+lint: $(STAMP)  ## ruff and mypy --strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+unit: $(STAMP)  ## Only the unit tests (seconds)
+	@$(BIN)/python -m pytest tests/unit
+
+cluster: $(STAMP) binaries  ## Only the tests against a real API server
+	@$(BIN)/python -m pytest tests/cluster
+
+trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
+	@$(BIN)/python -m pytest tests/trainer
+
+# Kubernetes programs that cannot be had skip their tier; they do not fail the others.
+binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager and kubectl
+	@$(BIN)/python tests/tools/binaries.py >/dev/null || echo "make: without them the cluster tests are skipped" >&2
+
+crd: $(STAMP)  ## Write crds/ from operator/dtjob/api.py
+	@$(BIN)/python -m dtjob.crd
+
+setup: $(STAMP)  ## Set up .venv and nothing more
+
+$(STAMP): pyproject.toml trainer_image/pyproject.toml constraints.txt
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "dtjob needs Python 3.11, 3.12 or 3.13 with the venv module; none is on the PATH (set PYTHON=/path/to/python)" >&2; \
+		exit 2; fi
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version): about 400 MB of packages, 1-3 minutes, once."
+	@if ! $(BIN)/python -c 'import pip' 2>/dev/null; then rm -rf $(VENV); $(PYTHON) -m venv $(VENV); fi
+	@echo "  dtjob, dtjob-trainer, TensorFlow (CPU), scikit-learn, test tools …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-e '.[test]' -e 'trainer_image[cpu,examples]'
+	@echo "  tf_keras (without its dependency on the full TensorFlow package) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(TF_KERAS)'
+	@touch $(STAMP)
+	@echo "  ready."
+
+clean:  ## Remove .venv, caches and local runs
+	@rm -rf $(VENV) .dtjob .mypy_cache .ruff_cache .pytest_cache build operator/*.egg-info trainer_image/*.egg-info
