@@ -62,7 +62,7 @@ def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
 def _spec(job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any]) -> dict[str, Any]:
     user: dict[str, Any] = template.get("spec") or {}
     containers = user.pop("containers", None) or []
-    training = next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
+    training: dict[str, Any] = next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
     sidecars = [c for c in containers if c["name"] != TRAINING_CONTAINER]
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,

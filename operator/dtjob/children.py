@@ -1,0 +1,121 @@
+"""What is observed of one job's children, and what state each task's current attempt is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from dtjob import labels, times, topology
+from dtjob.actions import Manifest
+from dtjob.api import TRAINING_CONTAINER, Job
+from dtjob.topology import Task
+
+LOST_AFTER = timedelta(seconds=15)
+"""A pod that is still there this long after its grace period ended is on a node that is gone."""
+
+
+@dataclass(frozen=True)
+class Children:
+    """Everything observed of one job.
+
+    `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
+    `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`.
+    """
+
+    objects: tuple[Manifest, ...] = ()
+    reports: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    def owned(self, job: Job, kind: str) -> list[Manifest]:
+        """The objects of one kind that this very job controls."""
+        return [
+            child for child in self.objects if child["kind"] == kind and labels.controller_uid(child) == job.metadata.uid
+        ]
+
+
+class PodState(StrEnum):
+    """What a task's current attempt is doing."""
+
+    MISSING = "Missing"
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    LOST = "Lost"
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """One task, its current attempt and the pods that exist for it (of any attempt)."""
+
+    task: Task
+    attempt: int
+    pods: tuple[Manifest, ...]
+
+    @property
+    def pod(self) -> Manifest | None:
+        """The pod of the current attempt, None where there is none."""
+        return next((pod for pod in self.pods if labels.attempt(pod) == self.attempt), None)
+
+    def state(self, now: datetime) -> PodState:
+        """The state of the current attempt at `now`."""
+        return PodState.MISSING if self.pod is None else state_of(self.pod, now)
+
+
+def view_tasks(job: Job, children: Children, attempts: Mapping[str, int]) -> list[TaskView]:
+    """Every task of the job with its pods. `attempts` is sparse: a task that is not in it is at attempt 0."""
+    by_task: dict[str, list[Manifest]] = {}
+    for pod in children.owned(job, "Pod"):
+        by_task.setdefault(labels.task_id(pod), []).append(pod)
+    return [
+        TaskView(task, attempts.get(task.id, 0), tuple(by_task.get(task.id, ()))) for task in topology.tasks(job)
+    ]
+
+
+def container_status(pod: Manifest) -> dict[str, Any]:
+    """The status of the training container, empty before the kubelet wrote one."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return next((status for status in statuses if status["name"] == TRAINING_CONTAINER), {})
+
+
+def terminated(pod: Manifest) -> dict[str, Any] | None:
+    """How the training container ended, None where it has not. It decides, not the pod: a sidecar keeps a pod Running."""
+    state: dict[str, Any] | None = (container_status(pod).get("state") or {}).get("terminated")
+    return state
+
+
+def ended(pod: Manifest) -> bool:
+    """Whether nothing of this pod trains any more."""
+    return terminated(pod) is not None or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded")
+
+
+def deleting(pod: Manifest) -> bool:
+    """Whether somebody has deleted the pod, which may still be running its grace period."""
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def lost_at(pod: Manifest) -> datetime | None:
+    """When a pod that is being deleted and has not ended counts as lost with its node; None where that does not apply."""
+    if not deleting(pod) or ended(pod):
+        return None
+    return times.parse(pod["metadata"]["deletionTimestamp"]) + LOST_AFTER
+
+
+def state_of(pod: Manifest, now: datetime) -> PodState:
+    """The state of one pod at `now`."""
+    end = terminated(pod)
+    if end is not None:
+        return PodState.SUCCEEDED if end.get("exitCode") == 0 else PodState.FAILED
+    phase = (pod.get("status") or {}).get("phase")
+    if phase in ("Failed", "Succeeded"):
+        # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
+        return PodState.FAILED
+    gone = lost_at(pod)
+    if gone is not None and now >= gone:
+        return PodState.LOST
+    if phase == "Running" and "running" in (container_status(pod).get("state") or {}):
+        return PodState.RUNNING
+    return PodState.PENDING

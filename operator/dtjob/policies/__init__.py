@@ -1,0 +1,1 @@
+"""The rules by which a job lives, one pure function a file."""

@@ -1,0 +1,37 @@
+"""Cleanup: which pods go when the job has ended."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from dtjob.actions import Delete
+from dtjob.api import CleanPods, Job, Role, Strategy
+from dtjob.children import TaskView, deleting, ended
+
+LINGER = timedelta(seconds=60)
+"""Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart, the evaluator has a last checkpoint to do."""
+
+
+def pods_to_remove(
+    job: Job, views: list[TaskView], success: bool, completed_at: datetime, now: datetime
+) -> tuple[list[Delete], datetime | None]:
+    """The pods that an ended job gives up now, and when to look again for those that may still end by themselves."""
+    policy = job.spec.run_policy.clean_pods
+    if policy is CleanPods.NONE:
+        return [], None
+    linger_until = completed_at + LINGER
+    removed, waits = [], False
+    for view in views:
+        for pod in view.pods:
+            if deleting(pod) or (ended(pod) and policy is not CleanPods.ALL):
+                continue
+            if success and not ended(pod) and _ends_by_itself(job, view) and now < linger_until:
+                waits = True
+                continue
+            name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+            removed.append(Delete("Pod", name, uid, f"the job has ended (runPolicy.cleanPods: {policy.value})"))
+    return removed, linger_until if waits else None
+
+
+def _ends_by_itself(job: Job, view: TaskView) -> bool:
+    return view.task.role is Role.EVALUATOR or job.spec.strategy is not Strategy.PARAMETER_SERVER

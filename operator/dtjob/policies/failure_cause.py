@@ -1,0 +1,138 @@
+"""Why a pod failed, and whether that is the job's own doing."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from dtjob import times
+from dtjob.actions import Manifest
+from dtjob.children import PodState, deleting, state_of, terminated
+from dtjob.topology import Task
+
+NEVER_RAN_REASONS = ("UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "TopologyAffinityError", "PodOSNotSupported")
+"""Reasons with which a kubelet rejects a pod that it never started, beside `OutOf<resource>`."""
+
+DISRUPTION_REASONS = ("Evicted", "Preempting", "Preempted", "NodeShutdown", "Terminated", "Shutdown", "NodeLost")
+"""Reasons of the pod's own status when its node took it down."""
+
+RESTARTED_IN_VAIN = 76
+"""Exit code of a supervisor whose training process kept losing its peers without a new step (docs/contract.md)."""
+
+
+class Cause(StrEnum):
+    """Kinds of failure. The order is that of precedence inside one incident."""
+
+    DISRUPTION = "Disruption"
+    DELETED = "Deleted"
+    NOT_STARTED = "NotStarted"
+    OOM_KILLED = "OOMKilled"
+    SIGNAL = "Signal"
+    ERROR = "Error"
+
+    @property
+    def charged(self) -> bool:
+        """Whether it counts against failurePolicy.maxRestarts: only what the job itself did."""
+        return self in (Cause.OOM_KILLED, Cause.SIGNAL, Cause.ERROR)
+
+    @property
+    def precedence(self) -> int:
+        """Lower wins: pod condition, then OOM or signal, then other exit codes."""
+        return list(Cause).index(self)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One task's failure, as it goes to `status.firstFailure`."""
+
+    task: Task
+    cause: Cause
+    time: datetime
+    pod: str
+    node: str
+    reason: str
+    message: str
+    exit_code: int | None = None
+
+    def as_status(self) -> dict[str, Any]:
+        """The failure in the status' form; `exitCode` only where the container ended."""
+        fields: dict[str, Any] = {
+            "task": self.task.id,
+            "pod": self.pod,
+            "node": self.node,
+            "cause": self.cause.value,
+            "reason": self.reason,
+            "message": self.message,
+            "time": times.rfc3339(self.time),
+        }
+        if self.exit_code is not None:
+            fields["exitCode"] = self.exit_code
+        return {name: value for name, value in fields.items() if value != ""}
+
+    def sentence(self) -> str:
+        """The failure in words, for events and the status message."""
+        return f"{self.task.id} {self.reason}"
+
+
+def failure_of(task: Task, pod: Manifest, now: datetime) -> Failure | None:
+    """The failure of this pod, None where it has not failed. A deletionTimestamp alone is no failure."""
+    state = state_of(pod, now)
+    if state not in (PodState.FAILED, PodState.LOST):
+        return None
+    end = terminated(pod) or {}
+    status = pod.get("status") or {}
+    cause, reason = _cause(pod, state, end, status)
+    finished = end.get("finishedAt")
+    return Failure(
+        task=task,
+        cause=cause,
+        time=times.parse(finished) if finished else now,
+        pod=pod["metadata"]["name"],
+        node=(pod.get("spec") or {}).get("nodeName", ""),
+        reason=reason,
+        message=(end.get("message") or status.get("message") or "").strip(),
+        exit_code=end.get("exitCode"),
+    )
+
+
+def vanished(task: Task, pod_name: str, now: datetime) -> Failure:
+    """The failure of a pod that was there and is gone without a trace: somebody deleted it while nobody looked."""
+    return Failure(task, Cause.DELETED, now, pod_name, "", "was deleted", "")
+
+
+def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
+    if state is PodState.LOST:
+        return Cause.DISRUPTION, "was lost with its node"
+    disruption = next(
+        (c for c in status.get("conditions") or () if c["type"] == "DisruptionTarget" and c["status"] == "True"), None
+    )
+    pod_reason = status.get("reason") or ""
+    if disruption is not None:
+        return Cause.DISRUPTION, f"was disrupted ({disruption.get('reason') or pod_reason or 'DisruptionTarget'})"
+    if pod_reason in NEVER_RAN_REASONS or pod_reason.startswith("OutOf"):
+        return Cause.NOT_STARTED, f"never started ({pod_reason})"
+    if pod_reason in DISRUPTION_REASONS:
+        return Cause.DISRUPTION, f"was disrupted ({pod_reason})"
+    if deleting(pod):
+        return Cause.DELETED, "was deleted"
+    if not end:
+        return Cause.NOT_STARTED, f"never started ({pod_reason or 'no container status'})"
+    if end.get("reason") == "OOMKilled":
+        return Cause.OOM_KILLED, "ran out of memory (OOMKilled)"
+    return _exit(int(end.get("exitCode", 1)), int(end.get("signal") or 0))
+
+
+def _exit(code: int, signal_number: int) -> tuple[Cause, str]:
+    number = signal_number or (code - 128 if 128 < code < 128 + signal.NSIG else 0)
+    if number:
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        return Cause.SIGNAL, f"was killed ({name})"
+    if code == RESTARTED_IN_VAIN:
+        return Cause.ERROR, "kept losing its peers without a new step (exit code 76)"
+    return Cause.ERROR, f"failed (exit code {code})"

@@ -1,0 +1,96 @@
+"""Incidents: failures that belong together, the restart budget they use up, and the wait before the next start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from dtjob import times
+from dtjob.api import Backoff
+from dtjob.policies.failure_cause import Cause
+
+WINDOW = timedelta(seconds=40)
+"""Failures within this time of an incident's start belong to it: a cut-off peer is noticed after up to 35 s."""
+
+FORGET_AFTER = timedelta(minutes=10)
+"""An incident this long ago no longer lengthens the wait, as with the kubelet's crash-loop backoff."""
+
+
+@dataclass(frozen=True)
+class Incident:
+    """The latest incident and what came before it. Kept in `status.incident`, so a restarted operator knows it."""
+
+    started_at: datetime
+    cause: Cause
+    not_before: datetime
+    """No pod is created before this moment."""
+    charged: int = 0
+    """Charged incidents since the last newer checkpoint."""
+    in_a_row: int = 0
+    """Incidents of any kind since the last newer checkpoint."""
+    checkpoint_step: int = -1
+    """The newest checkpoint when the budget was last refilled."""
+
+    @classmethod
+    def from_status(cls, status: dict[str, Any]) -> Incident | None:
+        """The incident that the status holds, None before the first."""
+        fields = status.get("incident")
+        if not fields:
+            return None
+        return cls(
+            started_at=times.parse(fields["startedAt"]),
+            cause=Cause(fields["cause"]),
+            not_before=times.parse(fields["notBefore"]),
+            charged=fields["charged"],
+            in_a_row=fields["inARow"],
+            checkpoint_step=fields["checkpointStep"],
+        )
+
+    def as_status(self) -> dict[str, Any]:
+        """The incident in the status' form."""
+        return {
+            "startedAt": times.rfc3339(self.started_at),
+            "cause": self.cause.value,
+            "notBefore": times.rfc3339(self.not_before),
+            "charged": self.charged,
+            "inARow": self.in_a_row,
+            "checkpointStep": self.checkpoint_step,
+        }
+
+
+def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
+    """The wait before the `in_a_row`-th restart: none before the first, then doubling from initialSeconds to maxSeconds."""
+    if in_a_row <= 1:
+        return timedelta(0)
+    doublings = min(in_a_row - 2, 20)
+    return timedelta(seconds=min(backoff.initial_seconds * 2**doublings, backoff.max_seconds))
+
+
+def next_incident(
+    previous: Incident | None, cause: Cause, checkpoint_step: int, backoff: Backoff, now: datetime
+) -> Incident:
+    """The incident that `cause` begins now. A newer checkpoint than the last refill's refills the budget."""
+    charged = in_a_row = 0
+    refilled_at = checkpoint_step
+    if previous is not None:
+        if checkpoint_step <= previous.checkpoint_step:
+            charged, refilled_at = previous.charged, previous.checkpoint_step
+            in_a_row = previous.in_a_row if now - previous.started_at < FORGET_AFTER else 0
+    in_a_row += 1
+    return Incident(
+        started_at=now,
+        cause=cause,
+        not_before=now + wait_before(in_a_row, backoff),
+        charged=charged + (1 if cause.charged else 0),
+        in_a_row=in_a_row,
+        checkpoint_step=refilled_at,
+    )
+
+
+def joined(incident: Incident, cause: Cause) -> Incident:
+    """The incident with one more failure in it. A stronger cause takes over, and an uncharged one gives the charge back."""
+    if cause.precedence >= incident.cause.precedence:
+        return incident
+    refund = 1 if incident.cause.charged and not cause.charged else 0
+    return replace(incident, cause=cause, charged=incident.charged - refund)

@@ -1,0 +1,117 @@
+"""Restarts: which tasks get a new attempt, what that costs, and when the job has failed for good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dtjob import topology
+from dtjob.api import Job, Role, Strategy
+from dtjob.children import PodState, TaskView
+from dtjob.policies import incident as incidents
+from dtjob.policies.failure_cause import Cause, Failure, failure_of, vanished
+from dtjob.policies.incident import Incident
+from dtjob.times import parse
+from dtjob.topology import Task
+
+SETTLE = timedelta(seconds=2)
+"""Without a supervisor one death takes the whole group down; wait this long for the pod that died first to show itself."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do about failed tasks.
+
+    `replaced` get a new attempt. `incident` and `first` are the incident they belong to and its first cause, `new` whether
+    it begins here. `gives_up` says why the job fails instead. `look_again_at` is when a waiting decision is due.
+    """
+
+    replaced: tuple[Task, ...] = ()
+    incident: Incident | None = None
+    first: Failure | None = None
+    new: bool = False
+    previous_cause: Cause | None = None
+    gives_up: str = ""
+    look_again_at: datetime | None = None
+
+
+def failures(job: Job, views: list[TaskView], all_were_created: bool, now: datetime) -> list[Failure]:
+    """Every failed current attempt. A pod that is missing although all pods had been created was deleted unseen."""
+    found = []
+    for view in views:
+        if view.pod is not None:
+            failure = failure_of(view.task, view.pod, now)
+        elif all_were_created:
+            failure = vanished(view.task, topology.pod_name(job, view.task, view.attempt), now)
+        else:
+            failure = None
+        if failure is not None:
+            found.append(failure)
+    return found
+
+
+def restart_training(
+    job: Job, views: list[TaskView], failed: list[Failure], previous: Incident | None, checkpoint_step: int, now: datetime
+) -> Decision:
+    """Decide about failed training tasks. The evaluator's failures are `restart_evaluator`'s."""
+    failed = [failure for failure in failed if failure.task.role is not Role.EVALUATOR]
+    if not failed:
+        return Decision()
+    first = min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
+    replaced = replacement_group(job, views, [failure.task for failure in failed], now)
+    if len(replaced) > len(failed) and first.cause is Cause.ERROR and now < first.time + SETTLE:
+        return Decision(look_again_at=first.time + SETTLE)
+    if previous is not None and _belongs_to(previous, first, views, now):
+        incident = incidents.joined(previous, first.cause)
+        stronger = first if incident.cause is not previous.cause else None
+        return Decision(replaced, incident, stronger, previous_cause=previous.cause)
+    policy = job.spec.failure_policy
+    incident = incidents.next_incident(previous, first.cause, checkpoint_step, policy.backoff, now)
+    if incident.charged > policy.max_restarts:
+        return Decision(incident=incident, first=first, new=True, gives_up=_gave_up(job, first, checkpoint_step))
+    return Decision(replaced, incident, first, new=True)
+
+
+def restart_evaluator(job: Job, views: list[TaskView], failed: list[Failure], now: datetime) -> Decision:
+    """Replace a failed evaluator, after a wait that grows with its attempts. Training does not care, so nothing is charged."""
+    for failure in failed:
+        if failure.task.role is Role.EVALUATOR:
+            view = next(view for view in views if view.task == failure.task)
+            due = failure.time + incidents.wait_before(view.attempt + 1, job.spec.failure_policy.backoff)
+            if now < due:
+                return Decision(look_again_at=due)
+            return Decision(replaced=(failure.task,), first=failure)
+    return Decision()
+
+
+def replacement_group(job: Job, views: list[TaskView], failed: list[Task], now: datetime) -> tuple[Task, ...]:
+    """The tasks that need a new pod when `failed` have died (design, section 4).
+
+    With our supervisor the survivors start again inside their containers; without it, a MultiWorkerMirrored group can never
+    re-form in the same process, and a ParameterServer chief cannot outlive a ps. A MultiWorkerMirrored task that has finished
+    already is needed again, since its peers' collectives wait for it.
+    """
+    strategy, supervised = job.spec.strategy, job.spec.program is not None
+    group = set(failed)
+    for view in views:
+        if view.task.role is Role.EVALUATOR:
+            continue
+        if strategy is Strategy.MULTI_WORKER_MIRRORED and (not supervised or view.state(now) is PodState.SUCCEEDED):
+            group.add(view.task)
+    if strategy is Strategy.PARAMETER_SERVER and not supervised and any(task.role is Role.PS for task in failed):
+        group.add(topology.chief_task(job))
+    return tuple(view.task for view in views if view.task in group)
+
+
+def _belongs_to(incident: Incident, first: Failure, views: list[TaskView], now: datetime) -> bool:
+    """Whether the failure is of a pod that was there when the incident began: one made since then begins its own."""
+    if now - incident.started_at > incidents.WINDOW:
+        return False
+    view = next(view for view in views if view.task == first.task)
+    return view.pod is None or parse(view.pod["metadata"]["creationTimestamp"]) < incident.started_at
+
+
+def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
+    since = f"since the checkpoint at step {checkpoint_step}" if checkpoint_step >= 0 else "without a checkpoint"
+    budget = job.spec.failure_policy.max_restarts
+    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up {since}"
