@@ -1,0 +1,86 @@
+"""Progress: from what supervisors report to the status fields that `kubectl get dtjobs` shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from dtjob import times, topology
+from dtjob.api import Job, Role
+from dtjob.children import TaskView, terminated
+
+WRITE_EVERY = timedelta(seconds=10)
+"""Progress alone is written to the API server no more often than this."""
+
+PROGRESS_FIELDS = ("progress", "checkpoint", "evaluation")
+COPIED = ("step", "totalSteps", "epoch", "loss", "metrics", "stepsPerSecond", "resume", "model")
+
+
+def final_reports(job: Job, views: list[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The reports, and for tasks that finished the one that their supervisor left as its termination message."""
+    merged = dict(reports)
+    for view in views:
+        end = terminated(view.pod) if view.pod else None
+        if end and end.get("exitCode") == 0 and end.get("message", "").startswith("{"):
+            try:
+                left = json.loads(end["message"])
+            except ValueError:
+                continue
+            merged[view.task.id] = {**merged.get(view.task.id, {}), **left}
+    return merged
+
+
+def progress_status(
+    job: Job, old: Mapping[str, Any], reports: Mapping[str, dict[str, Any]], now: datetime
+) -> dict[str, Any]:
+    """The status' progress fields; a field keeps its old value where nothing newer was reported."""
+    fields = {name: old[name] for name in PROGRESS_FIELDS if name in old}
+    chief = reports.get(topology.chief_task(job).id, {})
+    if "step" in chief:
+        progress = {name: chief[name] for name in COPIED if name in chief}
+        total = chief.get("totalSteps")
+        if total:
+            progress["percent"] = f"{min(100, 100 * chief['step'] // total)}%"
+        if chief.get("etaSeconds") is not None:
+            progress["etaSeconds"] = chief["etaSeconds"]
+            progress["eta"] = duration(chief["etaSeconds"])
+        if without_time(old.get("progress", {})) == progress:
+            progress["time"] = old["progress"]["time"]
+        else:
+            progress["time"] = times.rfc3339(now)
+        fields["progress"] = progress
+    if "checkpoint" in chief and chief["checkpoint"]["step"] >= fields.get("checkpoint", {}).get("step", -1):
+        fields["checkpoint"] = chief["checkpoint"]
+    evaluator = reports.get(f"{Role.EVALUATOR.value}-0", {})
+    if "evaluation" in evaluator:
+        fields["evaluation"] = evaluator["evaluation"]
+    return fields
+
+
+def checkpoint_step(fields: Mapping[str, Any]) -> int:
+    """The step of the newest checkpoint known, -1 where there is none."""
+    return int(fields.get("checkpoint", {}).get("step", -1))
+
+
+def without_time(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """The progress without the moment at which it was written."""
+    return {name: value for name, value in progress.items() if name != "time"}
+
+
+def next_write(old: Mapping[str, Any]) -> datetime | None:
+    """When progress may be written again, None where none was written yet."""
+    written = old.get("progress", {}).get("time")
+    return times.parse(written) + WRITE_EVERY if written else None
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the form of kubectl's ages: `45s`, `3m20s`, `2h5m`, `3d4h`."""
+    left = max(0, round(seconds))
+    parts = []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts[:2]) or "0s"

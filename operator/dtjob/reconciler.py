@@ -1,0 +1,173 @@
+"""Queue → plan → calls. Decides nothing: order, concurrency and what a failed call means are all that lives here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from dtjob import labels
+from dtjob.actions import Action, Create, Delete, Event, Manifest, Plan, StopServing
+from dtjob.api import Job
+from dtjob.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.plan import plan
+from dtjob.store import Store
+from dtjob.workqueue import WorkQueue
+
+logger = logging.getLogger(__name__)
+
+CALLS_AT_ONCE = 50
+"""Calls under way over all jobs: about what one API server takes without queueing."""
+
+RETRY_PROBLEM_SECONDS = 15.0
+"""A refused object (a quota, a stranger's name) is tried again after this."""
+
+
+class Reconciler:
+    """Brings jobs to what they should be, one plan at a time for each job."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        queue: WorkQueue[JobKey],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._queue = queue
+        self._clock = clock
+        # FIFO: a big job has at most this many calls waiting, so a small one's are never far back in the line.
+        self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
+
+    async def run(self, workers: int = 10) -> None:
+        """Work on due jobs for ever."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._queue.get()
+            try:
+                await self.reconcile(key)
+                self._queue.forget(key)
+            except Stale:
+                # The watch brings the newer version, and with it the key.
+                self._queue.retry(key)
+            except ClusterError as error:
+                seconds = self._queue.retry(key)
+                logger.warning("%s/%s: %s; trying again in %.1f s", *key, error, seconds)
+            except Exception:
+                seconds = self._queue.retry(key)
+                logger.exception("%s/%s: a bug in dtjob; trying again in %.1f s", *key, seconds)
+            finally:
+                self._queue.done(key)
+
+    async def reconcile(self, key: JobKey) -> Plan | None:
+        """Plan for one job and carry the plan out; None where there is nothing to plan for.
+
+        Raises ClusterError where a call failed in a way that may pass; the caller tries again.
+        """
+        manifest = self._store.job(key)
+        if manifest is None or "deletionTimestamp" in manifest["metadata"]:
+            return None
+        try:
+            job = Job.model_validate(manifest)
+        except ValidationError as error:
+            await self._report_invalid(manifest, error)
+            return None
+        now = self._clock()
+        decided = plan(job, self._store.children(key), now)
+        if decided.status is not None:
+            manifest = await self._cluster.write_status(manifest, decided.status)
+            self._store.apply(manifest)
+        for event in decided.events:
+            await self._cluster.emit(manifest, event)
+        await self._carry_out(key, decided.actions)
+        if decided.look_again_at is not None:
+            self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
+        return decided
+
+    async def _report_invalid(self, manifest: Manifest, error: ValidationError) -> None:
+        """Say in the status what an old manifest, let in by older rules, has that this version cannot run."""
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        message = f"{field}: {first['msg']}; delete the job and apply it again with this mended"
+        old = manifest.get("status") or {}
+        if old.get("reason") == "InvalidSpec" and old.get("message") == message:
+            return
+        status = {**old, "phase": old.get("phase", "Pending"), "reason": "InvalidSpec", "message": message}
+        self._store.apply(await self._cluster.write_status(manifest, status))
+        await self._cluster.emit(manifest, Event("Warning", "InvalidSpec", message))
+
+    async def _carry_out(self, key: JobKey, actions: Iterable[Action]) -> None:
+        """Out of service, then away, then the objects that pods need, then pods; each group at once."""
+        actions = list(actions)
+        creates = [action for action in actions if isinstance(action, Create)]
+        groups: list[list[Action]] = [
+            [action for action in actions if isinstance(action, StopServing)],
+            [action for action in actions if isinstance(action, Delete)],
+            [action for action in creates if action.kind != "Pod"],
+            [action for action in creates if action.kind == "Pod"],
+        ]
+        if self._store.keep_problems(key, {f"{action.kind}/{action.name}" for action in creates}):
+            self._queue.add(key)
+        for group in groups:
+            await self._all(self._call(key, action) for action in group)
+
+    async def _all(self, calls: Iterable[Awaitable[None]]) -> None:
+        """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have ended."""
+        iterator = iter(calls)
+        errors: list[BaseException] = []
+
+        async def lane() -> None:
+            for call in iterator:
+                try:
+                    async with self._slots:
+                        await call
+                except ClusterError as error:
+                    errors.append(error)
+
+        await asyncio.gather(*(lane() for _ in range(CALLS_AT_ONCE)))
+        if errors:
+            raise errors[0]
+
+    async def _call(self, key: JobKey, action: Action) -> None:
+        namespace, _ = key
+        if isinstance(action, Create):
+            await self._create(key, action)
+        elif isinstance(action, Delete):
+            logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
+            await self._cluster.delete(action.kind, namespace, action.name, action.uid)
+        else:
+            await self._cluster.stop_serving(namespace, action.name, action.uid)
+
+    async def _create(self, key: JobKey, action: Create) -> None:
+        what = f"{action.kind}/{action.name}"
+        problem: str | None = None
+        try:
+            stored = await self._cluster.create(action.manifest)
+        except AlreadyExists as error:
+            stored = error.existing
+            if not _is_ours(action.manifest, stored):
+                problem = f"{action.kind} {action.name} exists and is not this job's; delete it or rename the job"
+            elif "deletionTimestamp" in stored["metadata"]:
+                raise ClusterError(f"{what} is still being deleted") from None
+        except Refused as error:
+            problem = str(error)
+        if problem is None:
+            self._store.apply(stored)
+        else:
+            self._queue.add_after(key, RETRY_PROBLEM_SECONDS)
+        if self._store.set_problem(key, what, problem):
+            self._queue.add(key)
+
+
+def _is_ours(wanted: Manifest, existing: Manifest) -> bool:
+    """Whether an object that was there already is the one that this create would have made (same owner, same attempt)."""
+    same_owner = labels.controller_uid(existing) == labels.controller_uid(wanted)
+    return same_owner and labels.of(existing).get(labels.ATTEMPT) == labels.of(wanted).get(labels.ATTEMPT)

@@ -1,0 +1,124 @@
+"""What we believe: the last known version of every job and child, from watches, lists and our own calls."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from dtjob import labels
+from dtjob.actions import Manifest
+from dtjob.api import KIND
+from dtjob.children import Children
+from dtjob.cluster import JobKey
+
+CHILD_KINDS = ("Pod", "Service", "ConfigMap", "NetworkPolicy")
+TOMBSTONES = 20_000
+"""Remembered deletions: more than can come in while one LIST is under way."""
+
+
+class Store:
+    """Jobs and children by job. Every change returns the key of the job that it concerns, None where nothing changed."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[JobKey, Manifest] = {}
+        self._children: dict[JobKey, dict[tuple[str, str], Manifest]] = {}
+        self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
+        self._problems: dict[JobKey, dict[str, str]] = {}
+        self._deleted: OrderedDict[str, None] = OrderedDict()
+
+    def keys(self) -> list[JobKey]:
+        """Every job that is known."""
+        return list(self._jobs)
+
+    def job(self, key: JobKey) -> Manifest | None:
+        """The job as last seen, None where there is none."""
+        return self._jobs.get(key)
+
+    def children(self, key: JobKey) -> Children:
+        """All that is known of the job's children."""
+        objects = tuple(self._children.get(key, {}).values())
+        return Children(objects, dict(self._reports.get(key, {})), dict(self._problems.get(key, {})))
+
+    def apply(self, manifest: Manifest) -> JobKey | None:
+        """Take in an object, unless what is known of it is as new, or it is known to be gone."""
+        if manifest["metadata"]["uid"] in self._deleted:
+            return None
+        shelf, name, key = self._place(manifest)
+        known = shelf.get(name)
+        same = known is not None and known["metadata"]["uid"] == manifest["metadata"]["uid"]
+        if known is not None and same and _version(known) >= _version(manifest):
+            return None
+        shelf[name] = manifest
+        return key
+
+    def remove(self, manifest: Manifest) -> JobKey | None:
+        """Take in that an object is gone. A later one of the same name stays."""
+        self._deleted[manifest["metadata"]["uid"]] = None
+        while len(self._deleted) > TOMBSTONES:
+            self._deleted.popitem(last=False)
+        shelf, name, key = self._place(manifest)
+        known = shelf.get(name)
+        if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"]:
+            return None
+        del shelf[name]
+        if manifest["kind"] == KIND:
+            self._reports.pop(key, None)
+            self._problems.pop(key, None)
+        return key
+
+    def replace(self, kind: str, listed: Iterable[Manifest], list_version: int) -> set[JobKey]:
+        """Take in a consistent LIST of one kind: newer versions, and what is missing from it and older than it is gone.
+
+        This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
+        """
+        listed = list(listed)
+        changed = {key for manifest in listed if (key := self.apply(manifest)) is not None}
+        present = {manifest["metadata"]["uid"] for manifest in listed}
+        shelves: list[Any] = [self._jobs] if kind == KIND else list(self._children.values())
+        known = [manifest for shelf in shelves for manifest in shelf.values() if manifest["kind"] == kind]
+        for manifest in known:
+            if manifest["metadata"]["uid"] not in present and _version(manifest) <= list_version:
+                key = self.remove(manifest)
+                if key is not None:
+                    changed.add(key)
+        return changed
+
+    def set_report(self, key: JobKey, task_id: str, report: dict[str, Any]) -> bool:
+        """Take in a supervisor's `/status`; whether it says anything new."""
+        reports = self._reports.setdefault(key, {})
+        new = reports.get(task_id) != report
+        reports[task_id] = report
+        return new
+
+    def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
+        """Note why an object (`Kind/name`) could not be made, or with None that it could; whether that is new."""
+        problems = self._problems.setdefault(key, {})
+        if problems.get(what) == why:
+            return False
+        if why is None:
+            del problems[what]
+        else:
+            problems[what] = why
+        return True
+
+    def keep_problems(self, key: JobKey, wanted: set[str]) -> bool:
+        """Forget problems with objects that nobody wants any more; whether there were such."""
+        problems = self._problems.get(key, {})
+        stale = set(problems) - wanted
+        for what in stale:
+            del problems[what]
+        return bool(stale)
+
+    def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey]:
+        metadata = manifest["metadata"]
+        if manifest["kind"] == KIND:
+            key = (metadata["namespace"], metadata["name"])
+            return self._jobs, key, key
+        key = (metadata["namespace"], labels.of(manifest)[labels.JOB_NAME])
+        return self._children.setdefault(key, {}), (manifest["kind"], metadata["name"]), key
+
+
+def _version(manifest: Manifest) -> int:
+    # Comparable for these kinds: all come from etcd's one revision counter (KEP-5504 makes that official).
+    return int(manifest["metadata"]["resourceVersion"])

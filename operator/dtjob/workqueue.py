@@ -1,0 +1,93 @@
+"""Who is due: a work queue with client-go's semantics (tools: util/workqueue).
+
+A key is in the queue at most once, and is never given to two workers at a time: a key that is added while a worker has it is
+queued again when the worker is done. Without the second rule every pod would be created several times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+FIRST_RETRY_SECONDS = 0.1
+LONGEST_RETRY_SECONDS = 60.0
+
+
+class WorkQueue(Generic[Key]):
+    """The queue. For one event loop; not thread-safe."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Key] = deque()
+        self._dirty: set[Key] = set()
+        self._processing: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+        self._later: list[tuple[float, int, Key]] = []
+        self._order = itertools.count()
+        self._changed = asyncio.Event()
+
+    def add(self, key: Key) -> None:
+        """Make the key due now."""
+        if key in self._dirty:
+            return
+        self._dirty.add(key)
+        if key not in self._processing:
+            self._queue.append(key)
+        self._changed.set()
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        """Make the key due in so many seconds; several such times for one key are all kept."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        heapq.heappush(self._later, (asyncio.get_running_loop().time() + seconds, next(self._order), key))
+        self._changed.set()
+
+    def retry(self, key: Key) -> float:
+        """Make a key that failed due again, later each time; returns the seconds until then."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        seconds = min(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 30), LONGEST_RETRY_SECONDS)
+        self.add_after(key, seconds)
+        return seconds
+
+    def forget(self, key: Key) -> None:
+        """Note that the key did well, so that its next failure waits the shortest time again."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> Key:
+        """The next due key, which is this worker's until `done`."""
+        while True:
+            self._move_due()
+            if self._queue:
+                key = self._queue.popleft()
+                self._dirty.discard(key)
+                self._processing.add(key)
+                return key
+            self._changed.clear()
+            timeout = self._later[0][0] - asyncio.get_running_loop().time() if self._later else None
+            try:
+                await asyncio.wait_for(self._changed.wait(), timeout)
+            except TimeoutError:
+                pass
+
+    def done(self, key: Key) -> None:
+        """Give the key back; if it was added meanwhile, it is due again."""
+        self._processing.discard(key)
+        if key in self._dirty:
+            self._queue.append(key)
+            self._changed.set()
+
+    def __len__(self) -> int:
+        """How many keys are due now."""
+        return len(self._queue)
+
+    def _move_due(self) -> None:
+        now = asyncio.get_running_loop().time()
+        while self._later and self._later[0][0] <= now:
+            self.add(heapq.heappop(self._later)[2])
