@@ -1,0 +1,1 @@
+"""A job on one machine: the same plan as in a cluster, with processes for pods."""

@@ -1,0 +1,50 @@
+"""A pod's status as a kubelet would write it, from what a local process did. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from dtjob import times
+from dtjob.api import TRAINING_CONTAINER
+from dtjob.local.addresses import HOST
+
+MESSAGE_BYTES = 2048
+MESSAGE_LINES = 80
+"""The kubelet's limits for FallbackToLogsOnError."""
+
+
+def running(started_at: datetime) -> dict[str, Any]:
+    """The status of a pod whose process runs."""
+    return _status("Running", {"running": {"startedAt": times.rfc3339(started_at)}}, ready=True)
+
+
+def ended(return_code: int, started_at: datetime, finished_at: datetime, log: str) -> dict[str, Any]:
+    """The status of a pod whose process has ended.
+
+    `return_code` is as Python's subprocess gives it (negative for a signal); `log` is the end of its log, which becomes
+    the termination message after a failure, as the kubelet does it (FallbackToLogsOnError).
+    """
+    code = 128 - return_code if return_code < 0 else return_code
+    terminated: dict[str, Any] = {
+        "exitCode": code,
+        "reason": "Completed" if code == 0 else "Error",
+        "startedAt": times.rfc3339(started_at),
+        "finishedAt": times.rfc3339(finished_at),
+    }
+    if return_code < 0:
+        terminated["signal"] = -return_code
+    if code and (message := tail(log)):
+        terminated["message"] = message
+    return _status("Succeeded" if code == 0 else "Failed", {"terminated": terminated}, ready=False)
+
+
+def tail(log: str) -> str:
+    """The last lines of a log, within the kubelet's limits."""
+    last = "\n".join(log.rstrip().splitlines()[-MESSAGE_LINES:])
+    return last.encode()[-MESSAGE_BYTES:].decode(errors="ignore")
+
+
+def _status(phase: str, state: dict[str, Any], ready: bool) -> dict[str, Any]:
+    container = {"name": TRAINING_CONTAINER, "ready": ready, "restartCount": 0, "state": state}
+    return {"phase": phase, "podIP": HOST, "containerStatuses": [container]}

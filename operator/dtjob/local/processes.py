@@ -1,0 +1,229 @@
+"""A cluster of one machine: the calls of `cluster.Cluster`, with a supervisor process for each pod."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dtjob import labels, manifests, times
+from dtjob.actions import Event, Manifest
+from dtjob.api import Job
+from dtjob.cluster import ClusterError, Refused, Stale
+from dtjob.local import command, leftovers, pod_status
+from dtjob.local.addresses import Addresses
+from dtjob.local.objects import Objects, Watcher
+
+TAIL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Directories:
+    """Where a run's files are."""
+
+    cluster_file: Path
+    checkpoints: Path
+    logs: Path
+
+    def log(self, pod: str) -> Path:
+        """The log of one pod."""
+        return self.logs / f"{pod}.log"
+
+
+@dataclass
+class Supervisor:
+    """The process that stands for a pod."""
+
+    process: asyncio.subprocess.Process
+    started_at: datetime
+    watching: asyncio.Task[None]
+
+
+class ProcessCluster:
+    """Implements `cluster.Cluster` for one job: objects in memory, pods as supervisor processes.
+
+    A process' end is seen at once by asyncio's child watcher and written into the pod's status, as a kubelet would.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        addresses: Addresses,
+        directories: Directories,
+        watcher: Watcher,
+        on_event: Callable[[Event], None] = lambda event: None,
+        on_status: Callable[[dict[str, Any]], None] = lambda status: None,
+    ) -> None:
+        self._addresses, self._directories = addresses, directories
+        self._on_event, self._on_status = on_event, on_status
+        self._objects = Objects(watcher)
+        self._supervisors: dict[str, Supervisor] = {}
+        self._deletions: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._objects.add(job.model_dump(mode="json", by_alias=True, exclude_unset=True))
+        self._job_kind, self._job_name = job.kind, job.metadata.name
+
+    @property
+    def job(self) -> Manifest:
+        """The job as stored, with its last status."""
+        stored = self._objects.get(self._job_kind, self._job_name)
+        assert stored is not None
+        return stored
+
+    @property
+    def pods(self) -> list[Manifest]:
+        """Every pod that there is."""
+        return self._objects.all("Pod")
+
+    def running(self) -> dict[str, int]:
+        """Pod name to pid of its supervisor, for those that run."""
+        return {
+            name: supervisor.process.pid
+            for name, supervisor in self._supervisors.items()
+            if supervisor.process.returncode is None
+        }
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        """Keep the object; for a pod, start its process. Raises AlreadyExists or Refused."""
+        if self._closed:
+            raise ClusterError("the run is being stopped")
+        if manifest["kind"] != "Pod":
+            if manifest["kind"] == "ConfigMap":
+                self._write_cluster_file(manifest)
+            return self._objects.add(manifest)
+        stored = self._objects.add(manifest)
+        name = stored["metadata"]["name"]
+        try:
+            supervisor = await self._start(stored)
+        except OSError as error:
+            self._objects.remove("Pod", name)
+            raise Refused(f"{name} cannot be started: {error}") from None
+        self._supervisors[name] = supervisor
+        status = pod_status.running(supervisor.started_at)
+        return self._objects.change("Pod", name, lambda pod: pod.update(status=status)) or stored
+
+    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
+        """Delete the object with this uid; a pod's process gets SIGTERM and its grace period, in the background."""
+        stored = self._objects.get(kind, name)
+        if stored is None or stored["metadata"]["uid"] != uid or "deletionTimestamp" in stored["metadata"]:
+            return
+        supervisor = self._supervisors.get(name) if kind == "Pod" else None
+        if supervisor is None or supervisor.process.returncode is not None:
+            self._objects.remove(kind, name)
+            return
+        now = times.rfc3339(datetime.now(UTC))
+        self._objects.change(kind, name, lambda pod: pod["metadata"].update(deletionTimestamp=now))
+        deletion = asyncio.create_task(self._end(name, supervisor, stored["spec"]["terminationGracePeriodSeconds"]))
+        self._deletions.add(deletion)
+        deletion.add_done_callback(self._deletions.discard)
+
+    async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
+        """Remove the serving label. Only its successor gets the address here, but the plan wants to see it gone."""
+        stored = self._objects.get("Pod", name)
+        if stored is not None and stored["metadata"]["uid"] == uid:
+            self._objects.change("Pod", name, lambda pod: labels.of(pod).pop(labels.SERVING, None) and None)
+
+    async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
+        """Replace the job's status, first on disk. Raises Stale where `job` is not the stored version."""
+        if job["metadata"].get("resourceVersion") != self.job["metadata"]["resourceVersion"]:
+            raise Stale(f"{self._job_name} has changed")
+        self._on_status(status)
+        stored = self._objects.change(self._job_kind, self._job_name, lambda stored: stored.update(status=status))
+        assert stored is not None
+        return stored
+
+    async def emit(self, job: Manifest, event: Event) -> None:
+        """Hand the event to the view."""
+        self._on_event(event)
+
+    async def stop(self, grace_seconds: float, kill_now: asyncio.Event | None = None) -> None:
+        """End every process: SIGTERM to all at once, so that they save; after the grace period, or at `kill_now`, SIGKILL.
+
+        Nothing can be created after this. Returns when every supervisor is reaped.
+        """
+        self._closed = True
+        watching = [s.watching for s in self._supervisors.values() if s.process.returncode is None]
+        for supervisor in self._supervisors.values():
+            _signal(supervisor, signal.SIGTERM)
+        if watching:
+            impatient = asyncio.create_task(kill_now.wait()) if kill_now else None
+            ended = asyncio.gather(*watching)
+            waiting_for: set[asyncio.Future[Any]] = {ended} | ({impatient} if impatient else set())
+            await asyncio.wait(waiting_for, timeout=grace_seconds, return_when=asyncio.FIRST_COMPLETED)
+            if impatient:
+                impatient.cancel()
+            for supervisor in self._supervisors.values():
+                _signal(supervisor, signal.SIGKILL)
+            await ended
+        await asyncio.gather(*self._deletions)
+
+    async def _start(self, pod: Manifest) -> Supervisor:
+        name = pod["metadata"]["name"]
+        files = self._directories
+        start = command.local_command(pod, self._addresses, files.cluster_file, files.checkpoints, os.environ)
+        with files.log(name).open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *start.argv,
+                env=start.environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C in the terminal reaches dtjob only, which ends the others in order
+            )
+        started_at = datetime.now(UTC)
+        return Supervisor(process, started_at, asyncio.create_task(self._watch(name, process, started_at)))
+
+    async def _watch(self, name: str, process: asyncio.subprocess.Process, started_at: datetime) -> None:
+        """Write the process' end into the pod's status, at once."""
+        code = await process.wait()
+        # As the end of a container: what a killed supervisor left behind must not hold its successor's ports.
+        await leftovers.kill(self._marks(name))
+        log = _read_tail(self._directories.log(name))
+        status = pod_status.ended(code, started_at, datetime.now(UTC), log)
+        self._objects.change("Pod", name, lambda pod: pod.update(status=status))
+
+    def _marks(self, name: str) -> dict[str, str]:
+        """The variables that every process of this pod has in its environment."""
+        pod = self._objects.get("Pod", name)
+        variables = command.container_environment(command.training_container(pod)) if pod else {}
+        return {mark: variables[mark] for mark in leftovers.MARKS if mark in variables}
+
+    async def _end(self, name: str, supervisor: Supervisor, grace_seconds: float) -> None:
+        _signal(supervisor, signal.SIGTERM)
+        try:
+            await asyncio.wait_for(asyncio.shield(supervisor.watching), grace_seconds)
+        except TimeoutError:
+            _signal(supervisor, signal.SIGKILL)
+            await supervisor.watching
+        self._objects.remove("Pod", name)
+
+    def _write_cluster_file(self, config_map: Manifest) -> None:
+        spec = json.loads(config_map["data"][manifests.CLUSTER_KEY])
+        self._directories.cluster_file.write_text(json.dumps(self._addresses.cluster(spec)))
+
+
+def _signal(supervisor: Supervisor, number: signal.Signals) -> None:
+    """Signal a supervisor that still runs; SIGKILL goes to its whole group."""
+    if supervisor.process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        if number is signal.SIGKILL:
+            os.killpg(supervisor.process.pid, number)
+        else:
+            supervisor.process.send_signal(number)
+
+
+def _read_tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""

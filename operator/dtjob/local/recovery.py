@@ -1,0 +1,68 @@
+"""How long recoveries take: from the moment a failure was observed to the first training step after it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Reports = Mapping[str, Mapping[str, Any]]
+
+AT_WORK = ("training", "serving", "saving", "finished")
+
+
+@dataclass
+class Recovery:
+    """One that is under way."""
+
+    began: float
+    victims: dict[str, int | None] = field(default_factory=dict)
+    """Failed tasks, each with the pid of the supervisor that it had."""
+    chief_training_pid: int | None = None
+    """The chief task's training process when the failure was observed."""
+    chief_step: int | None = None
+    """The chief's step when all victims were back, for chiefs that did not have to start again (ParameterServer)."""
+
+
+class Recoveries:
+    """Measures every recovery of one run. Times are of any monotonic clock, in seconds."""
+
+    def __init__(self, chief: str) -> None:
+        """`chief` is the id of the chief task, whose steps are the training's."""
+        self._chief = chief
+        self.current: Recovery | None = None
+        self.seconds: list[float] = []
+        """Of every recovery that ended in a training step, in order."""
+
+    def failed(self, task: str, reports: Reports, now: float) -> None:
+        """A training task's pod has ended with a failure. During a recovery this prolongs it."""
+        if self.current is None:
+            self.current = Recovery(now, chief_training_pid=reports.get(self._chief, {}).get("trainingPid"))
+        self.current.victims[task] = reports.get(task, {}).get("pid")
+        self.current.chief_step = None
+
+    def observe(self, reports: Reports, now: float) -> float | None:
+        """Take in new reports. Returns the seconds of a recovery that they end."""
+        current = self.current
+        if current is None or not all(self._is_back(task, pid, reports) for task, pid in current.victims.items()):
+            return None
+        chief = reports.get(self._chief, {})
+        step = chief.get("step")
+        if chief.get("state") not in AT_WORK or step is None:
+            return None
+        if chief.get("trainingPid") == current.chief_training_pid and self._chief not in current.victims:
+            if current.chief_step is None:
+                current.chief_step = step
+            reached = step > current.chief_step
+        else:
+            reached = step > chief.get("restoredStep", 0)
+        if not reached and chief["state"] != "finished":
+            return None
+        self.current = None
+        self.seconds.append(round(now - current.began, 2))
+        return self.seconds[-1]
+
+    @staticmethod
+    def _is_back(task: str, old_pid: int | None, reports: Reports) -> bool:
+        report = reports.get(task, {})
+        return report.get("pid") not in (None, old_pid) and report.get("state") in AT_WORK

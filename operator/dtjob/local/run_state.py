@@ -1,0 +1,161 @@
+"""Runs on disk: `.dtjob/<job>/run-<n>/`, and which of them `dtjob run` goes on with."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from dtjob.api import Job
+
+FILE = "run.json"
+LOCK = "lock"
+SUCCEEDED, FAILED, UNFINISHED = "Succeeded", "Failed", "Running"
+
+
+class RunStateError(Exception):
+    """The work directory cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What is kept of a run. `uid` stays the same when it resumes, as checkpoints and the DONE mark belong to it."""
+
+    uid: str
+    job: str
+    spec_hash: str
+    phase: str = UNFINISHED
+    starts: int = 1
+    """How often `dtjob run` has worked on this run."""
+    status: dict[str, Any] | None = None
+    """The job's last status."""
+
+    @classmethod
+    def from_json(cls, text: str) -> RunRecord:
+        """Read `run.json`. Raises ValueError where it is not one."""
+        value = json.loads(text)
+        try:
+            return cls(**value)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+
+@dataclass
+class Run:
+    """One run and its directory. Holds the job's lock while it is open."""
+
+    directory: Path
+    record: RunRecord
+    why: str
+    """In words: whether it is new or resumed, and why."""
+    resumed: bool
+    lock: IO[str]
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where the job's checkpoint directory is."""
+        return self.directory / "checkpoints"
+
+    @property
+    def logs(self) -> Path:
+        """Where each pod's log is."""
+        return self.directory / "logs"
+
+    @property
+    def cluster_file(self) -> Path:
+        """The cluster spec with this machine's addresses."""
+        return self.directory / "cluster.json"
+
+    def save(self, phase: str, status: dict[str, Any]) -> None:
+        """Write the record, whole or not at all: a power cut must not leave half a file."""
+        self.record = replace(self.record, phase=phase, status=status)
+        _write(self.directory, self.record)
+
+    def close(self) -> None:
+        """Let another `dtjob run` of this job begin."""
+        self.lock.close()
+
+
+def spec_hash(job: Job) -> str:
+    """Twelve hex digits that change with the job's spec."""
+    content = job.spec.model_dump_json(by_alias=True, exclude_unset=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
+    """The run to work on: the latest where it has not succeeded, else a new one. Raises RunStateError."""
+    home = work_directory / job.metadata.name
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        lock = (home / LOCK).open("a")
+    except OSError as error:
+        raise RunStateError(f"--work-dir: {home} cannot be written: {error.strerror or error}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        message = f"job {job.metadata.name} is being run in {home} already; end that run, or give another --work-dir"
+        raise RunStateError(message) from None
+    latest = latest_run(home)
+    record = None
+    if latest is not None:
+        record = _read(latest)
+    resume, why = choose(record, latest.name if latest else "", spec_hash(job), fresh)
+    if resume and latest is not None and record is not None:
+        directory = latest
+        record = replace(record, phase=UNFINISHED, starts=record.starts + 1, spec_hash=spec_hash(job), status=None)
+    else:
+        directory = home / f"run-{_number(latest) + 1 if latest else 1}"
+        record = RunRecord(uid=str(uuid.uuid4()), job=job.metadata.name, spec_hash=spec_hash(job))
+    run = Run(directory, record, why, resume, lock)
+    for path in (run.directory, run.checkpoints, run.logs):
+        path.mkdir(parents=True, exist_ok=True)
+    _write(run.directory, run.record)
+    return run
+
+
+def choose(record: RunRecord | None, name: str, wanted_hash: str, fresh: bool) -> tuple[bool, str]:
+    """Whether to resume the latest run, and why in words. `record` is None where there is none that can be read."""
+    if record is None:
+        return False, "new run"
+    if fresh:
+        return False, "new run, as --fresh asks"
+    if record.phase == SUCCEEDED:
+        return False, f"new run: {name} has succeeded"
+    if record.spec_hash != wanted_hash:
+        return False, f"new run: the manifest has changed since {name}"
+    if record.phase == FAILED:
+        return True, f"resumes {name}, which failed, with all its restarts again; --fresh begins a new one"
+    return True, f"resumes {name}, which had not finished; --fresh begins a new one"
+
+
+def latest_run(home: Path) -> Path | None:
+    """The newest run directory of a job, None before the first."""
+    runs = [path for path in home.glob("run-*") if path.is_dir() and _number(path)]
+    return max(runs, key=_number, default=None)
+
+
+def _number(path: Path) -> int:
+    digits = path.name.removeprefix("run-")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _read(directory: Path) -> RunRecord | None:
+    try:
+        return RunRecord.from_json((directory / FILE).read_text())
+    except (OSError, ValueError):
+        return None  # a run that began and never wrote its record has nothing to resume
+
+
+def _write(directory: Path, record: RunRecord) -> None:
+    unfinished = directory / f".{FILE}"
+    with unfinished.open("w") as file:
+        file.write(json.dumps(asdict(record), indent=1))
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(directory / FILE)
