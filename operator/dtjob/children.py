@@ -32,7 +32,9 @@ class Children:
     def owned(self, job: Job, kind: str) -> list[Manifest]:
         """The objects of one kind that this very job controls."""
         return [
-            child for child in self.objects if child["kind"] == kind and labels.controller_uid(child) == job.metadata.uid
+            child
+            for child in self.objects
+            if child["kind"] == kind and labels.controller_uid(child) == job.metadata.uid
         ]
 
 
@@ -70,9 +72,7 @@ def view_tasks(job: Job, children: Children, attempts: Mapping[str, int]) -> lis
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
         by_task.setdefault(labels.task_id(pod), []).append(pod)
-    return [
-        TaskView(task, attempts.get(task.id, 0), tuple(by_task.get(task.id, ()))) for task in topology.tasks(job)
-    ]
+    return [TaskView(task, attempts.get(task.id, 0), tuple(by_task.get(task.id, ()))) for task in topology.tasks(job)]
 
 
 def container_status(pod: Manifest) -> dict[str, Any]:
@@ -82,7 +82,8 @@ def container_status(pod: Manifest) -> dict[str, Any]:
 
 
 def terminated(pod: Manifest) -> dict[str, Any] | None:
-    """How the training container ended, None where it has not. It decides, not the pod: a sidecar keeps a pod Running."""
+    """How the training container ended, None where it has not. It decides, not the pod: a sidecar keeps a pod
+    Running."""
     state: dict[str, Any] | None = (container_status(pod).get("state") or {}).get("terminated")
     return state
 
@@ -98,7 +99,8 @@ def deleting(pod: Manifest) -> bool:
 
 
 def lost_at(pod: Manifest) -> datetime | None:
-    """When a pod that is being deleted and has not ended counts as lost with its node; None where that does not apply."""
+    """When a pod that is being deleted and has not ended counts as lost with its node; None where that does not
+    apply."""
     if not deleting(pod) or ended(pod):
         return None
     return times.parse(pod["metadata"]["deletionTimestamp"]) + LOST_AFTER

@@ -23,7 +23,8 @@ class AlreadyExists(ClusterError):
 
 
 class Refused(ClusterError):
-    """The cluster will not take this object however often it is asked; the message says why (quota, a bad template)."""
+    """The cluster will not take this object however often it is asked; the message says why (quota, a bad
+    template)."""
 
 
 class Stale(ClusterError):

@@ -29,11 +29,13 @@ def controller_uid(manifest: Manifest) -> str | None:
 
 
 def task_id(pod: Manifest) -> str:
-    """The task that a pod of ours is an attempt at, such as `worker-1`; raises KeyError on a pod without our labels."""
+    """The task that a pod of ours is an attempt at, such as `worker-1`; raises KeyError on a pod without our
+    labels."""
     labels = of(pod)
     return f"{labels[ROLE]}-{labels[INDEX]}"
 
 
 def attempt(pod: Manifest) -> int:
-    """Which attempt at its task a pod of ours is, from 0; raises KeyError or ValueError on a pod without our labels."""
+    """Which attempt at its task a pod of ours is, from 0; raises KeyError or ValueError on a pod without our
+    labels."""
     return int(of(pod)[ATTEMPT])

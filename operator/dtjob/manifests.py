@@ -71,7 +71,8 @@ def config_map(job: Job) -> Manifest:
 
 
 def network_policy(job: Job) -> Manifest:
-    """Pods of the job reach each other on every port (NCCL picks its own); the operator and Prometheus reach the status port."""
+    """Pods of the job reach each other on every port (NCCL picks its own); the operator and Prometheus reach the
+    status port."""
     peers: list[dict[str, Any]] = [
         {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app.kubernetes.io/name": name}}}
         for name in ("dtjob", "prometheus")

@@ -1,7 +1,8 @@
 """`plan`: from what a job should be and what is observed to what to do now. Pure; the heart of dtjob.
 
-One call decides everything about one job, as the Kubernetes Job controller's syncJob does: nothing depends on how the state
-came about. The new status is written before any action; so a crash at any point only repeats calls that are safe to repeat.
+One call decides everything about one job, as the Kubernetes Job controller's syncJob does: nothing depends on how the
+state came about. The new status is written before any action; so a crash at any point only repeats calls that are
+safe to repeat.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ ENDED = ("Succeeded", "Failed")
 def plan(job: Job, children: Children, now: datetime) -> Plan:
     """What to do for `job` now, given what is observed of its children.
 
-    Idempotent: planning again on the plan's own outcome gives nothing more to do. Touches only objects whose controller
-    is this very job (by uid).
+    Idempotent: planning again on the plan's own outcome gives nothing more to do. Touches only objects whose
+    controller is this very job (by uid).
     """
     status = deepcopy(job.status)
     views = view_tasks(job, children, status.get("attempts", {}))
@@ -116,7 +117,8 @@ def _retire(job: Job, view: TaskView) -> list[Action]:
 
 
 def _may_create(job: Job, view: TaskView, now: datetime) -> bool:
-    """The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck."""
+    """The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is
+    stuck."""
     return view.task != topology.chief_task(job) or all(ended(old) for old in view.pods)
 
 
@@ -157,9 +159,7 @@ def _time_alone(status: dict[str, Any], views: list[TaskView], now: datetime) ->
     return due
 
 
-def _after_the_end(
-    job: Job, status: dict[str, Any], views: list[TaskView], events: list[Event], now: datetime
-) -> Plan:
+def _after_the_end(job: Job, status: dict[str, Any], views: list[TaskView], events: list[Event], now: datetime) -> Plan:
     """An ended job only gives up its pods."""
     completed_at = times.parse(status["completionTime"])
     status["replicaStatuses"] = replica_statuses(views, now)
@@ -168,7 +168,12 @@ def _after_the_end(
 
 
 def _finish(
-    job: Job, status: dict[str, Any], actions: list[Action], events: list[Event], due: list[datetime | None], now: datetime
+    job: Job,
+    status: dict[str, Any],
+    actions: list[Action],
+    events: list[Event],
+    due: list[datetime | None],
+    now: datetime,
 ) -> Plan:
     """Leave the status out where it did not change, or only by progress that was written just now."""
     write = status != job.status

@@ -41,7 +41,12 @@ def pod(job: Job, task: Task, attempt: int) -> Manifest:
     metadata["labels"] = {**(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
         metadata["annotations"] = user_metadata["annotations"]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec(job, task, attempt, replica, template)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": _spec(job, task, attempt, replica, template),
+    }
 
 
 def _template(replica: Replica) -> dict[str, Any]:
@@ -90,9 +95,7 @@ def grace_seconds(job: Job) -> int:
     return job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else 30
 
 
-def _training_container(
-    job: Job, task: Task, attempt: int, replica: Replica, user: dict[str, Any]
-) -> dict[str, Any]:
+def _training_container(job: Job, task: Task, attempt: int, replica: Replica, user: dict[str, Any]) -> dict[str, Any]:
     network = job.spec.network
     ports = [{"name": "tensorflow", "containerPort": network.port}]
     if job.spec.program:
@@ -184,8 +187,8 @@ def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
     if job.spec.program:
         volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": manifests.config_map_name(job)}})
     if _mounts_checkpoints(job, task):
-        assert job.spec.checkpoint and job.spec.checkpoint.volume
-        volumes.append({"name": CHECKPOINT_VOLUME, **job.spec.checkpoint.volume})
+        assert job.spec.checkpoint
+        volumes.append({"name": CHECKPOINT_VOLUME, **(job.spec.checkpoint.volume or {})})
     return volumes
 
 

@@ -120,7 +120,8 @@ class Reconciler:
             await self._all(self._call(key, action) for action in group)
 
     async def _all(self, calls: Iterable[Awaitable[None]]) -> None:
-        """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have ended."""
+        """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have
+        ended."""
         iterator = iter(calls)
         errors: list[BaseException] = []
 
@@ -168,6 +169,7 @@ class Reconciler:
 
 
 def _is_ours(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether an object that was there already is the one that this create would have made (same owner, same attempt)."""
+    """Whether an object that was there already is the one that this create would have made (same owner, same
+    attempt)."""
     same_owner = labels.controller_uid(existing) == labels.controller_uid(wanted)
     return same_owner and labels.of(existing).get(labels.ATTEMPT) == labels.of(wanted).get(labels.ATTEMPT)

@@ -15,7 +15,8 @@ PHASE_CONDITIONS = (conditions.RUNNING, conditions.RESTARTING, conditions.SUCCEE
 
 
 def set_phase(status: dict[str, Any], phase: str, reason: str, message: str, now: datetime) -> None:
-    """Set phase, reason and message, and the condition of the phase's name; the other phases' conditions turn False."""
+    """Set phase, reason and message, and the condition of the phase's name; the other phases' conditions turn
+    False."""
     status["phase"], status["reason"], status["message"] = phase, reason, message
     known = status.setdefault("conditions", [])
     for type_ in PHASE_CONDITIONS:

@@ -18,7 +18,8 @@ TOMBSTONES = 20_000
 
 
 class Store:
-    """Jobs and children by job. Every change returns the key of the job that it concerns, None where nothing changed."""
+    """Jobs and children by job. Every change returns the key of the job that it concerns, None where nothing
+    changed."""
 
     def __init__(self) -> None:
         self._jobs: dict[JobKey, Manifest] = {}
@@ -27,7 +28,7 @@ class Store:
         self._problems: dict[JobKey, dict[str, str]] = {}
         self._deleted: OrderedDict[str, None] = OrderedDict()
 
-    def keys(self) -> list[JobKey]:
+    def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
         return list(self._jobs)
 
@@ -68,7 +69,8 @@ class Store:
         return key
 
     def replace(self, kind: str, listed: Iterable[Manifest], list_version: int) -> set[JobKey]:
-        """Take in a consistent LIST of one kind: newer versions, and what is missing from it and older than it is gone.
+        """Take in a consistent LIST of one kind: newer versions, and what is missing from it and older than it is
+        gone.
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """

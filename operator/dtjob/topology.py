@@ -12,7 +12,8 @@ CLUSTER_ROLES = {
     Strategy.MULTI_WORKER_MIRRORED: (Role.CHIEF, Role.WORKER),
     Strategy.PARAMETER_SERVER: (Role.CHIEF, Role.WORKER, Role.PS),
 }
-"""Roles in the cluster spec. The evaluator is never one: ParameterServer hangs with it inside (tensorflow-facts, TF_CONFIG)."""
+"""Roles in the cluster spec. The evaluator is never one: ParameterServer hangs with it inside (tensorflow-facts,
+TF_CONFIG)."""
 
 
 @dataclass(frozen=True)
@@ -79,4 +80,5 @@ def cluster_hash(job: Job) -> str:
 
 def tf_config(job: Job, task: Task) -> str:
     """The TF_CONFIG that the task sees."""
-    return '{"cluster":%s,"task":%s}' % (cluster_json(job), json.dumps({"type": task.role.value, "index": task.index}))
+    member = {"type": task.role.value, "index": task.index}
+    return json.dumps({"cluster": cluster_spec(job), "task": member}, separators=(",", ":"))

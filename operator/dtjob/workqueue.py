@@ -1,12 +1,13 @@
 """Who is due: a work queue with client-go's semantics (tools: util/workqueue).
 
-A key is in the queue at most once, and is never given to two workers at a time: a key that is added while a worker has it is
-queued again when the worker is done. Without the second rule every pod would be created several times.
+A key is in the queue at most once, and is never given to two workers at a time: a key that is added while a worker
+has it is queued again when the worker is done. Without the second rule every pod would be created several times.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 from collections import deque
@@ -71,10 +72,8 @@ class WorkQueue(Generic[Key]):
                 return key
             self._changed.clear()
             timeout = self._later[0][0] - asyncio.get_running_loop().time() if self._later else None
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), timeout)
-            except TimeoutError:
-                pass
 
     def done(self, key: Key) -> None:
         """Give the key back; if it was added meanwhile, it is due again."""

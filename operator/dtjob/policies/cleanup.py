@@ -9,7 +9,8 @@ from dtjob.api import CleanPods, Job, Role, Strategy
 from dtjob.children import TaskView, deleting, ended
 
 LINGER = timedelta(seconds=60)
-"""Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart, the evaluator has a last checkpoint to do."""
+"""Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart, the evaluator has a last checkpoint
+to do."""
 
 
 def pods_to_remove(

@@ -13,7 +13,13 @@ from dtjob.actions import Manifest
 from dtjob.children import PodState, deleting, state_of, terminated
 from dtjob.topology import Task
 
-NEVER_RAN_REASONS = ("UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "TopologyAffinityError", "PodOSNotSupported")
+NEVER_RAN_REASONS = (
+    "UnexpectedAdmissionError",
+    "NodeAffinity",
+    "NodePorts",
+    "TopologyAffinityError",
+    "PodOSNotSupported",
+)
 """Reasons with which a kubelet rejects a pod that it never started, beside `OutOf<resource>`."""
 
 DISRUPTION_REASONS = ("Evicted", "Preempting", "Preempted", "NodeShutdown", "Terminated", "Shutdown", "NodeLost")

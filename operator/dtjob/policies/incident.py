@@ -60,7 +60,8 @@ class Incident:
 
 
 def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
-    """The wait before the `in_a_row`-th restart: none before the first, then doubling from initialSeconds to maxSeconds."""
+    """The wait before the `in_a_row`-th restart: none before the first, then doubling from initialSeconds to
+    maxSeconds."""
     if in_a_row <= 1:
         return timedelta(0)
     doublings = min(in_a_row - 2, 20)
@@ -73,10 +74,9 @@ def next_incident(
     """The incident that `cause` begins now. A newer checkpoint than the last refill's refills the budget."""
     charged = in_a_row = 0
     refilled_at = checkpoint_step
-    if previous is not None:
-        if checkpoint_step <= previous.checkpoint_step:
-            charged, refilled_at = previous.charged, previous.checkpoint_step
-            in_a_row = previous.in_a_row if now - previous.started_at < FORGET_AFTER else 0
+    if previous is not None and checkpoint_step <= previous.checkpoint_step:
+        charged, refilled_at = previous.charged, previous.checkpoint_step
+        in_a_row = previous.in_a_row if now - previous.started_at < FORGET_AFTER else 0
     in_a_row += 1
     return Incident(
         started_at=now,
@@ -89,7 +89,8 @@ def next_incident(
 
 
 def joined(incident: Incident, cause: Cause) -> Incident:
-    """The incident with one more failure in it. A stronger cause takes over, and an uncharged one gives the charge back."""
+    """The incident with one more failure in it. A stronger cause takes over, and an uncharged one gives the charge
+    back."""
     if cause.precedence >= incident.cause.precedence:
         return incident
     refund = 1 if incident.cause.charged and not cause.charged else 0

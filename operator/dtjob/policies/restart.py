@@ -15,15 +15,17 @@ from dtjob.times import parse
 from dtjob.topology import Task
 
 SETTLE = timedelta(seconds=2)
-"""Without a supervisor one death takes the whole group down; wait this long for the pod that died first to show itself."""
+"""Without a supervisor one death takes the whole group down; wait this long for the pod that died first to show
+itself."""
 
 
 @dataclass(frozen=True)
 class Decision:
     """What to do about failed tasks.
 
-    `replaced` get a new attempt. `incident` and `first` are the incident they belong to and its first cause, `new` whether
-    it begins here. `gives_up` says why the job fails instead. `look_again_at` is when a waiting decision is due.
+    `replaced` get a new attempt. `incident` and `first` are the incident they belong to and its first cause, `new`
+    whether it begins here. `gives_up` says why the job fails instead. `look_again_at` is when a waiting decision is
+    due.
     """
 
     replaced: tuple[Task, ...] = ()
@@ -51,7 +53,12 @@ def failures(job: Job, views: list[TaskView], all_were_created: bool, now: datet
 
 
 def restart_training(
-    job: Job, views: list[TaskView], failed: list[Failure], previous: Incident | None, checkpoint_step: int, now: datetime
+    job: Job,
+    views: list[TaskView],
+    failed: list[Failure],
+    previous: Incident | None,
+    checkpoint_step: int,
+    now: datetime,
 ) -> Decision:
     """Decide about failed training tasks. The evaluator's failures are `restart_evaluator`'s."""
     failed = [failure for failure in failed if failure.task.role is not Role.EVALUATOR]
@@ -73,7 +80,8 @@ def restart_training(
 
 
 def restart_evaluator(job: Job, views: list[TaskView], failed: list[Failure], now: datetime) -> Decision:
-    """Replace a failed evaluator, after a wait that grows with its attempts. Training does not care, so nothing is charged."""
+    """Replace a failed evaluator, after a wait that grows with its attempts. Training does not care, so nothing is
+    charged."""
     for failure in failed:
         if failure.task.role is Role.EVALUATOR:
             view = next(view for view in views if view.task == failure.task)
@@ -87,9 +95,9 @@ def restart_evaluator(job: Job, views: list[TaskView], failed: list[Failure], no
 def replacement_group(job: Job, views: list[TaskView], failed: list[Task], now: datetime) -> tuple[Task, ...]:
     """The tasks that need a new pod when `failed` have died (design, section 4).
 
-    With our supervisor the survivors start again inside their containers; without it, a MultiWorkerMirrored group can never
-    re-form in the same process, and a ParameterServer chief cannot outlive a ps. A MultiWorkerMirrored task that has finished
-    already is needed again, since its peers' collectives wait for it.
+    With our supervisor the survivors start again inside their containers; without it, a MultiWorkerMirrored group can
+    never re-form in the same process, and a ParameterServer chief cannot outlive a ps. A MultiWorkerMirrored task
+    that has finished already is needed again, since its peers' collectives wait for it.
     """
     strategy, supervised = job.spec.strategy, job.spec.program is not None
     group = set(failed)

@@ -1,0 +1,213 @@
+"""The only file that calls the API server: plain JSON over the `kubernetes` client's asyncio transport.
+
+Its typed methods cost 0.45 ms a call against 0.1 to 0.25 ms for the plain transport, and its models refuse unknown
+fields.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio import client, config
+
+from dtjob import labels
+from dtjob.actions import Event, Manifest
+from dtjob.api import API_VERSION, KIND, PLURAL
+from dtjob.cluster import AlreadyExists, ClusterError, Refused, Stale
+
+logger = logging.getLogger(__name__)
+
+CALL_TIMEOUT_SECONDS = 30
+PAGE = 500
+COMPONENT = "dtjob"
+
+# Kind to API version and plural.
+KINDS = {
+    "Pod": ("v1", "pods"),
+    "Service": ("v1", "services"),
+    "ConfigMap": ("v1", "configmaps"),
+    "Event": ("v1", "events"),
+    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+    KIND: (API_VERSION, PLURAL),
+}
+
+
+class ApiError(ClusterError):
+    """The API server's own answer: `code` is the HTTP status, `reason` Kubernetes' word for it."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message or reason or f"HTTP {code}")
+        self.code = code
+        self.reason = reason
+
+
+class Kube:
+    """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
+
+    def __init__(self, api_client: client.ApiClient) -> None:
+        self._client = api_client
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        """POST with strict field validation, so that a typing error in a template is an answer and not a silent
+        loss."""
+        kind, metadata = manifest["kind"], manifest["metadata"]
+        path = f"{_path(kind, metadata['namespace'])}?fieldValidation=Strict"
+        try:
+            return _typed(kind, await self._call("POST", path, manifest))
+        except ApiError as error:
+            if error.code == 409 and error.reason == "AlreadyExists":
+                raise AlreadyExists(await self._get(kind, metadata["namespace"], metadata["name"])) from None
+            if error.code in (400, 403, 404, 422) and not _passes(error):
+                raise Refused(str(error)) from None
+            raise
+
+    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
+        """DELETE with a uid precondition."""
+        body = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Background",
+        }
+        await self._unless_gone("DELETE", f"{_path(kind, namespace)}/{name}", body)
+
+    async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
+        """Patch the serving label away; the uid in the patch makes another pod of this name a conflict."""
+        body = {"metadata": {"uid": uid, "labels": {labels.SERVING: None}}}
+        await self._unless_gone("PATCH", f"{_path('Pod', namespace)}/{name}", body)
+
+    async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
+        """PUT the status subresource against the job's resourceVersion."""
+        metadata = job["metadata"]
+        path = f"{_path(KIND, metadata['namespace'])}/{metadata['name']}/status"
+        try:
+            return _typed(KIND, await self._call("PUT", path, {**job, "status": status}))
+        except ApiError as error:
+            if error.code in (404, 409):
+                raise Stale(str(error)) from None
+            raise
+
+    async def emit(self, job: Manifest, event: Event) -> None:
+        """POST a core/v1 Event."""
+        metadata, now = job["metadata"], datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{metadata['name']}.{time.time_ns():x}", "namespace": metadata["namespace"]},
+            "involvedObject": {
+                "apiVersion": API_VERSION,
+                "kind": KIND,
+                "name": metadata["name"],
+                "namespace": metadata["namespace"],
+                "uid": metadata["uid"],
+                "resourceVersion": metadata["resourceVersion"],
+            },
+            "type": event.type,
+            "reason": event.reason,
+            # The API server's limit for an event's message.
+            "message": event.message[:1024],
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            await self._call("POST", _path("Event", metadata["namespace"]), body)
+        except ClusterError as error:
+            logger.warning(
+                "%s/%s: event %s was not recorded: %s", metadata["namespace"], metadata["name"], event.reason, error
+            )
+
+    async def list_all(self, kind: str, namespace: str | None, selector: str = "") -> tuple[list[Manifest], int]:
+        """A consistent LIST (from etcd, not from a cache) in pages, and the resourceVersion that it shows."""
+        query = {"limit": str(PAGE), "labelSelector": selector}
+        items: list[Manifest] = []
+        while True:
+            page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}")
+            items += [_typed(kind, item) for item in page["items"]]
+            if not page["metadata"].get("continue"):
+                return items, int(page["metadata"]["resourceVersion"])
+            query["continue"] = page["metadata"]["continue"]
+
+    async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
+        return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
+
+    async def _unless_gone(self, method: str, path: str, body: Any) -> None:
+        try:
+            await self._call(method, path, body)
+        except ApiError as error:
+            if error.code not in (404, 409):
+                raise
+
+    async def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        headers = {"Accept": "application/json"}
+        if method == "PATCH":
+            headers["Content-Type"] = "application/merge-patch+json"
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = self._client.configuration.host + path
+        try:
+            response = await self._client.rest_client.request(
+                method, url, headers=headers, body=body, _request_timeout=CALL_TIMEOUT_SECONDS
+            )
+            text = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ClusterError(f"the API server did not answer ({type(error).__name__}: {error})") from error
+        if 200 <= response.status < 300:
+            answer: dict[str, Any] = json.loads(text)
+            return answer
+        raise _error(response.status, text)
+
+
+@asynccontextmanager
+async def connect(kubeconfig: str | None = None, context: str | None = None) -> AsyncIterator[Kube]:
+    """A connection by kubeconfig (a path, or kubectl's usual places), else by the pod's own service account.
+
+    Raises kubernetes' ConfigException where there is neither.
+    """
+    configuration = client.Configuration()
+    try:
+        await config.load_kube_config(config_file=kubeconfig, context=context, client_configuration=configuration)
+    except config.ConfigException:
+        if kubeconfig or context:
+            raise
+        config.load_incluster_config(client_configuration=configuration)
+    async with client.ApiClient(configuration) as api_client:
+        yield Kube(api_client)
+
+
+def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
+    """The namespaces to list, None standing for the whole cluster."""
+    return list(namespaces) or [None]
+
+
+def _path(kind: str, namespace: str | None) -> str:
+    version, plural = KINDS[kind]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+
+
+def _typed(kind: str, manifest: Manifest) -> Manifest:
+    """The object with its kind, which items of a list do not carry."""
+    return {"apiVersion": KINDS[kind][0], "kind": kind, **manifest}
+
+
+def _error(code: int, text: bytes | str) -> ApiError:
+    try:
+        status = json.loads(text)
+        return ApiError(code, status.get("reason", ""), status.get("message", ""))
+    except (ValueError, AttributeError):
+        return ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
+
+
+def _passes(error: ApiError) -> bool:
+    """Whether a refusal goes away by itself in a moment: a new namespace's service account is made a little later."""
+    return error.code == 403 and "service account" in str(error) and "not found" in str(error)
