@@ -70,10 +70,10 @@ def registry(store: Store, queue: WorkQueue[JobKey]) -> kopf.OperatorRegistry:
     """The two handlers: jobs and their pods."""
     made = kopf.OperatorRegistry()
 
-    async def on_job(type: str | None, body: Mapping[str, Any], **_: Any) -> None:
+    async def on_job(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 (kopf passes by name)
         take_in(store, queue, type, {**body, "apiVersion": API_VERSION, "kind": KIND})
 
-    async def on_pod(type: str | None, body: Mapping[str, Any], **_: Any) -> None:
+    async def on_pod(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 (kopf passes by name)
         take_in(store, queue, type, {**body, "apiVersion": "v1", "kind": "Pod"})
 
     # The kubernetes client knows kubeconfig's many ways to log in, and service accounts.
