@@ -1,0 +1,57 @@
+"""`python3 -m dtjob_trainer ENTRY ARGS…`: the supervisor of one task, the command of a training container."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from dtjob_trainer import processes
+from dtjob_trainer.supervisor import Supervisor
+from dtjob_trainer.task import Task, TaskError
+
+USAGE = "usage: python3 -m dtjob_trainer ENTRY [ARGS…]   (ENTRY: a path that ends in .py, or a module name)"
+
+
+def main(arguments: list[str]) -> int:
+    """Supervise the program `arguments` (entry and its arguments). Returns the exit code of the container."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        (sys.stdout if arguments else sys.stderr).write(f"{USAGE}\n")
+        return 0 if arguments else 2
+    try:
+        task = Task.from_environment(os.environ)
+        if task is None:
+            raise TaskError(
+                "DTJOB_ROLE is not set: this is the command of a dtjob training container; "
+                f"to run the program alone, use `python3 {arguments[0]}`"
+            )
+        supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.program", *arguments], os.environ)
+    except TaskError as error:
+        sys.stderr.write(f"dtjob_trainer: {error}\n")
+        return 2
+    return supervise(supervisor, die_with_parent=task.die_with_parent)
+
+
+def supervise(supervisor: Supervisor, *, die_with_parent: bool = False) -> NoReturn:
+    """Run `supervisor` as this whole process, and end the process with its exit code.
+
+    `die_with_parent`: SIGTERM comes to us when the thread that started this process ends (DTJOB_DIE_WITH_PARENT).
+    """
+    if die_with_parent:
+        processes.die_with_parent(signal.SIGTERM)
+    processes.adopt_orphans()
+    asyncio.run(_run_and_exit(supervisor))
+    raise AssertionError("unreachable")
+
+
+async def _run_and_exit(supervisor: Supervisor) -> NoReturn:
+    code = await supervisor.run()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # a look-up that hangs in a resolver thread must not delay the end
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""Processes, as Linux sees them: whom we inherit, whom we kill, who is left. Used by the supervisor only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(signal_number: int) -> None:
+    """Have the kernel send `signal_number` to this process when the thread that started it ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Make descendants that lose their parent our children, as they are for PID 1, so that none outlives us unseen."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children() -> list[int]:
+    """Ids of this process's children, the dead that are not reaped included."""
+    found: list[int] = []
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):
+            found += [int(pid) for pid in (thread / "children").read_text().split()]
+    return found
+
+
+def kill_group(group: int) -> None:
+    """SIGKILL to a process group, if there still is one."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+class Reaper:
+    """Reaps every child and adopted orphan of this process on SIGCHLD.
+
+    `on_exit(pid, returncode)` hears of each. A process in `leaders` takes its group with it: the group is killed while
+    its leader is still a zombie, so that its number cannot belong to anybody else.
+    """
+
+    def __init__(self, on_exit: Callable[[int, int], None]) -> None:
+        self._on_exit = on_exit
+        self.leaders: set[int] = set()
+        self._changed = asyncio.Event()
+        self._spared: frozenset[int] = frozenset()
+
+    def start(self) -> None:
+        """Reap from now on, in the running event loop. Children that exist already are reaped, never killed."""
+        self._spared = frozenset(children())  # an image's entry point may have started them before it became us
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self.reap)
+        self.reap()
+
+    def reap(self) -> None:
+        """Reap all that are dead."""
+        while True:
+            try:
+                dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                break
+            if dead is None:
+                break
+            if dead.si_pid in self.leaders:
+                self.leaders.remove(dead.si_pid)
+                kill_group(dead.si_pid)
+            pid, status = os.waitpid(dead.si_pid, 0)
+            self._on_exit(pid, os.waitstatus_to_exitcode(status))
+        self._changed.set()
+
+    async def kill_all(self, seconds: float) -> list[int]:
+        """SIGKILL every child, and every orphan that this brings us; wait until all are reaped.
+
+        Returns the ids of those that were still there after `seconds`: they cannot be killed.
+        """
+        deadline = asyncio.get_running_loop().time() + seconds
+        while True:
+            self.reap()
+            left = [pid for pid in children() if pid not in self._spared]
+            remaining = deadline - asyncio.get_running_loop().time()
+            if not left or remaining <= 0:
+                return left
+            for pid in left:
+                if pid in self.leaders:
+                    kill_group(pid)
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            self._changed.clear()
+            # An orphan of a child that just died is not announced by SIGCHLD: look again soon.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), min(remaining, 0.05))
+
+
+def port_is_free(port: int) -> bool:
+    """Whether nobody listens on TCP `port`, so that TensorFlow can (connections in TIME_WAIT do not matter to it)."""
+    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True

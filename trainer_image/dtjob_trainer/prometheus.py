@@ -1,0 +1,79 @@
+"""A task's status as Prometheus metrics. prometheus_client is imported at the first scrape, to start faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+STATES = ("waiting", "starting", "training", "serving", "evaluating", "saving", "finished", "failed")
+
+_GAUGES = (
+    ("step", "dtjob_trainer_step", "Global step of training."),
+    ("totalSteps", "dtjob_trainer_total_steps", "Steps that training will take."),
+    ("epoch", "dtjob_trainer_epoch", "Epoch of training."),
+    ("loss", "dtjob_trainer_loss", "Last training loss."),
+    ("stepsPerSecond", "dtjob_trainer_steps_per_second", "Speed of training."),
+    ("etaSeconds", "dtjob_trainer_eta_seconds", "Seconds until training ends at this speed."),
+)
+
+
+def exposition(status: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[str, bytes]:
+    """The content type and text of /metrics for `status` (the body of /status); `labels` go on every metric."""
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_StatusCollector(status, labels))
+    return CONTENT_TYPE_LATEST, generate_latest(registry)
+
+
+class _StatusCollector:
+    """Shows one status to a prometheus_client registry."""
+
+    def __init__(self, status: Mapping[str, Any], labels: Mapping[str, str]) -> None:
+        self._status, self._names, self._values = status, list(labels), list(labels.values())
+
+    def collect(self) -> Iterator[Any]:
+        """prometheus_client's protocol: the metric families."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        status = self._status
+        checkpoint, evaluation = status.get("checkpoint") or {}, status.get("evaluation") or {}
+        numbers = [(name, text, status.get(key)) for key, name, text in _GAUGES]
+        numbers.append(("dtjob_trainer_checkpoint_step", "Step of the last checkpoint.", checkpoint.get("step")))
+        numbers.append(
+            ("dtjob_trainer_checkpoint_timestamp_seconds", "When it was saved.", _seconds(checkpoint.get("time")))
+        )
+        for name, text, value in numbers:
+            if isinstance(value, (int, float)):
+                family = GaugeMetricFamily(name, text, labels=self._names)
+                family.add_metric(self._values, float(value))
+                yield family
+        for name, text, values in (
+            ("dtjob_trainer_metric", "Last training metrics, by name.", status.get("metrics") or {}),
+            ("dtjob_trainer_evaluation_metric", "Last evaluation, by name.", evaluation.get("metrics") or {}),
+        ):
+            family = GaugeMetricFamily(name, text, labels=[*self._names, "name"])
+            for key, value in values.items():
+                if isinstance(value, (int, float)):
+                    family.add_metric([*self._values, key], float(value))
+            yield family
+        state = GaugeMetricFamily("dtjob_trainer_state", "1 for the task's state.", labels=[*self._names, "state"])
+        for value in STATES:
+            state.add_metric([*self._values, value], float(status.get("state") == value))
+        yield state
+        restarts = CounterMetricFamily(
+            "dtjob_trainer_restarts_in_place", "Restarts of the training process in this container.", labels=self._names
+        )
+        restarts.add_metric(self._values, float(status.get("restartsInPlace", 0)))
+        yield restarts
+
+
+def _seconds(time: object) -> float | None:
+    """Seconds since the epoch of an RFC 3339 time; None for anything else."""
+    if not isinstance(time, str):
+        return None
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,122 @@
+"""How a supervisor keeps in touch with the chief task's: it reports its task over and over and hands each answer on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+
+from dtjob_trainer.rendezvous import Answer, Registration, hold_seconds
+from dtjob_trainer.rendezvous_host import host_of
+from dtjob_trainer.task import TaskError
+
+PAUSE_SECONDS = 1.0
+"""After an answer that has been acted upon (or a refusal), unless there is news here."""
+
+RECONNECT_SECONDS = 0.2
+"""After a failed attempt to reach the chief task's supervisor."""
+
+SPARE_SECONDS = 5.0
+"""Beyond the time for which an answer may be held back, before a silent connection is given up."""
+
+_FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, TimeoutError, asyncio.LimitOverrunError)
+"""What asking may raise where the network or the other end is at fault."""
+
+Ask = Callable[[Registration], Awaitable[Answer]]
+
+
+class RendezvousClient:
+    """Reports this task until it is cancelled."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        describe: Callable[[], Registration],
+        on_answer: Callable[[Registration, Answer], None],
+        on_problem: Callable[[str], None],
+    ) -> None:
+        """`describe` says how the task is now; `on_problem` hears why the chief task's supervisor cannot be reached."""
+        self._ask, self._describe, self._on_answer, self._on_problem = ask, describe, on_answer, on_problem
+        self._news = asyncio.Event()
+
+    def news(self) -> None:
+        """Something about this task changed: report at once."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Report for ever."""
+        while True:
+            self._news.clear()
+            registration, pause = self._describe(), 0.0
+            asking = asyncio.ensure_future(self._ask(registration))
+            news = asyncio.ensure_future(self._news.wait())
+            try:
+                await asyncio.wait((asking, news), return_when=asyncio.FIRST_COMPLETED)
+                if not asking.done():
+                    continue
+                answer = asking.result()
+                if answer.kind not in ("wait", "continue"):
+                    pause = PAUSE_SECONDS
+                self._on_answer(registration, answer)
+            except _FAILURES as error:
+                pause = RECONNECT_SECONDS
+                self._on_problem(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            finally:
+                asking.cancel()
+                news.cancel()
+                await asyncio.wait((asking, news))
+            if pause:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), pause)
+
+
+class HttpAsk:
+    """Asks over HTTP, on one connection while it lasts. A cancelled question closes it: the host sees that at once."""
+
+    def __init__(self, address: str, members: int) -> None:
+        """`address`: `host:port` of the chief task's supervisor, from DTJOB_RENDEZVOUS; TaskError where it is not."""
+        host, port = host_of(address), address.rpartition(":")[2]
+        if not host or not port.isdecimal():
+            raise TaskError(f"DTJOB_RENDEZVOUS is {address!r}; it must be host:port of the chief task's supervisor")
+        self._host, self._port = host, int(port)
+        self._address, self._limit = address, hold_seconds(members) + SPARE_SECONDS
+        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def __call__(self, registration: Registration) -> Answer:
+        """Send one registration and wait for its answer. Raises OSError, EOFError, ValueError or TimeoutError."""
+        connection, self._connection = self._connection, None
+        if connection and connection[0].at_eof():
+            connection[1].close()
+            connection = None
+        reused = connection is not None
+        try:
+            async with asyncio.timeout(self._limit):
+                if connection is None:
+                    connection = await asyncio.open_connection(self._host, self._port)
+                answer = await self._exchange(*connection, registration)
+        except BaseException as error:
+            if connection:
+                connection[1].close()
+            if reused and isinstance(error, (ConnectionError, EOFError)):
+                return await self(registration)  # the old connection had ended unnoticed
+            raise
+        self._connection = connection
+        return answer
+
+    async def _exchange(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, registration: Registration
+    ) -> Answer:
+        body = json.dumps(registration.to_json()).encode()
+        head = (
+            f"POST /rendezvous HTTP/1.1\r\nHost: {self._address}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        writer.write(head.encode() + body)
+        await writer.drain()
+        status, *headers = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        lengths = [line.partition(":")[2] for line in headers if line.lower().startswith("content-length:")]
+        text = await reader.readexactly(int(lengths[0]) if lengths else 0)
+        if not status.startswith("HTTP/1.1 200"):
+            raise ValueError(f"{self._address} answered {status}: {text.decode(errors='replace').strip()}")
+        return Answer.from_json(json.loads(text))

@@ -1,0 +1,136 @@
+"""The rendezvous at the chief task's supervisor: the I/O around rendezvous.py, which decides.
+
+Answers are held back until there is news, so that `go` reaches everybody at once; names are looked up beside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from dtjob_trainer.rendezvous import Answer, Registration, Rendezvous, hold_seconds
+
+if TYPE_CHECKING:
+    from dtjob_trainer.task import Task
+
+LOOK_UP_AGAIN_SECONDS = 0.5
+"""Between two look-ups of a name that did not resolve to the address that registered."""
+
+
+class RendezvousHost:
+    """Answers registrations, from the network and from this supervisor itself. Lives in one event loop."""
+
+    def __init__(self, rendezvous: Rendezvous, hosts: Mapping[str, str]) -> None:
+        """`hosts`: task to `host:port`, as in the cluster file."""
+        self._rendezvous = rendezvous
+        self._hosts = {task: host_of(address) for task, address in hosts.items()}
+        self._hold = hold_seconds(len(hosts))
+        self._seen_revision = rendezvous.revision
+        self._news = asyncio.Event()
+        self._look_ups: dict[str, asyncio.Task[None]] = {}
+        self._held = 0
+        self._none_held = asyncio.Event()
+
+    async def answer(self, registration: Registration, address: str | None) -> Answer:
+        """Answer `registration`, which came from `address` (None: from this process); held until there is news."""
+        answer = self._rendezvous.register(registration, address, time.monotonic())
+        self._after_change()
+        if registration.task not in self._look_ups and self._rendezvous.address_to_check(registration.task):
+            self._look_ups[registration.task] = asyncio.create_task(self._look_up(registration.task))
+        if answer.kind not in ("wait", "continue") or registration.phase == "preempted":
+            return answer
+        self._held += 1
+        self._none_held.clear()
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), self._hold)
+        except asyncio.CancelledError:
+            self._rendezvous.disconnected(registration)
+            raise
+        finally:
+            self._held -= 1
+            if not self._held:
+                self._none_held.set()
+        return self._rendezvous.answer(registration, time.monotonic())
+
+    async def answer_own(self, registration: Registration) -> Answer:
+        """Answer the registration of this very supervisor."""
+        return await self.answer(registration, None)
+
+    async def finish(self, seconds: float) -> None:
+        """Tell all who listen that training is done; returns when they were answered, or after `seconds`."""
+        self._rendezvous.finish()
+        self._after_change()
+        if self._held:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._none_held.wait(), seconds)
+        await asyncio.sleep(0.01)  # the last answers leave with the next turns of the loop
+
+    def _after_change(self) -> None:
+        if self._rendezvous.revision != self._seen_revision:
+            self._seen_revision = self._rendezvous.revision
+            self._news.set()
+            self._news = asyncio.Event()
+
+    async def _look_up(self, task: str) -> None:
+        """Look the task's name up until it resolves to the address that it registered from."""
+        host = self._hosts[task]
+        while address := self._rendezvous.address_to_check(task):
+            try:
+                # In a thread of its own: a slow name server must not hold up the event loop.
+                found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            except (OSError, UnicodeError) as error:
+                problem: str | None = f"its name {host} does not resolve: {error}"
+            else:
+                problem = name_problem(host, sorted({str(entry[4][0]) for entry in found}), address)
+            self._rendezvous.name_checked(task, address, problem, time.monotonic())
+            self._after_change()
+            if problem is not None:
+                await asyncio.sleep(LOOK_UP_AGAIN_SECONDS)
+        del self._look_ups[task]
+
+
+def rendezvous_of(task: Task, supervisor: str) -> RendezvousHost:
+    """The rendezvous that the chief task `task` hosts; `supervisor` is the id of this supervisor process."""
+    hosts: dict[str, str] = {}
+    for member in task.members:
+        role, _, index = member.rpartition("-")
+        hosts[member] = task.cluster[role][int(index)]
+    alone = task.strategy == "ParameterServer"
+    group = (task.id,) if alone else task.members
+    servers = tuple(member for member in task.members if member not in group) if alone else ()
+    return RendezvousHost(
+        Rendezvous(task.uid, task.cluster_hash, chief=task.id, supervisor=supervisor, group=group, servers=servers),
+        hosts,
+    )
+
+
+def host_of(address: str) -> str:
+    """The host in `host:port`, without the brackets of an IPv6 address."""
+    return address.rpartition(":")[0].strip("[]")
+
+
+def same_address(one: str, other: str) -> bool:
+    """Whether both texts name one IP address; an IPv4 address mapped into IPv6 is that IPv4 address."""
+    return _plain(one) == _plain(other)
+
+
+def name_problem(host: str, addresses: list[str], registered_from: str) -> str | None:
+    """What is wrong with a host name that resolves to `addresses`, for a task that registered from another one."""
+    if any(same_address(address, registered_from) for address in addresses):
+        return None
+    return f"its name {host} resolves to {', '.join(addresses)}, but it registered from {registered_from}"
+
+
+def _plain(text: str) -> str:
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(text.partition("%")[0])
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return str(address)
+    return text

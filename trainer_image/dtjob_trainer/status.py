@@ -1,0 +1,74 @@
+"""What /status says of a task (docs/contract.md): the supervisor's own facts, and what the training process said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+OURS = frozenset({"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart"})
+"""Keys that a training process cannot overwrite."""
+
+MOMENTARY = ("stepsPerSecond", "etaSeconds", "message")
+"""Keys that say nothing any more once the training process that reported them has ended."""
+
+
+class TaskStatus:
+    """The status of one task, from the start of its supervisor on."""
+
+    def __init__(self, task: str, attempt: int, pid: int, job_uid: str) -> None:
+        self._ours: dict[str, Any] = {"task": task, "attempt": attempt, "pid": pid}
+        self._more: dict[str, Any] = {"jobUid": job_uid, "restartsInPlace": 0}
+        self._reported: dict[str, Any] = {}
+        self.state = "waiting"
+        self.incarnation = 0
+        self.message = ""
+        """The supervisor's own message; it goes before the training process's."""
+
+    @property
+    def step(self) -> int | None:
+        """The last reported step, of whichever training process."""
+        step = self._reported.get("step")
+        return step if isinstance(step, int) else None
+
+    def started(self, incarnation: int, training_pid: int) -> None:
+        """A training process was started."""
+        self.state, self.incarnation, self.message = "waiting", incarnation, ""
+        self._more["trainingPid"] = training_pid
+        for key in MOMENTARY:
+            self._reported.pop(key, None)
+
+    def ended(self, state: str) -> None:
+        """The training process has ended; `state` is what the task is now."""
+        self.state = state
+        self._more.pop("trainingPid", None)
+
+    def restarts(self, count: int, time: str, cause: str) -> None:
+        """Note the last restart in place; called again where its cause becomes known later."""
+        self._more |= {"restartsInPlace": count, "lastRestart": {"time": time, "cause": cause}}
+
+    def merge(self, progress: dict[str, Any]) -> None:
+        """Take over what the training process reports, key by key."""
+        for key, value in progress.items():
+            if key == "state":
+                self.state = str(value)
+            elif key not in OURS:
+                self._reported[key] = value
+
+    def to_json(self) -> dict[str, Any]:
+        """The body of GET /status."""
+        body = {**self._ours, "state": self.state, "incarnation": self.incarnation, **self._more, **self._reported}
+        if self.message:
+            body["message"] = self.message
+        return body
+
+
+def run_is_done(directory: str, uid: str) -> bool:
+    """Whether the checkpoint directory bears this job's DONE mark. False for URIs (gs://), which need TensorFlow."""
+    if "://" in directory or not uid:
+        return False
+    try:
+        mark = json.loads((Path(directory) / "DONE").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(mark, dict) and mark.get("uid") == uid

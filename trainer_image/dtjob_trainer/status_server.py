@@ -1,0 +1,137 @@
+"""A supervisor's HTTP port: /status, /metrics, /healthz and POST /rendezvous. One event loop, no thread per request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from dtjob_trainer.prometheus import exposition
+from dtjob_trainer.rendezvous import Answer, Registration
+
+LONGEST_REQUEST = 65536
+"""Bytes of a request, head and body; whoever sends more is cut off."""
+
+_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
+
+_Response = tuple[int, str, bytes]
+
+
+class StatusServer:
+    """Serves one task's status. `rendezvous` answers registrations; None where another supervisor does."""
+
+    def __init__(
+        self,
+        status: Callable[[], dict[str, Any]],
+        labels: dict[str, str],
+        rendezvous: Callable[[Registration, str], Awaitable[Answer]] | None = None,
+    ) -> None:
+        self._status, self._labels, self._rendezvous = status, labels, rendezvous
+        self._server: asyncio.Server | None = None
+        self.last_read: float | None = None
+        """When /status was last read, in the event loop's time."""
+        self.status_read = asyncio.Event()
+        """Set by every read of /status; clear it to wait for the next."""
+
+    async def start(self, host: str | None, port: int) -> int:
+        """Listen on `port` of `host` (None: of every address). Returns the port. Raises OSError where it is taken."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), host, port, backlog=1024)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def respond(self, method: str, path: str, body: bytes, address: str) -> _Response:
+        """The status code, content type and body for one request from `address`."""
+        path = path.partition("?")[0]
+        if path == "/rendezvous":
+            if method != "POST":
+                return 405, "text/plain", b"POST a registration here\n"
+            return await self._respond_to_registration(body, address)
+        if method not in ("GET", "HEAD"):
+            return 405, "text/plain", b"only GET here\n"
+        if path == "/status":
+            self.last_read = asyncio.get_running_loop().time()
+            self.status_read.set()
+            return _json(200, self._status())
+        if path == "/metrics":
+            content_type, text = exposition(self._status(), self._labels)
+            return 200, content_type, text
+        if path == "/healthz":
+            return 200, "text/plain", b"ok\n"
+        return 404, "text/plain", b"there is /status, /metrics, /healthz and /rendezvous\n"
+
+    async def _respond_to_registration(self, body: bytes, address: str) -> _Response:
+        if self._rendezvous is None:
+            return 404, "text/plain", b"this is not the chief task's supervisor; DTJOB_RENDEZVOUS must name that one\n"
+        try:
+            registration = Registration.from_json(json.loads(body))
+        except ValueError as error:
+            return 400, "text/plain", f"{error}\n".encode()
+        return _json(200, (await self._rendezvous(registration, address)).to_json())
+
+
+class _Connection(asyncio.Protocol):
+    """One client: requests one after the other; its going away cancels the one that is being answered."""
+
+    def __init__(self, server: StatusServer) -> None:
+        self._server, self._buffer = server, b""
+        self._transport: asyncio.Transport
+        self._answering: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._address = str(transport.get_extra_info("peername")[0])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answering:
+            self._answering.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if len(self._buffer) > LONGEST_REQUEST:
+            self._transport.close()
+        elif self._answering is None:
+            self._next_request()
+
+    def _next_request(self) -> None:
+        head, end, rest = self._buffer.partition(b"\r\n\r\n")
+        if not end:
+            return
+        first, *headers = head.decode("latin-1").split("\r\n")
+        values = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in headers)}
+        length, parts = values.get("content-length", "0"), first.split(" ")
+        if len(parts) != 3 or not length.isdecimal():
+            self._send((400, "text/plain", b"not a request\n"), keep=False, head_only=False)
+            return
+        if len(rest) < int(length):
+            return
+        self._buffer = rest[int(length) :]
+        keep = parts[2] == "HTTP/1.1" and values.get("connection", "").lower() != "close"
+        self._answering = asyncio.create_task(self._answer(parts[0], parts[1], rest[: int(length)], keep))
+
+    async def _answer(self, method: str, path: str, body: bytes, keep: bool) -> None:
+        try:
+            response = await self._server.respond(method, path, body, self._address)
+        except Exception as error:  # a bug in one answer must not end the supervisor
+            response = (500, "text/plain", f"{type(error).__name__}: {error}\n".encode())
+        self._send(response, keep=keep, head_only=method == "HEAD")
+        self._answering = None
+        if keep and self._buffer:
+            self._next_request()
+
+    def _send(self, response: _Response, *, keep: bool, head_only: bool) -> None:
+        code, content_type, body = response
+        head = (
+            f"HTTP/1.1 {code} {_REASONS[code]}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+            f"Connection: {'keep-alive' if keep else 'close'}\r\n\r\n"
+        )
+        with contextlib.suppress(OSError):
+            self._transport.write(head.encode() + (b"" if head_only else body))
+        if not keep:
+            self._transport.close()
+
+
+def _json(code: int, body: dict[str, Any]) -> _Response:
+    return code, "application/json", json.dumps(body).encode()
