@@ -1,0 +1,82 @@
+"""Fixtures of the cluster tier: a real API server for the session, a namespace for each test.
+
+    def test_pods_appear(api, namespace, kubectl, kubelet, operator_process ...):
+        kubectl("apply", "-f", "-", stdin=manifest)         # in the test's namespace
+        api.wait("pods", namespace, lambda pods: len(pods) == 4)
+        kubelet.run("digits-chief-0-0")
+
+`kubelet` answers when told; `auto_kubelet` runs every pod at once. See `rest.py` and `kubelet.py` for what they can do.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.kubelet import Kubelet
+from tests.cluster.rest import Api
+from tests.tools import binaries
+
+ROOT = Path(__file__).resolve().parents[2]
+Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
+    """A control plane with dtjob's CRD. Skips where its programs can be neither found nor built."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
+            programs = binaries.find()
+    except binaries.BinariesError as error:
+        pytest.skip(f"no Kubernetes programs: {str(error).splitlines()[0]}")
+    with ControlPlane(programs) as running:
+        running.kubectl("apply", "-f", str(ROOT / "crds"))
+        running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        yield running
+
+
+@pytest.fixture(scope="session")
+def api(cluster: ControlPlane) -> Api:
+    """Plain calls to the API server, and waiting by watch."""
+    return Api(cluster.kubeconfig)
+
+
+@pytest.fixture
+def namespace(api: Api, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh namespace, named after the test, ready for pods; removed afterwards."""
+    stem = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": f"{stem}-"}}
+    name: str = api.create("namespaces", None, manifest)["metadata"]["name"]
+    api.wait_for("serviceaccounts", name, "default", lambda account: account is not None)
+    yield name
+    api.delete("namespaces", None, name)
+
+
+@pytest.fixture
+def kubectl(cluster: ControlPlane, namespace: str) -> Kubectl:
+    """kubectl in the test's namespace: `kubectl("get", "pods", check=False, stdin=None)`."""
+
+    def run(*arguments: str, stdin: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return cluster.kubectl("--namespace", namespace, *arguments, stdin=stdin, check=check)
+
+    return run
+
+
+@pytest.fixture
+def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
+    """Plays the node: pods get the statuses that the test asks for; deleted pods go."""
+    with Kubelet(api, namespace) as running:
+        yield running
+
+
+@pytest.fixture
+def auto_kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
+    """As `kubelet`, and every new pod runs at once."""
+    with Kubelet(api, namespace, auto=True) as running:
+        yield running

@@ -1,0 +1,215 @@
+"""A small client of the API server for tests: plain dicts in and out, and waiting by watch instead of sleeping.
+
+api = Api(cluster.kubeconfig)
+pod = api.get("pods", "default", "digits-chief-0-0")
+api.wait("pods", "default", lambda pods: len(pods) == 4)           # {name: object} -> anything true
+api.wait_for("dtjobs", "default", "digits", lambda job: job and job.get("status", {}).get("phase") == "Running")
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import urllib3
+import yaml
+
+Object = dict[str, Any]
+
+GROUPS = {
+    "configmaps": "api/v1",
+    "events": "api/v1",
+    "namespaces": "api/v1",
+    "nodes": "api/v1",
+    "persistentvolumeclaims": "api/v1",
+    "pods": "api/v1",
+    "resourcequotas": "api/v1",
+    "serviceaccounts": "api/v1",
+    "services": "api/v1",
+    "networkpolicies": "apis/networking.k8s.io/v1",
+    "leases": "apis/coordination.k8s.io/v1",
+    "distributedtrainingjobs": "apis/training.dtjob.dev/v1alpha1",
+}
+"""Where each resource is served."""
+SHORT = {"dtjob": "distributedtrainingjobs", "dtjobs": "distributedtrainingjobs"}
+
+DEFAULT_TIMEOUT = 60.0
+
+
+class ApiError(Exception):
+    """The API server refused. `status` is the HTTP code, `message` what it says, `body` its whole answer."""
+
+    def __init__(self, status: int, body: Object) -> None:
+        super().__init__(f"{status}: {body.get('message', body)}")
+        self.status = status
+        self.message = str(body.get("message", ""))
+        self.body = body
+
+
+class Api:
+    """Calls to one API server with the credentials of a kubeconfig. Safe to use from several threads."""
+
+    UNREACHABLE = urllib3.exceptions.HTTPError
+    """What a call raises where no API server answers."""
+
+    def __init__(self, kubeconfig: Path | str) -> None:
+        config = yaml.safe_load(Path(kubeconfig).read_text())
+        cluster = config["clusters"][0]["cluster"]
+        context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        self._server = cluster["server"]
+        self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
+        self._pool = urllib3.PoolManager(maxsize=16, ssl_context=context, retries=False)
+
+    def get(self, resource: str, namespace: str | None, name: str) -> Object:
+        """One object. Raises ApiError (404 where there is none)."""
+        return self.call("GET", _path(resource, namespace, name))
+
+    def list(self, resource: str, namespace: str | None = None, selector: str = "") -> list[Object]:
+        """All objects of a namespace, or of the cluster, that the label selector takes."""
+        items: list[Object] = self.call("GET", _path(resource, namespace), None, {"labelSelector": selector})["items"]
+        return items
+
+    def create(self, resource: str, namespace: str | None, manifest: Object, **query: str) -> Object:
+        """Create an object. Unknown fields are refused, as kubectl has it; `dryRun="All"` only asks."""
+        return self.call("POST", _path(resource, namespace), manifest, {"fieldValidation": "Strict", **query})
+
+    def replace(self, resource: str, namespace: str | None, manifest: Object, sub: str = "", **query: str) -> Object:
+        """PUT an object, or its subresource `sub`, against the resourceVersion it carries."""
+        return self.call("PUT", _path(resource, namespace, manifest["metadata"]["name"], sub), manifest, query)
+
+    def patch(
+        self, resource: str, namespace: str | None, name: str, patch: Object, sub: str = "", **query: str
+    ) -> Object:
+        """A JSON merge patch."""
+        kind = "application/merge-patch+json"
+        return self.call(
+            "PATCH", _path(resource, namespace, name, sub), patch, {"fieldValidation": "Strict", **query}, kind
+        )
+
+    def delete(
+        self, resource: str, namespace: str | None, name: str, grace: int | None = None, uid: str | None = None
+    ) -> None:
+        """Delete an object in the background; gone already, or another uid, is fine."""
+        options: Object = {"propagationPolicy": "Background"}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        try:
+            self.call("DELETE", _path(resource, namespace, name), options)
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: dict[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Object:
+        """One call. Raises ApiError for every answer that is no success."""
+        answer = self._pool.request(
+            method,
+            self._url(path, query),
+            body=None if body is None else json.dumps(body),
+            headers={**self._headers, "Content-Type": content_type},
+            timeout=30.0,
+        )
+        data: Object = json.loads(answer.data)
+        if answer.status >= 300:
+            raise ApiError(answer.status, data)
+        return data
+
+    def watch(
+        self,
+        resource: str,
+        namespace: str | None,
+        version: str,
+        timeout: float,
+        opened: Callable[[Callable[[], None]], None] = lambda interrupt: None,
+    ) -> Iterator[tuple[str, Object]]:
+        """Events (type, object) after this resourceVersion, until the time is over or the server ends the stream.
+
+        `opened` is given a function that ends the stream from another thread.
+        """
+        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(max(1, int(timeout)))}
+        stream = self._pool.request(
+            "GET",
+            self._url(_path(resource, namespace), query),
+            headers=self._headers,
+            timeout=urllib3.Timeout(connect=10.0, read=max(0.1, timeout)),
+            preload_content=False,
+        )
+        opened(stream.shutdown)
+        rest = b""
+        try:
+            for chunk in stream.stream(None):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in filter(None, lines):
+                    event = json.loads(line)
+                    yield event["type"], event["object"]
+        except urllib3.exceptions.HTTPError:  # the time is over, or the server went away
+            return
+        finally:
+            stream.close()
+
+    def wait(
+        self,
+        resource: str,
+        namespace: str | None,
+        condition: Callable[[dict[str, Object]], Any],
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> dict[str, Object]:
+        """Return {name: object} as soon as `condition` holds for it. Raises AssertionError with what was there."""
+        limit = time.monotonic() + timeout
+        while True:
+            listing = self.call("GET", _path(resource, namespace))
+            seen = {item["metadata"]["name"]: item for item in listing["items"]}
+            if condition(seen):
+                return seen
+            for kind, item in self.watch(
+                resource, namespace, listing["metadata"]["resourceVersion"], limit - time.monotonic()
+            ):
+                if kind == "ERROR":
+                    break
+                seen[item["metadata"]["name"]] = item
+                if kind == "DELETED":
+                    del seen[item["metadata"]["name"]]
+                if condition(seen):
+                    return seen
+            if time.monotonic() >= limit:
+                found = json.dumps({name: _summary(item) for name, item in seen.items()}, indent=1)
+                raise AssertionError(f"after {timeout:.0f} s still not so for {resource} in {namespace}: {found}")
+
+    def wait_for(
+        self,
+        resource: str,
+        namespace: str | None,
+        name: str,
+        condition: Callable[[Object | None], Any],
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> Object | None:
+        """Return one object (None: it is not there) as soon as `condition` holds for it."""
+        return self.wait(resource, namespace, lambda seen: condition(seen.get(name)), timeout).get(name)
+
+    def _url(self, path: str, query: dict[str, str] | None) -> str:
+        used = {key: value for key, value in (query or {}).items() if value}
+        return f"{self._server}/{path}" + (f"?{urllib.parse.urlencode(used)}" if used else "")
+
+
+def _path(resource: str, namespace: str | None, name: str = "", sub: str = "") -> str:
+    resource = SHORT.get(resource, resource)
+    parts = [GROUPS[resource], *(["namespaces", namespace] if namespace else []), resource, name, sub]
+    return "/".join(filter(None, parts))
+
+
+def _summary(item: Object) -> Object:
+    return {"status": item.get("status"), "deletionTimestamp": item["metadata"].get("deletionTimestamp")}
