@@ -115,8 +115,9 @@ class _Member:
     registration: Registration
     address: str | None
     heard_at: float
-    heard_since_wait: bool = True
-    """Whether it has spoken since a group member began to wait: a server that just died must not count as serving."""
+    current: bool = True
+    """Whether its registration may still be true: not after its own `go`, nor, for a server, once the chief waits anew
+    (what ended the chief's generation may have been the end of that server)."""
 
 
 @dataclass
@@ -176,7 +177,9 @@ class Rendezvous:
         if registration.phase == "preempted" and (task in self.group or task.startswith("ps-")):
             self._notice_preemption(task)
         self._start_round_if_ready(now)
-        return self.answer(registration, now)
+        answer = self.answer(registration, now)
+        self._members[task].current = answer.kind != "go"
+        return answer
 
     def answer(self, registration: Registration, now: float) -> Answer:
         """The answer to a registration that `register` has taken."""
@@ -229,7 +232,7 @@ class Rendezvous:
                 yield task
             elif member.registration.phase != wanted:
                 yield f"{task} ({'still running' if wanted == 'waiting' else 'not serving yet'})"
-            elif not member.heard_since_wait:
+            elif not member.current:
                 yield task
             elif member.address is not None:
                 checked = self._name_checks.get(task)
@@ -277,7 +280,7 @@ class Rendezvous:
     def _hear_servers_again(self) -> None:
         for task in self.servers:
             if task in self._members:
-                self._members[task].heard_since_wait = False
+                self._members[task].current = False
         if self.servers:
             self.revision += 1  # releases the held answers, so that every living server speaks at once
 
@@ -290,6 +293,8 @@ class Rendezvous:
         lives = {task: self._members[task].registration.life for task in self.group + self.servers}
         changed = tuple(task for task, life in lives.items() if before is not None and before.lives[task] != life)
         self._round = _Round(self.generation, processes, lives, changed)
+        for task in self.group:
+            self._members[task].current = False
         if before is not None:
             # A dead ParameterServer worker comes back by itself; where a ps changed too, the ps is what broke training.
             lost = [task for task in changed if task.startswith("ps-")] or changed

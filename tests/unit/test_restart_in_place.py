@@ -1,0 +1,89 @@
+"""What follows on the end of a training process: exit codes in, decisions out."""
+
+from __future__ import annotations
+
+import pytest
+from dtjob_trainer.restart_in_place import End, Ended, History, Restart, after_exit, peers_changed, shell_code
+
+
+def code_after(ended: Ended, history: History | None = None) -> int | None:
+    """The exit code of the container; None for a restart in place."""
+    decision, _ = after_exit(history or History(), ended, 0)
+    return decision.code if isinstance(decision, End) else None
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        (Ended(0), 0),
+        (Ended(75), None),
+        (Ended(75, step=3), None),
+        (Ended(1), 1),
+        (Ended(143), 143),
+        (Ended(-9), 137),
+        (Ended(-11), 139),
+        (Ended(-9, ended_by_us=True), None),
+        (Ended(1, ended_by_us=True), 1),
+        (Ended(143, terminating=True), 143),
+        (Ended(75, terminating=True), 143),
+        (Ended(-15, terminating=True), 143),
+        (Ended(-9, terminating=True, ended_by_us=True), 143),
+        (Ended(-9, terminating=True), 137),
+        (Ended(1, terminating=True), 1),
+        (Ended(0, terminating=True), 0),
+        (Ended(75, chief_finished=True), 0),
+        (Ended(-9, chief_finished=True, ended_by_us=True), 0),
+        (Ended(2, chief_finished=True), 2),
+    ],
+)
+def test_exit_codes(ended: Ended, code: int | None) -> None:
+    assert code_after(ended) == code
+
+
+def run(*endings: Ended) -> list[str]:
+    """`restart` or `end CODE` after each of the endings, one after the other."""
+    history, outcomes = History(), []
+    for ended in endings:
+        decision, history = after_exit(history, ended, 0)
+        outcomes.append("restart" if isinstance(decision, Restart) else f"end {decision.code}")
+    return outcomes
+
+
+def test_three_without_a_step_end_the_container() -> None:
+    assert run(Ended(75), Ended(75), Ended(75)) == ["restart", "restart", "end 76"]
+
+
+def test_a_step_that_was_seen_before_is_no_progress() -> None:
+    again = Ended(75, step=100)
+    assert run(again, again, again, again) == ["restart"] * 3 + ["end 76"]
+
+
+def test_new_steps_keep_it_going() -> None:
+    assert run(*(Ended(75, step=step) for step in range(20))) == ["restart"] * 20
+
+
+def test_a_peer_that_is_known_to_be_gone_does_not_count() -> None:
+    gone = Ended(75, peer_changed=True, cause="worker-1 was preempted")
+    assert run(gone, gone, gone, gone) == ["restart"] * 4
+
+
+def test_a_peer_that_turns_out_to_be_replaced_starts_the_count_anew() -> None:
+    history = History()
+    for _ in range(6):
+        decision, history = after_exit(history, Ended(75), 0)
+        assert isinstance(decision, Restart)
+        history = peers_changed(history)
+
+
+def test_a_restart_says_when_and_why() -> None:
+    decision, history = after_exit(History(), Ended(75, cause="worker-1 was lost"), 1_790_000_000)
+    assert decision == Restart("worker-1 was lost", "2026-09-21T14:13:20Z")
+    assert history.restarts == 1
+    decision, _ = after_exit(History(), Ended(75), 0)
+    assert decision == Restart("a peer was lost", "1970-01-01T00:00:00Z")
+
+
+def test_a_failure_of_its_own_is_described() -> None:
+    decision, _ = after_exit(History(), Ended(-11), 0)
+    assert decision == End(139, "the training process ended with signal 11")
+    assert shell_code(-15) == 143
