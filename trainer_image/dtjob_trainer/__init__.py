@@ -1,1 +1,39 @@
-"""dtjob_trainer: turns an ordinary Keras script into a distributed one."""
+"""dtjob_trainer: turns an ordinary Keras script into a distributed one.
+
+    import dtjob_trainer as dt
+    dt.fit(model, x, y, batch_size=64, epochs=20, validation_data=(xv, yv), save="model.keras")
+
+Importing this package imports no TensorFlow (the supervisor lives here too); the first use of a name does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dtjob_trainer import runtime as _runtime
+
+if TYPE_CHECKING:
+    from dtjob_trainer.data import DataContext as DataContext
+    from dtjob_trainer.loop import fit as fit
+
+__all__ = ["DataContext", "fit", "is_chief", "strategy"]
+
+_HOMES = {"DataContext": "dtjob_trainer.data", "fit": "dtjob_trainer.loop"}
+
+
+def is_chief() -> bool:
+    """Whether this task is the one that may write files: true too where the program runs by hand."""
+    return _runtime.current().is_chief
+
+
+def strategy() -> Any:
+    """The `tf.distribute.Strategy` that trains; it is ambient already, so that no `with strategy.scope()` is needed."""
+    return _runtime.current().strategy
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'dtjob_trainer' has no attribute {name!r}")

@@ -1,0 +1,210 @@
+"""Starts real training processes for a cluster on loopback, as the supervisor does, but without it.
+
+The tests read every process's progress lines and exit code, and kill whom they like.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
+WAIT_SECONDS = 120.0
+"""A hang is a failure; far above what anything here takes."""
+
+
+class Member:
+    """One training process and what it has reported."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], progress: int, go: int, log: Path) -> None:
+        self.name, self.process, self.log = name, process, log
+        self.lines: list[dict[str, Any]] = []
+        self.status: dict[str, Any] = {}
+        self._go = go
+        self._changed = threading.Condition()
+        self._closed = False
+        threading.Thread(target=self._read, args=(progress,), daemon=True).start()
+
+    def say(self, line: Mapping[str, Any]) -> None:
+        """Write a line to the go pipe."""
+        os.write(self._go, (json.dumps(line) + "\n").encode())
+
+    def wait_until(self, reached: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
+        """Wait until the merged status fulfils `reached`; fails where the process ends before."""
+        with self._changed:
+            done = self._changed.wait_for(lambda: reached(self.status) or self._closed, WAIT_SECONDS)
+            if not done or not reached(self.status):
+                raise AssertionError(f"{self.name} never came to {what}: {self.status}\n{self.output()}")
+            return dict(self.status)
+
+    def wait_for_step(self, step: int) -> dict[str, Any]:
+        """Wait until `step` is done."""
+        return self.wait_until(lambda status: (status.get("step") or 0) >= step, f"step {step}")
+
+    def wait_for_checkpoint(self, step: int = 1) -> dict[str, Any]:
+        """Wait until a checkpoint of `step` or later is on disk."""
+        return self.wait_until(lambda s: (s.get("checkpoint") or {}).get("step", 0) >= step, f"checkpoint {step}")
+
+    def exit_code(self) -> int:
+        """Wait for the end; the exit code, negative for a signal. Fails with the process's output on a hang."""
+        try:
+            code = self.process.wait(WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} hangs: {self.status}\n{self.output()}") from None
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed, WAIT_SECONDS)
+        return code
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send a signal to the process (kill -9 unless told otherwise)."""
+        self.process.send_signal(number)
+
+    def output(self) -> str:
+        """What the process printed."""
+        return f"--- {self.name}\n{self.log.read_text(errors='replace')}"
+
+    def close(self) -> None:
+        """End the process where it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._go)
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, encoding="utf-8") as pipe:
+            for text in pipe:
+                line = json.loads(text)
+                with self._changed:
+                    self.lines.append(line)
+                    self.status.update(line)
+                    self._changed.notify_all()
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+class Cluster:
+    """The tasks of one job on loopback. Use as a context manager: it ends what still runs."""
+
+    def __init__(
+        self, directory: Path, strategy: str, counts: Mapping[str, int], program: str | Path, *args: str,
+        checkpoint: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, uid: str = "uid-1",
+        grace: int = 30, env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.directory, self.checkpoints = directory, directory / "checkpoints"
+        directory.mkdir(parents=True, exist_ok=True)
+        self.members: dict[str, Member] = {}
+        self._command = [sys.executable, "-m", "dtjob_trainer.program", str(PROGRAMS / program), *args]
+        ports = iter(_free_ports(sum(counts.values())))
+        cluster = {
+            role: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
+            for role, count in counts.items() if role != "evaluator"
+        }
+        cluster_file = directory / "cluster.json"
+        cluster_file.write_text(json.dumps(cluster))
+        self.tasks = [f"{role}-{index}" for role, count in counts.items() for index in range(count)]
+        self._env = {
+            **os.environ, **(env or {}), "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2",
+            "DTJOB_NAME": "test", "DTJOB_NAMESPACE": "default", "DTJOB_UID": uid, "DTJOB_STRATEGY": strategy,
+            "DTJOB_CLUSTER_FILE": str(cluster_file), "DTJOB_GRACE_SECONDS": str(grace),
+        }
+        if options:
+            self._env["DTJOB_STRATEGY_OPTIONS"] = json.dumps(options)
+        if checkpoint is not None:
+            self._env["DTJOB_CHECKPOINT"] = json.dumps({"directory": str(self.checkpoints), **checkpoint})
+        self._starts = 0
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self.members.values():
+            member.close()
+
+    def __getitem__(self, task: str) -> Member:
+        return self.members[task]
+
+    def start(self, *tasks: str, go: bool = True) -> None:
+        """Start the named tasks (all where none is named) and say go to them."""
+        for task in tasks or self.tasks:
+            if task in self.members:
+                self.members[task].close()
+            self.members[task] = self._spawn(task)
+        if go:
+            for task in tasks or self.tasks:
+                self.members[task].say({"generation": 1})
+
+    def run(self, *tasks: str) -> None:
+        """Start the named tasks and wait until those that train have ended well."""
+        self.start(*tasks)
+        self.expect_success(*tasks)
+
+    def expect_success(self, *tasks: str) -> None:
+        """Wait for exit 0 of the named tasks (all where none is named)."""
+        for task in tasks or self.tasks:
+            code = self[task].exit_code()
+            assert code == 0, f"{task} ended with {code}\n" + "\n".join(m.output() for m in self.members.values())
+
+    def _spawn(self, task: str) -> Member:
+        role, _, index = task.rpartition("-")
+        progress_read, progress_write = os.pipe()
+        go_read, go_write = os.pipe()
+        self._starts += 1
+        log = self.directory / f"{task}.{self._starts}.log"
+        env = {
+            **self._env, "DTJOB_ROLE": role, "DTJOB_INDEX": index,
+            "DTJOB_PROGRESS_FD": str(progress_write), "DTJOB_GO_FD": str(go_read),
+        }
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                self._command, env=env, pass_fds=(progress_write, go_read), stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT,
+            )
+        os.close(progress_write)
+        os.close(go_read)
+        return Member(task, process, progress_read, go_write, log)
+
+
+def saved_arrays(directory: Path, step: int) -> dict[str, bytes]:
+    """The bytes of every weight and optimizer variable of checkpoint `step`, by name.
+
+    Runs in a process of its own: the tests themselves import no TensorFlow.
+    """
+    code = (
+        "import sys, pickle, tensorflow as tf\n"
+        "r = tf.train.load_checkpoint(sys.argv[1])\n"
+        "names = [n for n in r.get_variable_to_shape_map() if not n.startswith('state')]\n"
+        "sys.stdout.buffer.write(pickle.dumps({n: r.get_tensor(n).tobytes() for n in names}))\n"
+    )
+    import pickle
+
+    path = directory / f"ckpt-{step}"
+    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    result = subprocess.run([sys.executable, "-c", code, str(path)], env=env, capture_output=True, check=True)
+    arrays: dict[str, bytes] = pickle.loads(result.stdout)
+    assert arrays
+    return arrays
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def args_of(**options: object) -> Sequence[str]:
+    """Keyword arguments as command-line options: epochs=3 → --epochs=3."""
+    return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]

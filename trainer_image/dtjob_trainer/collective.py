@@ -1,0 +1,73 @@
+"""Sums and broadcasts among the tasks of a synchronous strategy. Every task must call each function at the same step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from dtjob_trainer.task import Task
+
+CHUNK_BYTES = 64 * 2**20
+"""Most bytes that one broadcast moves at a time, so that a large model does not need several times its memory."""
+
+
+class Group:
+    """The replicas of a strategy, as one of its tasks sees them."""
+
+    def __init__(self, strategy: Any, task: Task | None) -> None:
+        self.strategy = strategy
+        self.replicas: int = strategy.num_replicas_in_sync
+        """Replicas of all tasks together."""
+        self.tasks = 1
+        """Tasks that train together."""
+        self.index = 0
+        """This task's place among them; 0 is the chief task."""
+        if task is not None and task.strategy == "MultiWorkerMirrored" and task.in_cluster:
+            self.tasks, self.index = len(task.members), task.members.index(task.id)
+        self.local = self.replicas // self.tasks
+        """Replicas of this task."""
+        self.first_replica = self.index * self.local
+        """Number of this task's first replica among all."""
+        self._sum_in_graph = tf.function(self._sum_replicas)
+
+    def sum(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The sum of every task's `vector` (int32, float32, float64; same shape in all tasks)."""
+        if self.tasks == 1:
+            return vector
+        summed: npt.NDArray[Any] = self._sum_in_graph(tf.constant(vector)).numpy()
+        return summed
+
+    def broadcast(self, data: bytes | None, size: int) -> bytes:
+        """The chief task's `data` of `size` bytes, bit for bit, in every task; the others pass None."""
+        if self.tasks == 1:
+            assert data is not None
+            return data
+        received = bytearray()
+        for start in range(0, size, CHUNK_BYTES):
+            length = min(CHUNK_BYTES, size - start)
+            # int32 because MultiWorkerMirrored reduces neither unsigned integers nor booleans
+            words = np.zeros(-(-length // 4), np.int32)
+            if data is not None:
+                words.view(np.uint8)[:length] = np.frombuffer(data, np.uint8, length, start)
+            received += self.sum(words).view(np.uint8)[:length].tobytes()
+        return bytes(received)
+
+    def gather(self, rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """Every replica's row of bytes, in the order of replicas: local rows [local, size] → [replicas, size]."""
+        if self.tasks == 1:
+            return rows
+        size = rows.shape[1]
+        words = np.zeros((self.replicas, -(-size // 4)), np.int32)
+        words.view(np.uint8)[self.first_replica : self.first_replica + self.local, :size] = rows
+        return np.ascontiguousarray(self.sum(words).view(np.uint8)[:, :size])
+
+    def _sum_replicas(self, vector: Any) -> Any:
+        def replica() -> Any:
+            context = tf.distribute.get_replica_context()
+            first = context.replica_id_in_sync_group == self.first_replica
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, vector if first else tf.zeros_like(vector))
+
+        return self.strategy.experimental_local_results(self.strategy.run(replica))[0]

@@ -1,0 +1,66 @@
+"""What the tasks must agree on while they train: when to stop, when the clock asks for a save, what the loss is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtjob_trainer.collective import Group
+from dtjob_trainer.shutdown import Shutdown
+
+AGREE_SECONDS = 0.25
+"""How often tasks agree: the longest that a stop waits beyond the present step, and how fresh the reported loss is."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What all tasks know alike after an agreement."""
+
+    stop: bool
+    """Some task was asked to stop: all save at this step and end."""
+    save: bool
+    """The chief's clock says that a checkpoint is due."""
+    loss: float
+    """Loss of the step just done, over the global batch."""
+    steps_per_second: float
+    """The chief's measured speed; 0 while unknown."""
+
+
+class Control:
+    """Decides at which steps to agree, the same in every task, so that no step pays for it in vain."""
+
+    def __init__(self, group: Group, shutdown: Shutdown, every_seconds: float | None, first_step: int) -> None:
+        self._group, self._shutdown = group, shutdown
+        self._every_seconds = every_seconds
+        self._last_step, self._next = first_step, first_step + 1
+        self._last_time = self._last_save = time.monotonic()
+        self._first = True
+
+    def due(self, step: int) -> bool:
+        """Whether to agree after `step`. A task that trains alone also answers a stop at once."""
+        return step >= self._next or (self._group.tasks == 1 and self._shutdown.requested)
+
+    def agree(self, step: int, loss: float) -> Agreement:
+        """Agree with all tasks after `step`; `loss` is this task's part. Collective."""
+        now = time.monotonic()
+        chief = self._group.index == 0
+        # the first interval holds tracing, so it tells nothing about speed
+        rate = 0.0 if self._first else (step - self._last_step) / max(now - self._last_time, 1e-6)
+        due = self._every_seconds is not None and now - self._last_save >= self._every_seconds
+        mine = [float(self._shutdown.requested), loss, rate if chief else 0.0, float(chief and due)]
+        stop, loss, rate, save = self._group.sum(np.array(mine, np.float64)).tolist()
+        self._first = False
+        self._last_step, self._last_time = step, time.monotonic()
+        self._next = step + steps_until(rate)
+        return Agreement(stop > 0, save > 0, loss, rate)
+
+    def saved(self) -> None:
+        """A checkpoint was taken just now."""
+        self._last_save = time.monotonic()
+
+
+def steps_until(steps_per_second: float) -> int:
+    """How many steps fit between two agreements at this speed; 1 while it is unknown."""
+    return max(1, min(int(steps_per_second * AGREE_SECONDS), 1000))

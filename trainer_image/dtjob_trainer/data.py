@@ -1,0 +1,127 @@
+"""Which examples a shard trains on at which step: pure functions of (seed, epoch, step). No TensorFlow here.
+
+A global batch of `b` rows is cut into consecutive shares, one for each shard (a task); a task cuts its share again for
+its replicas. The order of an epoch depends on (seed, epoch) alone, so that a restarted run goes on with the very rows
+that the undisturbed one would have taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int64]
+
+
+class DataError(ValueError):
+    """The data given to `fit` cannot be trained on as asked; the message names the argument and the mend."""
+
+
+def share(count: int, shard: int, shards: int) -> tuple[int, int]:
+    """The half-open range of `count` consecutive rows that belongs to `shard`; shares differ by one row at most."""
+    return shard * count // shards, (shard + 1) * count // shards
+
+
+def epoch_order(n: int, seed: int, epoch: int) -> Rows:
+    """A permutation of range(n), the same on every machine and NumPy version.
+
+    Sorts by Philox's raw stream: NumPy keeps that stream stable, but not what Generator.permutation makes of it.
+    """
+    keys = np.random.Philox(key=np.array([seed % 2**64, epoch], dtype=np.uint64)).random_raw(n)
+    return np.argsort(keys, kind="stable").astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The examples of each step of an epoch: `n` in all, `batch` a step, the last step smaller where it must be."""
+
+    n: int
+    batch: int
+    drop_last: bool = False
+
+    @property
+    def steps(self) -> int:
+        """Steps of one epoch."""
+        return self.n // self.batch if self.drop_last else -(-self.n // self.batch)
+
+    def at(self, step: int) -> int:
+        """Examples of all shards together at `step` of an epoch (0-based)."""
+        return min(self.batch, self.n - step * self.batch)
+
+    def of_shard(self, step: int, shard: int, shards: int) -> int:
+        """Examples of `shard` at `step`; may be 0 in the last step."""
+        low, high = share(self.at(step), shard, shards)
+        return high - low
+
+    def smallest_share(self, shards: int) -> int:
+        """The fewest examples that any shard gets at any step."""
+        return min(self.at(0), self.at(self.steps - 1)) // shards
+
+
+def shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: int) -> list[Rows]:
+    """The rows of `order` that `shard` takes, one array for each step from `first_step` on.
+
+    Where a shard's share of the last batch is empty it gets one row all the same, to be weighted with zero: a step on
+    no rows at all would make batch normalisation and mean losses divide by zero.
+    """
+    batches = []
+    for step in range(first_step, sizes.steps):
+        batch = order[step * sizes.batch : step * sizes.batch + sizes.at(step)]
+        low, high = share(len(batch), shard, shards)
+        batches.append(batch[low:high] if high > low else batch[:1])
+    return batches
+
+
+class DataContext:
+    """What a data function is told: which shard of which epoch to deliver, and from where on.
+
+    A function given to `fit` as `x` is called once for each epoch and returns an unbatched `tf.data.Dataset` of this
+    shard's examples in this epoch. `shuffled(n)` gives it the indices to deliver, in order; data is then sharded before
+    it is decoded, and a restart goes on where it stopped.
+    """
+
+    def __init__(
+        self, *, seed: int, epoch: int, shard: int, shards: int, batch_size: int, first_step: int = 0,
+        shuffle: bool = True, drop_last: bool = False,
+    ) -> None:
+        self.seed = seed
+        """Seed of the data order."""
+        self.epoch = epoch
+        """Number of the epoch, from 0."""
+        self.shard = shard
+        """Which shard this task delivers, from 0."""
+        self.shards = shards
+        """How many tasks share each batch."""
+        self.first_step = first_step
+        """The step of the epoch from which on to deliver; above 0 only after a restart."""
+        self.batch_size = batch_size
+        """Size of the global batch, of which this shard delivers its share."""
+        self.sizes: Sizes | None = None
+        """Sizes of the steps, once `shuffled` or `in_order` has told how many examples there are."""
+        self._shuffle, self._drop_last = shuffle, drop_last
+
+    def shuffled(self, n: int) -> Rows:
+        """Indices (int64) into a data set of `n` examples: this shard's, this epoch's, from `first_step` on.
+
+        Validation data comes in order. Raises DataError where `n` is below 1.
+        """
+        if n < 1:
+            raise DataError(f"DataContext.shuffled({n}): the data set must have at least one example")
+        self.sizes = Sizes(n, self.batch_size, self._drop_last)
+        order = epoch_order(n, self.seed, self.epoch) if self._shuffle else np.arange(n, dtype=np.int64)
+        batches = shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
+        return np.concatenate(batches) if batches else np.empty(0, np.int64)
+
+
+def common_length(arrays: list[Any], argument: str) -> int:
+    """The number of examples of `arrays`, which must agree. Raises DataError naming `argument` where they do not."""
+    lengths = {len(array) for array in arrays}
+    if len(lengths) != 1:
+        raise DataError(f"{argument}: the arrays have different lengths ({', '.join(map(str, sorted(lengths)))})")
+    (length,) = lengths
+    if length < 1:
+        raise DataError(f"{argument}: the arrays are empty; give at least one example")
+    return int(length)

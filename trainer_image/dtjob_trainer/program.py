@@ -1,0 +1,188 @@
+"""The training process: `python3 -m dtjob_trainer.program ENTRY ARGS…` (docs/contract.md).
+
+Imports TensorFlow, waits for the rendezvous' go, makes the strategy ambient, runs the user's program, and ends with the
+exit code that tells the supervisor whose failure it was.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import runpy
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from typing import IO, Any, NoReturn
+
+from dtjob_trainer import runtime
+from dtjob_trainer.progress import Progress
+from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, is_peer_preempted
+from dtjob_trainer.task import Task, TaskError
+
+EXIT_USAGE = 2
+PR_SET_PDEATHSIG = 1
+EVALUATOR_NICENESS = 10
+"""The evaluator yields the processor to training where they share a machine."""
+
+PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
+"""TensorFlow's errors that mean a lost peer wherever several tasks train together."""
+PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
+"""Words in a FailedPreconditionError that comes from collectives or the coordinator, and not from the program."""
+
+
+def is_peer_loss(error_class: str, message: str) -> bool:
+    """Whether a TensorFlow error means that a peer was lost, so that this process is to start again in place."""
+    if error_class in PEER_ERRORS:
+        return True
+    return error_class == "FailedPreconditionError" and any(phrase in message.lower() for phrase in PEER_PHRASES)
+
+
+def die_with_supervisor(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends; `parent` is who started it."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)  # the parent ended before prctl
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Run the program that `arguments` name, and end the process with the contract's exit code."""
+    if "DTJOB_PROGRESS_FD" in os.environ:
+        die_with_supervisor(os.getppid())
+    if not arguments:
+        print("usage: python3 -m dtjob_trainer.program ENTRY [ARGS…]", file=sys.stderr)
+        _end(EXIT_USAGE)
+    try:
+        task = Task.from_environment(os.environ)
+    except TaskError as error:
+        print(f"dtjob: {error}", file=sys.stderr)
+        _end(EXIT_USAGE)
+    shutdown = Shutdown(task.grace_seconds if task else 30.0)
+    shutdown.install()
+    here = runtime.Runtime(task, Progress.from_environment(os.environ), shutdown)
+    runtime.enter(here)
+    code = 1
+    try:
+        _run(here, arguments)
+        code = 0
+    except SystemExit as leave:
+        code = _code_of(leave)
+    except BaseException as error:
+        traceback.print_exc()
+        many = task is not None and len(task.members) > 1
+        code = EXIT_PEER_LOST if many and is_peer_loss(type(error).__name__, str(error)) else 1
+        if code == 1:
+            here.progress.report(state="failed", message=f"{type(error).__name__}: {str(error).splitlines()[:1]}")
+    if code == 0:
+        code = _finish(here)
+    _end(code)
+
+
+def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
+    task = here.task
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if task is not None and task.role == "evaluator":
+        os.nice(EVALUATOR_NICENESS)
+    import tensorflow  # noqa: F401  # overlaps with the rendezvous
+
+    if task is None or not task.serves_only:
+        import keras  # noqa: F401
+    _wait_for_go(here)
+    here.progress.report(state="starting")
+    if task is not None:
+        _enter_strategy(here, task)
+    _run_entry(arguments)
+
+
+def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
+    config = task.tf_config()
+    if config is None:
+        os.environ.pop("TF_CONFIG", None)
+    else:
+        os.environ["TF_CONFIG"] = json.dumps(config)
+    if task.serves_only:
+        from dtjob_trainer import serve
+
+        serve.serve(here, task)
+    import keras
+    import tensorflow as tf
+
+    from dtjob_trainer import strategies
+
+    strategies.configure_devices(task.strategy_options)
+    strategy = strategies.create(task)
+    if strategy is not tf.distribute.get_strategy():
+        tf.distribute.experimental_set_strategy(strategy)
+    keras.utils.set_random_seed(runtime.SEED)
+
+
+def _run_entry(arguments: Sequence[str]) -> None:
+    entry = arguments[0]
+    sys.argv = list(arguments)
+    if entry.endswith(".py"):
+        if not os.path.isfile(entry):
+            sys.exit(f"dtjob: program.entry {entry!r} is no file in {os.getcwd()}")
+        sys.path.insert(0, os.path.dirname(os.path.abspath(entry)))
+        runpy.run_path(entry, run_name="__main__")
+    else:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(entry, run_name="__main__", alter_sys=True)
+
+
+def _wait_for_go(here: runtime.Runtime) -> None:
+    descriptor = os.environ.get("DTJOB_GO_FD")
+    if not descriptor:
+        return
+    here.progress.report(state="waiting")
+    pipe = os.fdopen(int(descriptor), encoding="utf-8")
+    if not pipe.readline().endswith("\n"):
+        _end(EXIT_PEER_LOST)  # end of file: the rendezvous was given up
+    threading.Thread(target=_listen, args=(pipe, here.shutdown), name="go-pipe", daemon=True).start()
+
+
+def _listen(pipe: IO[str], shutdown: Shutdown) -> None:
+    for line in pipe:
+        if is_peer_preempted(json.loads(line)):
+            shutdown.tell_peer_preempted()
+
+
+def _finish(here: runtime.Runtime) -> int:
+    """Mark the run done once the program has ended well; the exit code."""
+    if here.task is None or here.task.role == "evaluator" or here.task.serves_only:
+        return 0
+    if here.task.is_chief and here.task.checkpoint is not None and (here.trained or not here.began):
+        from dtjob_trainer import checkpoint
+
+        checkpoint.mark_done(here.task, here.progress.status)
+    here.progress.report(state="finished")
+    return 0
+
+
+def _code_of(leave: SystemExit) -> int:
+    if leave.code is None or isinstance(leave.code, int):
+        return leave.code or 0
+    print(leave.code, file=sys.stderr)
+    return 1
+
+
+def _end(code: int) -> NoReturn:
+    """End at once: an ordinary exit waits up to 35 seconds in TensorFlow's shutdown barrier for a lost peer."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass  # nobody reads any more
+    os._exit(code)
+
+
+def _start(arguments: Sequence[str]) -> Any:
+    # under `python -m` this file is `__main__`; the runtime must live in the imported package
+    from dtjob_trainer.program import main as imported_main
+
+    imported_main(arguments)
+
+
+if __name__ == "__main__":
+    _start(sys.argv[1:])

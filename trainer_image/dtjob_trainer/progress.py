@@ -1,0 +1,66 @@
+"""Tells the supervisor how training goes: JSON lines on DTJOB_PROGRESS_FD (docs/contract.md). No TensorFlow here."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+INTERVAL_SECONDS = 0.3
+"""Least time between two ordinary reports; key events are reported at once."""
+
+
+class Progress:
+    """The status of this training process, reported key by key.
+
+    Thread-safe: the thread that writes checkpoints reports too. Without a file descriptor nothing is written, but
+    `status` still holds the last value of every key.
+    """
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        self.status: dict[str, Any] = {}
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._pending: dict[str, Any] = {}
+        self._last_written = 0.0
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Progress:
+        """Report to DTJOB_PROGRESS_FD, or nowhere where it is not set."""
+        descriptor = environ.get("DTJOB_PROGRESS_FD")
+        return cls(int(descriptor) if descriptor else None)
+
+    def report(self, **keys: Any) -> None:
+        """Report `keys` now, together with what `update` held back."""
+        with self._lock:
+            self._pending.update(keys)
+            self._write()
+
+    def update(self, **keys: Any) -> None:
+        """Report `keys` when INTERVAL_SECONDS have passed since the last report; later values replace held ones."""
+        with self._lock:
+            self._pending.update(keys)
+            if time.monotonic() - self._last_written >= INTERVAL_SECONDS:
+                self._write()
+
+    def _write(self) -> None:
+        self._last_written = time.monotonic()
+        keys, self._pending = self._pending, {}
+        self.status.update(keys)
+        if self._descriptor is None or not keys:
+            return
+        line = memoryview((json.dumps(keys, default=float) + "\n").encode())
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+        except BrokenPipeError:
+            self._descriptor = None  # the supervisor is gone; PR_SET_PDEATHSIG ends this process
+
+
+def timestamp() -> str:
+    """The present time as RFC 3339 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

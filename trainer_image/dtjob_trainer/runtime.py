@@ -1,0 +1,63 @@
+"""What `fit` runs in: this process's task, strategy, progress and shutdown. Made once, by program.py or by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dtjob_trainer.progress import Progress
+from dtjob_trainer.shutdown import Shutdown
+from dtjob_trainer.task import Task
+
+SEED = 0
+"""Seed of Python, NumPy and TensorFlow in every task, set before the program starts."""
+
+
+@dataclass
+class Runtime:
+    """The surroundings of one training process."""
+
+    task: Task | None = None
+    """None where the program runs by hand: default strategy, no checkpoints."""
+    progress: Progress = field(default_factory=Progress)
+    shutdown: Shutdown = field(default_factory=lambda: Shutdown(30.0))
+    trained: bool = False
+    """Whether `fit` has run to its end; the mark DONE is written only then."""
+    began: bool = False
+    """Whether `fit` was called."""
+
+    @property
+    def strategy(self) -> Any:
+        """The ambient `tf.distribute.Strategy`."""
+        import tensorflow as tf
+
+        return tf.distribute.get_strategy()
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process writes: checkpoints, the model, logs."""
+        return self.task is None or self.task.is_chief
+
+    @property
+    def is_evaluator(self) -> bool:
+        """Whether this process follows checkpoints and does not train."""
+        return self.task is not None and self.task.role == "evaluator"
+
+    def log(self, message: str) -> None:
+        """Print one line, at the chief and the evaluator only (every task runs the same program)."""
+        if self.is_chief or self.is_evaluator:
+            print(f"dtjob: {message}", flush=True)
+
+
+_current = Runtime()
+
+
+def current() -> Runtime:
+    """The runtime of this process."""
+    return _current
+
+
+def enter(runtime: Runtime) -> None:
+    """Make `runtime` the one that `fit` uses."""
+    global _current
+    _current = runtime

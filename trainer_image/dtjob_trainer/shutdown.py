@@ -1,0 +1,91 @@
+"""SIGTERM: asks the training loop to save and stop, and ends the process where it cannot. No TensorFlow here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Mapping
+
+EXIT_PEER_LOST = 75
+"""A peer was lost or preempted: the supervisor starts this process again in place."""
+EXIT_SIGNALLED = 143
+"""This task got SIGTERM, and has saved where it could."""
+
+MARGIN_SECONDS = 1.0
+"""How long before SIGKILL this process ends itself where saving did not end in time."""
+
+
+class Shutdown:
+    """Whether this process was asked to stop, by its own SIGTERM or because a peer is preempted.
+
+    A signal is noticed even while the main thread is inside TensorFlow (Python's own handlers would wait for it): the
+    interpreter's C handler writes the signal's number to a pipe that a thread reads.
+    """
+
+    def __init__(self, grace_seconds: float) -> None:
+        self.signalled = False
+        """This task itself got SIGTERM."""
+        self.peer_preempted = False
+        """The supervisor told of a peer that is about to go."""
+        self._grace_seconds = grace_seconds
+        self._saves = False
+        self._lock = threading.Lock()
+        self._event = threading.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether to save and stop at the next step that all tasks agree on."""
+        return self.signalled or self.peer_preempted
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code after a stop that was asked for: 143 for the signalled task, 75 for its peers."""
+        return EXIT_SIGNALLED if self.signalled else EXIT_PEER_LOST
+
+    def install(self) -> None:
+        """Catch SIGTERM from now on. Call in the main thread."""
+        read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)
+        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        threading.Thread(target=self._watch, args=(read_end,), name="signals", daemon=True).start()
+
+    def training_begins(self) -> None:
+        """From now on the training loop answers a stop; before this call SIGTERM ends the process at once."""
+        with self._lock:
+            self._saves = True
+
+    def training_ends(self) -> None:
+        """The loop has ended and saved; SIGTERM ends the process at once again."""
+        with self._lock:
+            self._saves = False
+            if self.signalled:
+                os._exit(EXIT_SIGNALLED)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until a stop is requested; False after `seconds` without one."""
+        return self._event.wait(seconds)
+
+    def tell_peer_preempted(self) -> None:
+        """Ask for a stop because a peer is about to go."""
+        self.peer_preempted = True
+        self._event.set()
+
+    def _watch(self, read_end: int) -> None:
+        while True:
+            if signal.SIGTERM not in os.read(read_end, 64):
+                continue
+            with self._lock:
+                if not self._saves:
+                    os._exit(EXIT_SIGNALLED)
+                self.signalled = True
+            self._event.set()
+            deadline = threading.Timer(max(self._grace_seconds - MARGIN_SECONDS, 0.1), os._exit, (EXIT_SIGNALLED,))
+            deadline.daemon = True
+            deadline.start()
+
+
+def is_peer_preempted(line: Mapping[str, object]) -> bool:
+    """Whether a line of the go pipe says that a peer is preempted."""
+    return "peerPreempted" in line

@@ -1,0 +1,266 @@
+"""Arrays, a `tf.data.Dataset` or a data function, as the batches of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from dtjob_trainer.data import DataContext, DataError, Sizes, common_length, epoch_order, shard_rows, share
+
+
+class Batch(NamedTuple):
+    """One step's data for one task."""
+
+    inputs: tuple[Any, ...]
+    """What `decode` turns into (x, y); at least one row, even where `count` is 0."""
+    count: int
+    """Examples of this task's share."""
+    total: int
+    """Examples of the global batch."""
+
+
+class Place(NamedTuple):
+    """A task's place in the data: `shard` of `shards`, and the replicas of all tasks together."""
+
+    shard: int
+    shards: int
+    replicas: int
+    remote: bool = False
+    """Whether steps run on other machines, so that inputs must be the examples themselves."""
+
+
+class Source(Protocol):
+    """Where batches come from."""
+
+    steps: int
+    """Steps of one epoch."""
+    may_be_empty: bool
+    """Whether some replica may get a share of no examples at some step."""
+    exact: bool
+    """Whether the order is a function of (seed, epoch), so that a restarted run sees the same data."""
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch` from `first_step` on."""
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any]:
+        """In the graph: a batch's inputs → (x, y)."""
+
+    def spec(self) -> tuple[Any, Any]:
+        """(x, y) as `tf.TensorSpec`s with a batch dimension of None."""
+
+
+class ArraySource:
+    """Arrays in memory; a batch is a vector of row numbers, and the rows are gathered inside the step."""
+
+    def __init__(self, x: Any, y: Any, sizes: Sizes, steps: int | None, place: Place, seed: int | None) -> None:
+        self._sizes, self._place, self._seed = sizes, place, seed
+        self.steps = steps if steps is not None else sizes.steps
+        self.may_be_empty = sizes.smallest_share(place.replicas) == 0
+        self.exact = True
+        self._arrays = (x, y)
+        with tf.device("CPU:0"):
+            self._tensors = self._arrays if place.remote else keras.tree.map_structure(_tensor, self._arrays)
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch`; in the order of the arrays where the source has no seed."""
+        n, place = self._sizes.n, self._place
+        order = np.arange(n, dtype=np.int64) if self._seed is None else epoch_order(n, self._seed, epoch)
+        batches = shard_rows(order, self._sizes, place.shard, place.shards, first_step)
+        for step, rows in enumerate(batches[: self.steps - first_step], first_step):
+            inputs = (rows,)
+            if place.remote:
+                inputs = keras.tree.map_structure(lambda a, r=rows: None if a is None else a[r], self._arrays)
+            yield Batch(inputs, self._sizes.of_shard(step, place.shard, place.shards), self._sizes.at(step))
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any]:
+        """The rows' examples, or the inputs themselves where they are examples already."""
+        if self._place.remote:
+            return _pair(inputs)
+        gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
+        return _pair(gathered)
+
+    def spec(self) -> tuple[Any, Any]:
+        """Specs of the examples."""
+        return _pair(keras.tree.map_structure(_array_spec, self._arrays))
+
+
+class DatasetSource:
+    """A batched `tf.data.Dataset`, whose every element is a global batch; each task takes its rows of it."""
+
+    def __init__(self, dataset: Any, steps: int | None, place: Place, argument: str) -> None:
+        cardinality = int(dataset.cardinality())
+        if steps is None and cardinality < 0:
+            raise DataError(
+                f"{argument}: the Dataset does not know its length; give steps_per_epoch, or use assert_cardinality"
+            )
+        _check_elements(dataset, argument)
+        self.steps = steps if steps is not None else cardinality
+        self._continues = steps is not None  # as in Keras: one pass over the Dataset may span several epochs
+        self._dataset = dataset.repeat() if self._continues and cardinality != -1 else dataset
+        self._place = place
+        self.may_be_empty = place.replicas > 1
+        self.exact = not _shuffles(dataset)
+        self._iterator: Iterator[Any] | None = None
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch`; skips (and so decodes) what came before `first_step`."""
+        if self._iterator is None or not self._continues:
+            skip = epoch * self.steps + first_step if self._continues else first_step
+            self._iterator = iter((self._dataset.skip(skip) if skip else self._dataset).prefetch(2))
+        for _ in range(first_step, self.steps):
+            element = _next(self._iterator)
+            inputs = element if isinstance(element, tuple) else (element,)
+            total = int(keras.tree.flatten(inputs)[0].shape[0])
+            low, high = share(total, self._place.shard, self._place.shards)
+            begin, end = (low, high) if high > low else (0, 1)
+            if self._place.shards > 1:
+                inputs = keras.tree.map_structure(lambda part, b=begin, e=end: part[b:e], inputs)
+            yield Batch(inputs, high - low, total)
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any]:
+        """The inputs are the examples."""
+        return _pair(inputs)
+
+    def spec(self) -> tuple[Any, Any]:
+        """Specs of the examples."""
+        spec = self._dataset.element_spec
+        return _pair(keras.tree.map_structure(_any_batch, spec if isinstance(spec, tuple) else (spec,)))
+
+
+class FunctionSource:
+    """A function of DataContext that returns this shard's unbatched Dataset, called anew for each epoch."""
+
+    def __init__(
+        self, function: Callable[[DataContext], Any], batch_size: int, steps: int | None, place: Place, *,
+        seed: int, shuffle: bool, drop_last: bool, argument: str,
+    ) -> None:
+        self._function, self._batch_size, self._place = function, batch_size, place
+        self._seed, self._shuffle, self._drop_last = seed, shuffle, drop_last
+        dataset, sizes = self._call(0, 0)
+        if not isinstance(dataset, tf.data.Dataset):
+            raise DataError(f"{argument}: the data function must return a tf.data.Dataset, not {type(dataset).__name__}")
+        _check_elements(dataset, argument)
+        if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
+            sizes = Sizes(int(dataset.cardinality()), batch_size, drop_last)
+        if sizes is None and steps is None:
+            raise DataError(
+                f"{argument}: nobody knows how many examples there are; take the indices from context.shuffled(n) "
+                "in the data function, or give steps_per_epoch"
+            )
+        if sizes is not None and steps is not None and steps > sizes.steps:
+            raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
+        self._sizes, self._spec = sizes, dataset.element_spec
+        self.steps = steps if steps is not None else sizes.steps if sizes is not None else 0
+        self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
+        self.exact = not _shuffles(dataset)
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch`; where the function did not ask for indices, earlier examples are skipped."""
+        dataset, told = self._call(epoch, first_step)
+        low, high = share(self._batch_size, self._place.shard, self._place.shards)
+        if told is None and first_step:
+            dataset = dataset.skip(first_step * (high - low))
+        iterator = iter(dataset.batch(high - low).prefetch(2))
+        for step in range(first_step, self.steps):
+            element = _next(iterator)
+            inputs = element if isinstance(element, tuple) else (element,)
+            sizes = self._sizes
+            count = sizes.of_shard(step, self._place.shard, self._place.shards) if sizes else high - low
+            yield Batch(inputs, count, sizes.at(step) if sizes else self._batch_size)
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any]:
+        """The inputs are the examples."""
+        return _pair(inputs)
+
+    def spec(self) -> tuple[Any, Any]:
+        """Specs of the examples, with a batch dimension."""
+        spec = self._spec if isinstance(self._spec, tuple) else (self._spec,)
+        return _pair(keras.tree.map_structure(lambda s: tf.TensorSpec([None, *s.shape], s.dtype), spec))
+
+    def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
+        context = DataContext(
+            seed=self._seed, epoch=epoch, shard=self._place.shard, shards=self._place.shards,
+            batch_size=self._batch_size, first_step=first_step, shuffle=self._shuffle, drop_last=self._drop_last,
+        )
+        return self._function(context), context.sizes
+
+
+def make(
+    x: Any, y: Any, *, batch_size: int | None, steps: int | None, place: Place, seed: int, shuffle: bool,
+    drop_last: bool, argument: str,
+) -> Source:
+    """The source for what the user gave as `argument`. Raises DataError where it cannot be trained on as asked."""
+    if isinstance(x, tf.data.Dataset):
+        if y is not None or batch_size is not None:
+            raise DataError(f"{argument}: a Dataset brings its own targets and batches; leave out y and batch_size")
+        return DatasetSource(x, steps, place, argument)
+    if batch_size is None:
+        batch_size = 32  # as in Keras
+    if batch_size < place.replicas:
+        raise DataError(
+            f"batch_size={batch_size} is the size of the global batch and must be at least the number of replicas, "
+            f"{place.replicas}"
+        )
+    if callable(x):
+        if y is not None:
+            raise DataError(f"{argument}: a data function brings its own targets; leave out y")
+        return FunctionSource(
+            x, batch_size, steps, place, seed=seed, shuffle=shuffle, drop_last=drop_last, argument=argument
+        )
+    arrays = keras.tree.map_structure(_array, (x, y))
+    n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], argument)
+    sizes = Sizes(n, batch_size, drop_last)
+    if steps is not None and steps > sizes.steps:
+        raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
+    if sizes.steps == 0:
+        raise DataError(f"{argument}: {n} examples are less than one batch of {batch_size}; give a smaller batch_size")
+    return ArraySource(*arrays, sizes, steps, place, seed if shuffle else None)
+
+
+def _array(value: Any) -> Any:
+    """As NumPy, floats in Keras's default precision (as Keras does)."""
+    if value is None:
+        return None
+    array = np.asarray(value)
+    return array.astype(keras.config.floatx()) if array.dtype.kind == "f" else array
+
+
+def _tensor(array: Any) -> Any:
+    return None if array is None else tf.constant(array)
+
+
+def _array_spec(array: Any) -> Any:
+    return None if array is None else tf.TensorSpec([None, *array.shape[1:]], array.dtype)
+
+
+def _any_batch(spec: Any) -> Any:
+    return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)
+
+
+def _pair(parts: Any) -> tuple[Any, Any]:
+    """(x,) or (x, y) → (x, y)."""
+    return (parts[0], parts[1] if len(parts) > 1 else None)
+
+
+def _next(iterator: Iterator[Any]) -> Any:
+    try:
+        return next(iterator)
+    except StopIteration:
+        raise DataError("the Dataset ended before its epoch; give a smaller steps_per_epoch, or repeat it") from None
+
+
+def _check_elements(dataset: Any, argument: str) -> None:
+    spec = dataset.element_spec
+    if isinstance(spec, tuple) and len(spec) not in (1, 2):
+        raise DataError(f"{argument}: elements must be x or (x, y); {len(spec)} parts are not supported")
+    if not all(isinstance(leaf, tf.TensorSpec) for leaf in keras.tree.flatten(spec)):
+        raise DataError(f"{argument}: elements must be dense tensors; ragged and sparse ones cannot be sharded")
+
+
+def _shuffles(dataset: Any) -> bool:
+    """Whether `.shuffle` is anywhere in the pipeline: its order cannot be resumed in a new process."""
+    return "Shuffle" in type(dataset).__name__ or any(_shuffles(part) for part in dataset._inputs())

@@ -1,0 +1,168 @@
+"""Everything of a model that training changes, as named tensors: read for a checkpoint, written back on restore.
+
+Shared variables (weights, optimizer slots) are equal on all replicas, so one value is kept. Variables that each replica
+changes by itself (batch normalisation's moving statistics, seeds, metrics) are kept for every replica: a resumed
+run would differ from the undisturbed one otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from dtjob_trainer.collective import Group
+
+Array = npt.NDArray[Any]
+
+
+class StateError(RuntimeError):
+    """A checkpoint belongs to another model; the message names the variable and the mend."""
+
+
+class ModelState:
+    """The variables of a built, compiled Keras model under a strategy."""
+
+    def __init__(self, model: Any, group: Group) -> None:
+        self._group = group
+        self._shared = _named("model", [v for v in model.variables if not _is_local(v)])
+        local = [v for v in model.variables if _is_local(v)]
+        self._local = _named("local", local) | _named("metric", model.metrics_variables)
+        for number, optimizer in enumerate(optimizers_of(model)):
+            self._shared |= _named(f"optimizer-{number}", optimizer.variables)
+        self._averaged = [v for v in local if tf.as_dtype(v.dtype).is_floating]
+
+    def capture(self) -> dict[str, Any]:
+        """Name to tensor, at the chief task; empty elsewhere. Collective: every task calls it at the same step.
+
+        The tensors share the variables' buffers; TensorFlow copies a buffer when training next writes to it.
+        """
+        rows = self._group.gather(self._local_rows())
+        if self._group.index != 0:
+            return {}
+        tensors = {name: self._parts(v)[0].read_value() for name, v in self._shared.items()}
+        tensors |= {name: self._parts(v)[0].read_value() for name, v in self._local.items()}
+        return tensors | {"replicas": tf.constant(rows)}
+
+    def restore(self, arrays: Mapping[str, Array] | None) -> bool:
+        """Give every variable its value of `arrays`, which only the chief task has (the others pass None).
+
+        Collective. Returns whether the state is exact; it is not where the number of replicas has changed. Raises
+        StateError at the chief where `arrays` are another model's.
+        """
+        payload, rows_fit = None, True
+        sizes = {name: _byte_size(v) for name, v in (self._shared | self._local).items()}
+        row_size = sum(sizes[name] for name in self._local)
+        if arrays is not None:
+            self._check(arrays)
+            rows = arrays["replicas"]
+            rows_fit = rows.shape == (self._group.replicas, row_size)
+            if not rows_fit:
+                rows = self._rows_from_first(arrays)
+            payload = b"".join(arrays[name].tobytes() for name in self._shared) + rows.tobytes()
+        shared_size = sum(sizes[name] for name in self._shared)
+        data = self._group.broadcast(payload, shared_size + self._group.replicas * row_size)
+        offset = 0
+        for name, variable in self._shared.items():
+            self._assign(variable, [data[offset : offset + sizes[name]]] * len(self._parts(variable)))
+            offset += sizes[name]
+        first = offset + self._group.first_replica * row_size
+        for name, variable in self._local.items():
+            starts = [first + replica * row_size for replica in range(len(self._parts(variable)))]
+            self._assign(variable, [data[start : start + sizes[name]] for start in starts])
+            first += sizes[name]
+        return rows_fit
+
+    def average_local(self) -> None:
+        """Give every replica the mean of the moving statistics. Collective; called at epoch ends only.
+
+        Keras 3 lets each replica keep its own; the mean is what the statistics of the global batch come to.
+        """
+        if self._group.replicas == 1 or not self._averaged:
+            return
+        sums = [sum(np.asarray(part, np.float64) for part in self._parts(v)) for v in self._averaged]
+        total = self._group.sum(np.concatenate([np.ravel(s) for s in sums])) / self._group.replicas
+        offset = 0
+        for variable, value in zip(self._averaged, sums, strict=True):
+            mean = total[offset : offset + value.size].reshape(value.shape).astype(variable.dtype)
+            offset += value.size
+            for part in self._parts(variable):
+                part.assign(mean)
+
+    def _check(self, arrays: Mapping[str, Array]) -> None:
+        for name, variable in (self._shared | self._local).items():
+            found = arrays[name].shape if name in arrays else None
+            if found != tuple(variable.shape):
+                raise StateError(
+                    f"the checkpoint is of another model: variable {name} is {tuple(variable.shape)} here and "
+                    f"{'missing' if found is None else found} there; "
+                    "restore the model of that run, or choose another checkpoint.directory"
+                )
+
+    def _rows_from_first(self, arrays: Mapping[str, Array]) -> Array:
+        """Rows for another number of replicas: all get the first one's state; metrics begin anew."""
+        row = b"".join(
+            (np.zeros_like(arrays[name]) if name.startswith("metric/") else arrays[name]).tobytes()
+            for name in self._local
+        )
+        return np.tile(np.frombuffer(row, np.uint8), (self._group.replicas, 1))
+
+    def _local_rows(self) -> npt.NDArray[np.uint8]:
+        rows = []
+        for replica in range(self._group.local):
+            parts = [self._parts(v) for v in self._local.values()]
+            row = b"".join(part[min(replica, len(part) - 1)].numpy().tobytes() for part in parts)
+            rows.append(np.frombuffer(row, np.uint8))
+        return np.stack(rows)
+
+    def _parts(self, variable: Any) -> tuple[Any, ...]:
+        """The `tf.Variable` of each replica of this task."""
+        return parts_of(self._group.strategy, variable)
+
+    def _assign(self, variable: Any, values: list[bytes]) -> None:
+        dtype = tf.as_dtype(variable.dtype).as_numpy_dtype
+        for part, value in zip(self._parts(variable), values, strict=True):
+            part.assign(np.frombuffer(value, dtype).reshape(variable.shape))
+
+
+def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
+    """The `tf.Variable` that each replica of this task holds of a Keras variable."""
+    parts: tuple[Any, ...] = strategy.experimental_local_results(variable.value)
+    return parts
+
+
+def optimizers_of(model: Any) -> list[Any]:
+    """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes."""
+    found = [model.optimizer, *vars(model).values()]
+    unique: list[Any] = []
+    for value in found:
+        if isinstance(value, keras.optimizers.Optimizer) and not any(value is other for other in unique):
+            unique.append(value)
+    return unique
+
+
+def load_for_evaluation(model: Any, arrays: Mapping[str, Array]) -> None:
+    """Give `model`, outside any strategy, the variables of a checkpoint. Raises StateError for another model's."""
+    named = _named("model", [v for v in model.variables if not _is_local(v)])
+    named |= _named("local", [v for v in model.variables if _is_local(v)])
+    for name, variable in named.items():
+        if name not in arrays or arrays[name].shape != tuple(variable.shape):
+            raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
+        variable.assign(arrays[name])
+
+
+def _named(kind: str, variables: list[Any]) -> dict[str, Any]:
+    return {f"{kind}/{number:04d}/{v.path}": v for number, v in enumerate(variables)}
+
+
+def _is_local(variable: Any) -> bool:
+    """Whether each replica changes this variable by itself: made untrainable (not frozen later) and not aggregated."""
+    return not variable.value.trainable and variable.aggregation == "none"
+
+
+def _byte_size(variable: Any) -> int:
+    return int(np.prod(variable.shape, dtype=np.int64)) * tf.as_dtype(variable.dtype).size

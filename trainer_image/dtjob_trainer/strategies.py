@@ -1,0 +1,102 @@
+"""The name of a strategy → `tf.distribute.Strategy`. TensorFlow is imported when a strategy is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from dtjob_trainer.task import Task
+
+CROSS_DEVICE_OPS = {
+    "NCCL": "NcclAllReduce",
+    "HierarchicalCopy": "HierarchicalCopyAllReduce",
+    "ReductionToOneDevice": "ReductionToOneDevice",
+}
+COMMUNICATION = {"Auto": "AUTO", "Ring": "RING", "NCCL": "NCCL"}
+
+
+class StrategyError(ValueError):
+    """The strategy or one of its options cannot be had here; the message names the field of the manifest."""
+
+
+def configure_devices(options: Mapping[str, Any]) -> None:
+    """Split the CPU into `logicalCPUs` devices and let GPU memory grow. Call before TensorFlow's first operation."""
+    import tensorflow as tf
+
+    count = options.get("logicalCPUs")
+    if count:
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * int(count))
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+
+
+def create(task: Task) -> Any:
+    """The `tf.distribute.Strategy` that `task` trains under; the default one for the evaluator.
+
+    For strategies with several tasks TF_CONFIG must be set. Raises StrategyError for names and options that do not
+    exist or have no devices here.
+    """
+    import tensorflow as tf
+
+    if task.role == "evaluator":
+        return tf.distribute.get_strategy()
+    options = task.strategy_options
+    match task.strategy:
+        case "Default":
+            return tf.distribute.get_strategy()
+        case "OneDevice":
+            return tf.distribute.OneDeviceStrategy(_devices()[0])
+        case "Mirrored":
+            return tf.distribute.MirroredStrategy(_devices(), cross_device_ops=_cross_device_ops(options))
+        case "CentralStorage":
+            return tf.distribute.experimental.CentralStorageStrategy(compute_devices=_devices())
+        case "MultiWorkerMirrored":
+            return _multi_worker_mirrored(task)
+        case "ParameterServer":
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the coordinator computes nothing itself
+            resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+            return tf.distribute.ParameterServerStrategy(resolver)
+        case name:
+            raise StrategyError(f"spec.strategy {name!r} is not one that this trainer knows")
+
+
+def _multi_worker_mirrored(task: Task) -> Any:
+    import tensorflow as tf
+
+    name = task.strategy_options.get("communication", "Auto")
+    if name not in COMMUNICATION:
+        raise StrategyError(f"strategyOptions.communication {name!r} must be one of {', '.join(COMMUNICATION)}")
+    if name == "NCCL" and not tf.config.list_logical_devices("GPU"):
+        raise StrategyError("strategyOptions.communication NCCL needs GPUs and this task sees none; use Auto or Ring")
+    implementation = getattr(tf.distribute.experimental.CommunicationImplementation, COMMUNICATION[name])
+    options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+def _devices() -> list[str]:
+    """GPUs where there are any, else the logical CPUs."""
+    import tensorflow as tf
+
+    for kind in ("GPU", "CPU"):
+        devices = tf.config.list_logical_devices(kind)
+        if devices:
+            return [f"/{kind.lower()}:{index}" for index in range(len(devices))]
+    raise StrategyError("TensorFlow sees neither a GPU nor a CPU")
+
+
+def _cross_device_ops(options: Mapping[str, Any]) -> Any:
+    import tensorflow as tf
+
+    name = options.get("crossDeviceOps")
+    if name is None:
+        return None
+    if name not in CROSS_DEVICE_OPS:
+        raise StrategyError(f"strategyOptions.crossDeviceOps {name!r} must be one of {', '.join(CROSS_DEVICE_OPS)}")
+    if name == "NCCL" and not tf.config.list_logical_devices("GPU"):
+        raise StrategyError(
+            "strategyOptions.crossDeviceOps NCCL needs GPUs and this task sees none; "
+            "use HierarchicalCopy or ReductionToOneDevice"
+        )
+    return getattr(tf.distribute, CROSS_DEVICE_OPS[name])()
