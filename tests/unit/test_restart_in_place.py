@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from dtjob_trainer.restart_in_place import End, Ended, History, Restart, after_exit, peers_changed, shell_code
 
 
