@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 GROUP = "training.dtjob.dev"
@@ -22,7 +22,7 @@ TRAINING_CONTAINER = "tensorflow"
 """The container whose end decides about its task, as in TFJob."""
 
 MAX_REPLICAS = 4000
-"""Most workers whose cluster spec fits one environment string (128 KiB, MAX_ARG_STRLEN in Linux's exec) at a short name."""
+"""Most workers whose cluster spec fits one environment string (128 KiB, Linux's MAX_ARG_STRLEN) at a short name."""
 
 
 class Strategy(StrEnum):
@@ -91,7 +91,9 @@ class NetworkPolicyMode(StrEnum):
 class Block(BaseModel):
     """A block of the manifest: camelCase names, no field that is not known."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
+    )
 
 
 class OpenBlock(Block):
@@ -101,8 +103,49 @@ class OpenBlock(Block):
 
 
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
-Quantity = int | str
+Quantity = int | Annotated[str, Field(max_length=64)]
 """A Kubernetes quantity: `4`, `500m`, `16Gi`."""
+
+UNSET_IN_CLUSTER = {"x-dtjob-default": "in Python only"}
+"""Marks a default that the API server does not fill in, as its presence means something: it is for `program` only."""
+
+VOLUME_SOURCES = (
+    *(
+        "awsElasticBlockStore",
+        "azureDisk",
+        "azureFile",
+        "cephfs",
+        "cinder",
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+    ),
+    *(
+        "ephemeral",
+        "fc",
+        "flexVolume",
+        "flocker",
+        "gcePersistentDisk",
+        "glusterfs",
+        "hostPath",
+        "image",
+        "iscsi",
+        "nfs",
+    ),
+    *("persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "projected", "quobyte", "rbd", "scaleIO"),
+    *("secret", "storageos", "vsphereVolume"),
+)
+"""The volume sources of Kubernetes' API (core/v1 VolumeSource), all but gitRepo, which it no longer serves."""
+_SOURCE_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": True}
+_NAME_SCHEMA = {"type": "string", "maxLength": 253, "description": "Refused: dtjob names the volume."}
+VolumeSource = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {"type": "object", "properties": {"name": _NAME_SCHEMA, **dict.fromkeys(VOLUME_SOURCES, _SOURCE_SCHEMA)}}
+    ),
+]
+"""A pod volume without its name: one source and its settings."""
 
 
 class EnvVar(OpenBlock):
@@ -119,6 +162,12 @@ class Container(OpenBlock):
     """Name of the container. `tensorflow` is the training container; leave it out to add sidecars only."""
     env: Annotated[list[EnvVar], Field(max_length=512)] | None = None
     """Environment variables. TF_CONFIG and names that begin with DTJOB_ are dtjob's own."""
+    command: Annotated[list[str], Field(max_length=256)] | None = None
+    """What to run. Not for the training container of a job with program."""
+    args: Annotated[list[str], Field(max_length=256)] | None = None
+    """Arguments of the command. Not for the training container of a job with program: use program.args."""
+    resources: dict[str, Any] | None = None
+    """Compute resources. For the training container, the replica's resources are the short way."""
 
 
 class PodSpec(OpenBlock):
@@ -211,7 +260,7 @@ class StrategyOptions(Block):
     cross_device_ops: CrossDeviceOps | None = None
     """Mirrored: how gradients are reduced between devices. NCCL needs GPUs."""
     logical_cpus: Annotated[int | None, Field(ge=1, le=64, alias="logicalCPUs")] = None
-    """Mirrored, CentralStorage: splits the CPU into this many devices, to try a job without GPUs."""
+    """Mirrored and CentralStorage: splits the CPU into this many devices, to try a job without GPUs."""
 
 
 class Checkpoint(Block):
@@ -219,18 +268,19 @@ class Checkpoint(Block):
 
     directory: Text
     """Absolute path (or gs:// URI) of the checkpoints. It must outlive the chief's pod for a restart to resume."""
-    volume: dict[str, Any] | None = None
-    """Any Kubernetes volume source, such as {persistentVolumeClaim: {claimName: digits}}; mounted at directory."""
+    volume: VolumeSource | None = None
+    """Any one Kubernetes volume source, such as {persistentVolumeClaim: {claimName: digits}}; mounted at directory."""
     mount: Mount = Mount.CHIEF
-    """Which pods mount volume: Chief (any ReadWriteOnce volume will do; the evaluator runs on the chief's node) or All (a shared file system)."""
+    """Which pods mount volume: Chief (any ReadWriteOnce volume will do; the evaluator runs on the chief's node) or All
+    (a shared file system)."""
     every_steps: Annotated[int, Field(ge=1)] | None = None
     """Save each time this many steps were trained."""
     every_seconds: Annotated[int, Field(ge=1)] | None = None
     """Save each time this many seconds have passed. 300 where everySteps is not set either."""
-    keep: Annotated[int, Field(ge=1, le=1000)] = 3
-    """How many checkpoints are kept."""
-    asynchronous: Annotated[bool, Field(alias="async")] = True
-    """Whether training goes on while a checkpoint is written."""
+    keep: Annotated[int, Field(ge=1, le=1000, json_schema_extra=UNSET_IN_CLUSTER)] = 3
+    """How many checkpoints are kept; 3 where left out."""
+    asynchronous: Annotated[bool, Field(alias="async", json_schema_extra=UNSET_IN_CLUSTER)] = True
+    """Whether training goes on while a checkpoint is written; true where left out."""
     save_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
     """Time that a pod is given to save before it is removed (its terminationGracePeriodSeconds)."""
 
@@ -248,7 +298,8 @@ class FailurePolicy(Block):
     """What happens when tasks fail."""
 
     max_restarts: Annotated[int, Field(ge=0)] = 10
-    """How many restarts in a row, without a newer checkpoint between them, are tried before the job fails. Evictions, drains and deleted pods are not counted."""
+    """How many restarts in a row, without a newer checkpoint between them, are tried before the job fails. Evictions,
+    drains and deleted pods are not counted."""
     backoff: Backoff = Backoff()
     """The wait before a restart."""
 
@@ -275,10 +326,11 @@ class Network(Block):
 
     port: Port = 2222
     """TensorFlow's gRPC port in every pod."""
-    status_port: Port = 2223
-    """Port on which the supervisor serves /status and /metrics. Used with program only."""
+    status_port: Annotated[Port, Field(json_schema_extra=UNSET_IN_CLUSTER)] = 2223
+    """Port on which the supervisor serves /status and /metrics, with program only; 2223 where left out."""
     policy: NetworkPolicyMode = NetworkPolicyMode.ISOLATED
-    """Isolated: a NetworkPolicy lets only pods of the same job reach TensorFlow's port, which has no authentication. None: no NetworkPolicy is made."""
+    """Isolated: a NetworkPolicy lets only pods of the same job reach TensorFlow's port, which has no authentication.
+    None: no NetworkPolicy is made."""
 
 
 class Spec(Block):

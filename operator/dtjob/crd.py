@@ -1,0 +1,131 @@
+"""The CustomResourceDefinition, made from the models and the rules.
+
+python -m dtjob.crd             # writes crds/distributedtrainingjobs.yaml
+python -m dtjob.crd --check     # exit code 1 where that file is not what would be written
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dtjob.api import GROUP, KIND, PLURAL, VERSION
+from dtjob.rules import RULES, UNCHANGING
+from dtjob.schema import Schema, spec_schema
+from dtjob.status_schema import status_schema
+
+FILE = Path(__file__).resolve().parents[2] / "crds" / f"{PLURAL}.yaml"
+HEADER = "# Made by `python -m dtjob.crd` from operator/dtjob/api.py and the rules beside it: change those, not this.\n"
+VALIDATIONS = "x-kubernetes-validations"
+
+COLUMNS = (
+    ("Strategy", "string", ".spec.strategy", 0, "The tf.distribute strategy."),
+    ("Phase", "string", ".status.phase", 0, "Where the job stands."),
+    ("Ready", "string", ".status.ready", 0, "Tasks that are up, of all tasks."),
+    ("Step", "integer", ".status.progress.step", 0, "Steps trained."),
+    ("Restarts", "integer", ".status.restarts.total", 0, "Restarts of any cause."),
+    ("Age", "date", ".metadata.creationTimestamp", 0, "Time since the job was created."),
+    ("Progress", "string", ".status.progress.percent", 1, "Part of the training that is done."),
+    ("ETA", "string", ".status.progress.eta", 1, "Time to the end."),
+    ("Checkpoint", "integer", ".status.checkpoint.step", 1, "Step of the newest checkpoint."),
+    ("Reason", "string", ".status.reason", 1, "Why the job stands where it does."),
+)
+"""What `kubectl get dtjobs` shows: header, type, path, priority (1: with -o wide only), description."""
+
+
+def crd() -> dict[str, Any]:
+    """The whole CustomResourceDefinition."""
+    columns = [
+        {"name": name, "type": kind, "jsonPath": path, "priority": priority, "description": description}
+        for name, kind, path, priority, description in COLUMNS
+    ]
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": columns,
+        "schema": {"openAPIV3Schema": schema()},
+    }
+    names = {
+        "kind": KIND,
+        "listKind": f"{KIND}List",
+        "plural": PLURAL,
+        "singular": KIND.lower(),
+        "shortNames": ["dtjob", "dtjobs"],
+        "categories": ["all"],
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{PLURAL}.{GROUP}"},
+        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+def schema() -> Schema:
+    """The schema of a job, with its rules."""
+    root: Schema = {
+        "type": "object",
+        "description": "A distributed TensorFlow training job.",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
+            "kind": {"type": "string", "description": KIND},
+            "metadata": {"type": "object"},
+            "spec": deepcopy(spec_schema()),
+            "status": status_schema(),
+        },
+    }
+    placed = [(rule.at, rule.validation()) for rule in RULES] + [("spec", rule.validation()) for rule in UNCHANGING]
+    for path, validation in placed:
+        for part in _parts(root, path):
+            part.setdefault(VALIDATIONS, []).append(validation)
+    return root
+
+
+def text() -> str:
+    """The file's content."""
+    return HEADER + yaml.dump(crd(), Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+
+
+def _parts(schema: Schema, path: str) -> Iterator[Schema]:
+    """The schemas of the values at a rule's path."""
+    if not path:
+        yield schema
+        return
+    step, _, rest = path.partition(".")
+    name = step.removesuffix("[]")
+    for part in list(schema["properties"].values()) if name == "*" else [schema["properties"][name]]:
+        yield from _parts(part["items"] if step.endswith("[]") else part, rest)
+
+
+class _Plain(yaml.SafeDumper):
+    """No anchors: the API server would take them, people do not."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write everything out."""
+        return True
+
+
+def main(arguments: list[str]) -> int:
+    """Write the file, or with `--check` compare it."""
+    if arguments not in ([], ["--check"]):
+        print("usage: python -m dtjob.crd [--check]", file=sys.stderr)  # noqa: T201
+        return 2
+    if arguments:
+        fresh = FILE.exists() and FILE.read_text() == text()
+        if not fresh:
+            print(f"{FILE} is not fresh: run `python -m dtjob.crd`", file=sys.stderr)  # noqa: T201
+        return 0 if fresh else 1
+    FILE.write_text(text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""One rule about a job: in CEL for the API server, in Python for `dtjob validate`, with one message for both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+Value = Any
+"""A part of a manifest as plain JSON."""
+
+
+class Reason(StrEnum):
+    """How the API server words a refusal (`spec.image: Required value: ...`)."""
+
+    INVALID = "FieldValueInvalid"
+    FORBIDDEN = "FieldValueForbidden"
+    REQUIRED = "FieldValueRequired"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must hold for every value at `at`.
+
+    `at` is a path such as `spec.checkpoint` or `spec.replicas.*.template.spec.containers[]`; `*` is any name and `[]`
+    any item. `cel` and `holds` say the same of the value there; the API server sees defaults filled in, `holds` does
+    not.
+    `message` says what is wrong and what to write instead; `field`, below `at`, is what it is about.
+    """
+
+    at: str
+    cel: str
+    holds: Callable[[Value], bool]
+    message: str
+    field: str = ""
+    reason: Reason = Reason.INVALID
+
+    def validation(self) -> dict[str, str]:
+        """The rule as an entry of x-kubernetes-validations."""
+        entry = {"rule": self.cel, "message": self.message, "reason": self.reason.value}
+        if self.field.startswith("metadata"):  # which a fieldPath may not name
+            return entry | {"message": f"{self.field}: {self.message}"}
+        return entry | ({"fieldPath": f".{self.field}"} if self.field else {})
+
+
+@dataclass(frozen=True)
+class Unchanging:
+    """A field of the spec that cannot be changed while the job exists: a rule on its change, beside `Rule`."""
+
+    field: str
+    required: bool
+
+    @property
+    def message(self) -> str:
+        """What the API server and `problems` say."""
+        return f"{self.field} cannot be changed: delete the job and create it again with the new value"
+
+    def validation(self) -> dict[str, str]:
+        """The rule as an entry of x-kubernetes-validations of `spec`."""
+        new, old = f"self.{self.field}", f"oldSelf.{self.field}"
+        cel = f"{new} == {old}"
+        if not self.required:
+            cel = f"has({new}) == has({old}) && (!has({new}) || {cel})"
+        return {"rule": cel, "message": self.message, "reason": Reason.FORBIDDEN.value, "fieldPath": f".{self.field}"}
+
+
+def values_at(manifest: Value, path: str) -> Iterator[tuple[str, Value]]:
+    """Every value at a path with `*` and `[]`, with its own path: `spec.replicas.ps`, `spec.program.env[1]`."""
+    yield from _descend(manifest, re.findall(r"[^.\[]+|\[\]", path), "")
+
+
+def _descend(value: Value, steps: list[str], path: str) -> Iterator[tuple[str, Value]]:
+    if not steps:
+        yield path, value
+        return
+    step, rest = steps[0], steps[1:]
+    if step == "[]":
+        for index, item in enumerate(value or []):
+            yield from _descend(item, rest, f"{path}[{index}]")
+        return
+    for name in list(value or {}) if step == "*" else [step]:
+        if value and value.get(name) is not None:
+            yield from _descend(value[name], rest, f"{path}.{name}" if path else name)

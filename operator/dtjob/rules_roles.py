@@ -1,0 +1,154 @@
+"""Rules about the job's name, its strategy and the roles that the strategy takes."""
+
+from __future__ import annotations
+
+import re
+
+from dtjob.api import Role, Strategy
+from dtjob.rule import Reason, Rule, Value
+
+NAME_LIMIT = 63
+"""Longest DNS label, and so longest host name of a pod (RFC 1035)."""
+CLUSTER_SPEC_LIMIT = 128 * 1024 - 256
+"""Longest cluster spec: Linux takes 128 KiB for one environment string (MAX_ARG_STRLEN), and TF_CONFIG has a frame."""
+CLUSTER_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
+"""The roles that stand in the cluster spec; the evaluator is outside."""
+
+_DNS_LABEL = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+_SEVERAL_PODS = [strategy.value for strategy in Strategy if not strategy.single_pod]
+
+
+def _count(job: Value, role: str) -> int:
+    """How many tasks of a role the job has."""
+    block = job["spec"]["replicas"].get(role)
+    return 0 if block is None else int(block.get("count", 1))
+
+
+def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
+    """Characters of the compact JSON cluster spec of a job with these counts by role (0: no such role).
+
+    An address is `"<name>-<role>-<index>.<name>:<port>"`; the indexes' digits are summed without counting through them.
+    """
+    total = 1  # two braces, less the comma that the first role does not have
+    for role, count in counts.items():
+        if count:
+            frame = 2 * len(name) + len(role) + len(str(port)) + 7  # two quotes, two dashes, dot, colon, comma
+            digits = count + sum(max(0, count - power) for power in (10, 100, 1000))
+            total += len(role) + 5 + count * frame + digits  # its key with quotes, colon, brackets, comma, less a comma
+    return total
+
+
+def _cluster_spec_fits(job: Value) -> bool:
+    counts = {role.value: _count(job, role.value) for role in CLUSTER_ROLES}
+    port = (job["spec"].get("network") or {}).get("port", 2222)
+    return cluster_spec_length(job["metadata"]["name"], counts, port) <= CLUSTER_SPEC_LIMIT
+
+
+def _cluster_spec_cel() -> str:
+    """The same sum in CEL."""
+    parts = []
+    for role in CLUSTER_ROLES:
+        count = f"self.spec.replicas.{role.value}.count"
+        frame = f"(2 * size(self.metadata.name) + size(string(self.spec.network.port)) + {len(role.value) + 7})"
+        digits = " + ".join([count, *(f"({count} > {power} ? {count} - {power} : 0)" for power in (10, 100, 1000))])
+        whole = f"{len(role.value) + 5} + {count} * {frame} + {digits}"
+        parts.append(f"(has(self.spec.replicas.{role.value}) ? {whole} : 0)")
+    return f"1 + {' + '.join(parts)} <= {CLUSTER_SPEC_LIMIT}"
+
+
+def _host_names(role: str) -> Rule:
+    """The longest host name of a role's tasks is a DNS label."""
+    return Rule(
+        "",
+        f"!has(self.spec.replicas.{role}) || size(self.metadata.name) + {len(role) + 2} + "
+        f"size(string(self.spec.replicas.{role}.count - 1)) <= {NAME_LIMIT}",
+        lambda job: (
+            not _count(job, role) or len(f"{job['metadata']['name']}-{role}-{_count(job, role) - 1}") <= NAME_LIMIT
+        ),
+        f"the name is too long: the last {role}'s host name, NAME-{role}-INDEX, would pass {NAME_LIMIT} characters; "
+        "use a shorter name",
+        "metadata.name",
+    )
+
+
+NAME_RULES = (
+    Rule(
+        "",
+        f"self.metadata.name.matches('{_DNS_LABEL}')",
+        lambda job: re.fullmatch(_DNS_LABEL[1:-1], job["metadata"]["name"]) is not None,
+        "the name must be a DNS label, as it becomes host names: lower-case letters, digits and dashes, beginning with "
+        "a letter and not ending with a dash, such as digits-1",
+        "metadata.name",
+    ),
+    *(_host_names(role.value) for role in Role),
+    Rule(
+        "",
+        _cluster_spec_cel(),
+        _cluster_spec_fits,
+        "the cluster spec, which lists every task's address, would pass the 128 KiB that Linux takes for one "
+        "environment variable: use fewer tasks or a shorter name",
+        "spec.replicas",
+    ),
+)
+"""The only rules at the root, since a status update checks those again: what they are about does not change."""
+
+
+def _at_most_one(role: str, why: str) -> Rule:
+    return Rule(
+        "spec.replicas",
+        f"!has(self.{role}) || self.{role}.count <= 1",
+        lambda replicas: (replicas.get(role) or {}).get("count", 1) <= 1,
+        f"there is at most one {role}: {why}",
+        f"{role}.count",
+    )
+
+
+def _only_under(role: str, strategies: list[str], mend: str) -> Rule:
+    return Rule(
+        "spec",
+        f"!has(self.replicas.{role}) || self.strategy in [{', '.join(repr(name) for name in strategies)}]",
+        lambda spec: role not in spec["replicas"] or spec["strategy"] in strategies,
+        mend,
+        f"replicas.{role}",
+        Reason.FORBIDDEN,
+    )
+
+
+def _needs(strategies: list[str], roles: tuple[str, ...], message: str) -> Rule:
+    """One of these strategies needs one of these roles."""
+    return Rule(
+        "spec",
+        f"!(self.strategy in [{', '.join(repr(name) for name in strategies)}]) || "
+        + " || ".join(f"has(self.replicas.{role})" for role in roles),
+        lambda spec: spec["strategy"] not in strategies or any(role in spec["replicas"] for role in roles),
+        message,
+        "replicas" if len(roles) > 1 else f"replicas.{roles[0]}",
+        Reason.REQUIRED,
+    )
+
+
+_PS = [Strategy.PARAMETER_SERVER.value]
+ROLE_RULES = (
+    _at_most_one("chief", "leave count out, and put the other tasks under worker"),
+    _at_most_one("evaluator", "leave count out"),
+    _only_under(
+        "worker",
+        _SEVERAL_PODS,
+        "this strategy trains in one pod, its chief: remove worker, or set strategy to MultiWorkerMirrored or "
+        "ParameterServer",
+    ),
+    _only_under("ps", _PS, "only strategy ParameterServer has parameter servers: remove ps, or set that strategy"),
+    _needs(
+        [strategy.value for strategy in Strategy if strategy.single_pod],
+        ("chief",),
+        "this strategy trains in one pod, the chief: add `chief: {}`",
+    ),
+    _needs(
+        [Strategy.MULTI_WORKER_MIRRORED.value],
+        ("chief", "worker"),
+        "nothing would train: add `chief: {}`, or worker with a count, or both",
+    ),
+    _needs(_PS, ("chief",), "ParameterServer needs a chief, which coordinates the training: add `chief: {}`"),
+    _needs(_PS, ("worker",), "ParameterServer needs workers, which train: add worker with a count"),
+    _needs(_PS, ("ps",), "ParameterServer needs parameter servers, which hold the variables: add ps with a count"),
+)

@@ -1,0 +1,148 @@
+"""Rules about what the trainer is told: program, checkpoints, strategy options, ports; and about the failure policy."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dtjob.api import Strategy
+from dtjob.rule import Reason, Rule, Value
+
+DEFAULT_STATUS_PORT = 2223
+_MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
+
+
+def _with_program_only(block: str, field: str) -> Rule:
+    """A field that only the trainer image's supervisor reads. Field "" is the whole block."""
+    names = [name for name in (block, field) if name]
+    has = " && ".join(f"has(self.{'.'.join(names[: end + 1])})" for end in range(len(names)))
+
+    def holds(spec: Value) -> bool:
+        value: Any = spec
+        for name in names:
+            value = None if value is None else value.get(name)
+        return value is None or spec.get("program") is not None
+
+    return Rule(
+        "spec",
+        f"has(self.program) || !({has})",
+        holds,
+        f"{'.'.join(names)} is for dtjob's trainer, which runs only where program is set: set program, or remove it",
+        ".".join(names),
+        Reason.FORBIDDEN,
+    )
+
+
+def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
+    names = [strategy.value for strategy in strategies]
+    return Rule(
+        "spec",
+        f"!has(self.strategyOptions) || !has(self.strategyOptions.{option}) || "
+        f"self.strategy in [{', '.join(repr(name) for name in names)}]",
+        lambda spec: option not in (spec.get("strategyOptions") or {}) or spec["strategy"] in names,
+        f"{option} is an option of strategy {' and '.join(names)} only: remove it, or set that strategy",
+        f"strategyOptions.{option}",
+        Reason.FORBIDDEN,
+    )
+
+
+def _directory(cel: str, holds_for: re.Pattern[str], message: str) -> Rule:
+    return Rule(
+        "spec.checkpoint",
+        cel,
+        lambda checkpoint: holds_for.search(checkpoint["directory"]) is not None,
+        message,
+        "directory",
+    )
+
+
+def _on_bucket(checkpoint: Value) -> bool:
+    return str(checkpoint["directory"]).startswith("gs://")
+
+
+CHECKPOINT_RULES = (
+    _directory(
+        "self.directory.startsWith('/') || self.directory.contains('://')",
+        re.compile("^/|://"),
+        "the directory must be an absolute path, such as /checkpoints (or gs://BUCKET/PATH)",
+    ),
+    _directory(
+        "!self.directory.startsWith('s3://')",
+        re.compile("^(?!s3://)"),
+        "TensorFlow cannot write to s3:// : mount the bucket with checkpoint.volume (a CSI driver) and give its path",
+    ),
+    _directory(
+        "!self.directory.contains('://') || self.directory.startsWith('s3://') || "
+        "self.directory.matches('^gs://[^/]+') || self.directory.startsWith('/')",
+        re.compile("^(?!.*://)|^s3://|^gs://[^/]+|^/", re.S),
+        "of URIs only gs://BUCKET/PATH is taken: give that, or an absolute path, such as /checkpoints",
+    ),
+    Rule(
+        "spec.checkpoint",
+        "!has(self.volume) || !self.directory.startsWith('gs://')",
+        lambda checkpoint: checkpoint.get("volume") is None or not _on_bucket(checkpoint),
+        "a gs:// directory takes no volume: remove volume, or give the path at which to mount it",
+        "volume",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec.checkpoint",
+        "!has(self.volume) || !(self.directory.matches('^/*$') || self.directory.matches('^/.*:'))",
+        lambda checkpoint: checkpoint.get("volume") is None or not re.search("^/*$|^/.*:", checkpoint["directory"]),
+        "the volume is mounted at directory, which must be a path below / without a colon, such as /checkpoints",
+        "directory",
+    ),
+    Rule(
+        "spec.checkpoint",
+        "has(self.volume) || self.mount != 'All'",
+        lambda checkpoint: checkpoint.get("volume") is not None or checkpoint.get("mount") != "All",
+        "mount: All says which pods mount the volume, and there is none: add volume, or remove mount",
+        "mount",
+        Reason.FORBIDDEN,
+    ),
+)
+
+TRAINER_RULES = (
+    Rule(
+        "spec.program",
+        f"self.entry.endsWith('.py') || self.entry.matches('^{_MODULE}$')",
+        lambda program: program["entry"].endswith(".py") or re.fullmatch(_MODULE, program["entry"]) is not None,
+        "the entry must be a Python file (ends in .py) or a module's name (trainer.main); arguments go into args",
+        "entry",
+    ),
+    *(_with_program_only("checkpoint", field) for field in ("everySteps", "everySeconds", "keep", "async")),
+    _with_program_only("strategyOptions", ""),
+    _with_program_only("network", "statusPort"),
+    Rule(
+        "spec",
+        "!has(self.program) || !has(self.replicas.evaluator) || has(self.checkpoint)",
+        lambda spec: (
+            spec.get("program") is None or "evaluator" not in spec["replicas"] or spec.get("checkpoint") is not None
+        ),
+        "the evaluator evaluates checkpoints, and this job saves none: add checkpoint.directory, or remove evaluator",
+        "replicas.evaluator",
+        Reason.FORBIDDEN,
+    ),
+    _option_of("communication", (Strategy.MULTI_WORKER_MIRRORED,)),
+    _option_of("crossDeviceOps", (Strategy.MIRRORED,)),
+    _option_of("logicalCPUs", (Strategy.MIRRORED, Strategy.CENTRAL_STORAGE)),
+    Rule(
+        "spec",
+        f"!has(self.program) || self.network.port != (has(self.network.statusPort) ? self.network.statusPort : "
+        f"{DEFAULT_STATUS_PORT})",
+        lambda spec: spec.get("program") is None or _ports_differ(spec.get("network") or {}),
+        f"port and statusPort (by default {DEFAULT_STATUS_PORT}) must differ: give one of them another number",
+        "network.port",
+    ),
+    Rule(
+        "spec.failurePolicy.backoff",
+        "self.maxSeconds >= self.initialSeconds",
+        lambda backoff: backoff.get("maxSeconds", 300) >= backoff.get("initialSeconds", 10),
+        "maxSeconds (by default 300) is below initialSeconds (by default 10): raise it, or lower initialSeconds",
+        "maxSeconds",
+    ),
+)
+
+
+def _ports_differ(network: Value) -> bool:
+    return bool(network.get("port", 2222) != network.get("statusPort", DEFAULT_STATUS_PORT))
