@@ -53,6 +53,14 @@ def exists(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+def runs(pid: int) -> bool:
+    """Whether a process of this id is there and alive: an orphan's zombie is not ours to reap."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def zombies_of(pid: int) -> list[int]:
     """Dead children of `pid` that it has not reaped."""
     found = []

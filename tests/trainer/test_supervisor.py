@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.trainer.supervisors import LAUNCHER, ROOT, SMALL_PROGRAM, Job, Running, exists, wait_until, zombies_of
+from tests.trainer.supervisors import LAUNCHER, ROOT, SMALL_PROGRAM, Job, Running, exists, runs, wait_until, zombies_of
 
 MakeJob = Callable[..., Job]
 
@@ -107,7 +107,7 @@ def test_a_killed_supervisor_takes_its_training_process_along(make_job: MakeJob,
     worker.wait_for(state="training")
     victim.process.kill()
     victim.end()
-    wait_until(lambda: not exists(pid), "the end of the training process")
+    wait_until(lambda: not runs(pid), "the end of the training process")
     job.start("worker-0", "group").wait_for(state="training", seenGeneration=2)
     assert chief.wait_for(state="training", seenGeneration=2)["restartsInPlace"] == 1
 
@@ -350,16 +350,9 @@ def test_a_supervisor_ends_with_its_parent(make_job: MakeJob, tmp_path: Path) ->
     status = supervisor.wait_for(state="training")
     parent.kill()
     parent.wait()
-    wait_until(lambda: not exists(status["trainingPid"]), "the end of the training process")
+    wait_until(lambda: not runs(status["trainingPid"]), "the end of the training process")
+    wait_until(lambda: not runs(status["pid"]), "the end of the supervisor")
     assert (tmp_path / "saved").exists()
-
-    def ended() -> bool:
-        try:
-            return Path(f"/proc/{status['pid']}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        except OSError:
-            return True
-
-    wait_until(ended, "the end of the supervisor")
 
 
 @pytest.mark.parametrize(
