@@ -37,6 +37,7 @@ def plan(job: Job, children: Children, now: datetime) -> Plan:
     reports = progress.final_reports(job, views, children.reports)
     status |= progress.progress_status(job, status, reports, now)
     status["observedGeneration"] = job.metadata.generation
+    status.setdefault("restarts", {"total": 0})
     if status.get("phase") in ENDED:
         return _after_the_end(job, status, views, [], now)
     if succeeded(job, views, now):
@@ -79,7 +80,7 @@ def _restart_evaluator(status: dict[str, Any], decision: Decision) -> list[Event
     if decision.first is None:
         return []
     bump_attempts(status, decision.replaced)
-    counts = status.setdefault("restarts", {"total": 0})
+    counts = status["restarts"]
     counts["evaluator"] = counts.get("evaluator", 0) + 1
     return [Event("Warning", "EvaluatorRestarting", f"{decision.first.sentence()}; training goes on")]
 

@@ -37,7 +37,7 @@ def bump_attempts(status: dict[str, Any], tasks: Iterable[Task]) -> None:
 
 def count_restart(status: dict[str, Any], cause: Cause, instead_of: Cause | None) -> None:
     """Count a restart under its cause; `instead_of` is the cause under which the same incident was counted before."""
-    restarts = status.setdefault("restarts", {"total": 0})
+    restarts = status["restarts"]
     causes = restarts.setdefault("causes", {})
     if instead_of is None:
         restarts["total"] += 1

@@ -19,6 +19,7 @@ import pytest
 
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kubelet import Kubelet
+from tests.cluster.operator_process import OperatorProcess
 from tests.cluster.rest import Api
 from tests.tools import binaries
 
@@ -80,3 +81,18 @@ def auto_kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
     """As `kubelet`, and every new pod runs at once."""
     with Kubelet(api, namespace, auto=True) as running:
         yield running
+
+
+@pytest.fixture
+def operator(
+    cluster: ControlPlane, namespace: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[OperatorProcess]:
+    """`dtjob operator` for the test's namespace, running. Its log is printed where the test fails."""
+    marker = request.node.get_closest_marker("resync_seconds")
+    resync = float(marker.args[0]) if marker else 180.0
+    process = OperatorProcess(cluster.kubeconfig, namespace, tmp_path / "operator.log", resync)
+    process.start()
+    yield process
+    if process.running():
+        process.kill()
+    print(process.log.read_text())  # pytest shows it with a failure only

@@ -1,0 +1,50 @@
+"""Jobs for tests of the operator, and what they make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.cluster.rest import Api, Object
+
+GROUP = "training.dtjob.dev"
+
+
+def job(name: str = "digits", strategy: str = "MultiWorkerMirrored", program: bool = True, **spec: Any) -> Object:
+    """A job: chief and two workers (one ps more under ParameterServer; the chief alone under single-pod strategies)."""
+    replicas: Object = {"chief": {}}
+    if strategy in ("MultiWorkerMirrored", "ParameterServer"):
+        replicas["worker"] = {"count": 2}
+    if strategy == "ParameterServer":
+        replicas["ps"] = {}
+    base: Object = {"strategy": strategy, "image": "dtjob-trainer:dev", "replicas": replicas}
+    if program:
+        base["program"] = {"entry": "examples/digits.py"}
+        base["checkpoint"] = {"directory": "/checkpoints", "volume": {"emptyDir": {}}}
+    manifest: Object = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "DistributedTrainingJob", "metadata": {"name": name}}
+    return {**manifest, "spec": {**base, **spec}}
+
+
+def phase_is(phase: str) -> Any:
+    """A condition for `Api.wait_for` on a job."""
+    return lambda found: found is not None and found.get("status", {}).get("phase") == phase
+
+
+def wait_phase(api: Api, namespace: str, phase: str, name: str = "digits") -> Object:
+    """Wait until the job is in this phase; returns it."""
+    found = api.wait_for("dtjobs", namespace, name, phase_is(phase))
+    assert found is not None
+    return found
+
+
+def wait_pods(api: Api, namespace: str, *names: str) -> dict[str, Object]:
+    """Wait until exactly these pods exist that are not being deleted; returns them."""
+
+    def holds(pods: dict[str, Object]) -> bool:
+        return {name for name, pod in pods.items() if not pod["metadata"].get("deletionTimestamp")} == set(names)
+
+    return api.wait("pods", namespace, holds)
+
+
+def uids(pods: dict[str, Object]) -> dict[str, str]:
+    """Name to uid."""
+    return {name: pod["metadata"]["uid"] for name, pod in pods.items()}

@@ -1,0 +1,62 @@
+"""The operator as users run it, `dtjob operator`, as a process of its own that a test may kill and start again."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+OPERATOR_DIRECTORY = Path(__file__).resolve().parents[2] / "operator"
+PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class OperatorProcess:
+    """One `dtjob operator` for one namespace. Its log goes to `log`; close() shows where when a test failed."""
+
+    def __init__(self, kubeconfig: Path, namespace: str, log: Path, resync_seconds: float = 180.0) -> None:
+        self._arguments = [
+            "operator",
+            f"--kubeconfig={kubeconfig}",
+            f"--namespace={namespace}",
+            f"--resync-seconds={resync_seconds}",
+            "--report-seconds=0.2",
+        ]
+        self.log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; it works as soon as it can."""
+        environment = {**os.environ, "PYTHONPATH": str(OPERATOR_DIRECTORY)}
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "/tmp/lab/shim.py", *self._arguments],
+                stdout=output,
+                stderr=output,
+                env=environment,
+                preexec_fn=lambda: _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+            )
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self) -> None:
+        """Kill and start."""
+        self.kill()
+        self.start()
+
+    def terminate(self) -> int:
+        """SIGTERM; returns the exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(timeout=30)
+
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None

@@ -1,0 +1,157 @@
+"""The operator killed, away, or cut off from the API server in the middle of everything: nothing doubled, nothing lost."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.jobs import job, uids, wait_phase, wait_pods
+from tests.cluster.kubelet import Kubelet
+from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.rest import Api
+
+WORKERS = 24
+
+
+class Births:
+    """Counts how often a pod of each name was created in a namespace, from a watch."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api, self._namespace = api, namespace
+        self._stop = threading.Event()
+        self.uids: set[tuple[str, str]] = set()
+        version = api.call("GET", f"api/v1/namespaces/{namespace}/pods")["metadata"]["resourceVersion"]
+        self._thread = threading.Thread(target=self._follow, args=(version,), daemon=True)
+        self._thread.start()
+
+    def _follow(self, version: str) -> None:
+        while not self._stop.is_set():
+            for kind, pod in self._api.watch("pods", self._namespace, version, 1.0):
+                version = pod["metadata"].get("resourceVersion", version)
+                if kind == "ADDED":
+                    self.uids.add((pod["metadata"]["name"], pod["metadata"]["uid"]))
+
+    def doubled(self) -> list[str]:
+        self._stop.set()
+        self._thread.join()
+        return [name for name, count in Counter(name for name, _ in self.uids).items() if count > 1]
+
+
+@pytest.fixture
+def births(api: Api, namespace: str) -> Iterator[Births]:
+    watcher = Births(api, namespace)
+    yield watcher
+    watcher.doubled()
+
+
+def test_killed_while_it_creates_pods(
+    operator: OperatorProcess, api: Api, namespace: str, births: Births, auto_kubelet: Kubelet
+) -> None:
+    manifest = job()
+    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    api.create("dtjobs", namespace, manifest)
+    for some in (1, 5, 12):
+        api.wait("pods", namespace, lambda pods, some=some: len(pods) >= some)
+        operator.restart()
+    found = wait_phase(api, namespace, "Running")
+    assert len(api.list("pods", namespace)) == WORKERS + 1
+    assert births.doubled() == []
+    assert found["status"]["restarts"]["total"] == 0
+
+
+def test_killed_while_it_restarts_a_group(
+    operator: OperatorProcess, api: Api, namespace: str, births: Births, auto_kubelet: Kubelet
+) -> None:
+    manifest = job(program=False)
+    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    api.create("dtjobs", namespace, manifest)
+    wait_phase(api, namespace, "Running")
+    auto_kubelet.exit("digits-worker-3-0", 137, "OOMKilled")
+    for some in (1, 8):
+        api.wait("pods", namespace, lambda pods, some=some: sum(name.endswith("-1") for name in pods) >= some)
+        operator.restart()
+    names = {f"digits-worker-{index}-1" for index in range(WORKERS)} | {"digits-chief-0-1"}
+    wait_pods(api, namespace, *names)
+    found = wait_phase(api, namespace, "Running")
+    assert found["status"]["restarts"] == {"total": 1, "causes": {"OOMKilled": 1}}
+    assert births.doubled() == []
+
+
+def test_pods_fail_and_vanish_while_it_is_away(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    before = uids(api.wait("pods", namespace, lambda pods: len(pods) == 3))
+    operator.kill()
+    auto_kubelet.exit("digits-worker-0-0", signal=9)
+    api.delete("pods", namespace, "digits-worker-1-0", grace=0)
+    operator.start()
+    after = uids(wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-1"))
+    assert after["digits-chief-0-0"] == before["digits-chief-0-0"]
+    found = wait_phase(api, namespace, "Running")
+    # One incident: a node took both down, as far as anybody can tell, and a deleted pod is nobody's fault.
+    assert found["status"]["restarts"]["total"] == 1
+    assert found["status"]["incident"]["charged"] == 0
+
+
+def test_the_chief_ends_while_it_is_away(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    operator.kill()
+    auto_kubelet.succeed("digits-chief-0-0")
+    auto_kubelet.exit("digits-worker-0-0", 1)
+    operator.start()
+    wait_phase(api, namespace, "Succeeded")
+
+
+def test_a_job_deleted_while_it_is_away_goes_at_once(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    operator.kill()
+    api.delete("dtjobs", namespace, "digits")
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found is None)
+    api.wait("pods", namespace, lambda pods: not pods)
+
+
+@pytest.mark.resync_seconds(1)
+def test_a_deleted_service_or_config_map_is_made_again(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    config_map = next(
+        m["metadata"]["name"] for m in api.list("configmaps", namespace) if m["metadata"]["name"].startswith("digits-")
+    )
+    for kind, name in (("services", "digits"), ("configmaps", config_map), ("networkpolicies", "digits")):
+        old = api.get(kind, namespace, name)["metadata"]["uid"]
+        api.delete(kind, namespace, name)
+        api.wait_for(kind, namespace, name, lambda found, old=old: found and found["metadata"]["uid"] != old)
+    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
+
+
+def test_an_api_outage_is_waited_out(
+    operator: OperatorProcess, cluster: ControlPlane, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    cluster.stop_api()
+    cluster.start_api()
+    assert operator.running()
+    auto_kubelet.exit("digits-worker-0-0", 1)
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
+    wait_phase(api, namespace, "Running")
+
+
+def test_sigterm_ends_it_cleanly(operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    assert operator.terminate() == 0

@@ -1,0 +1,145 @@
+"""What the operator does when tasks fail, against a real API server."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.jobs import job, uids, wait_phase, wait_pods
+from tests.cluster.kubelet import Kubelet
+from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.rest import Api, Object
+
+SERVING = "training.dtjob.dev/serving"
+THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
+
+
+@pytest.fixture
+def running(operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet) -> Kubelet:
+    """Chief and two workers under MultiWorkerMirrored, running."""
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    return auto_kubelet
+
+
+def restarts(found: Object) -> Object:
+    counts: Object = found["status"]["restarts"]
+    return counts
+
+
+def test_only_the_dead_pod_is_replaced(running: Kubelet, api: Api, namespace: str) -> None:
+    before = uids(wait_pods(api, namespace, *THREE))
+    running.exit("digits-worker-1-0", signal=9, message="step 41\nstep 42")
+    after = uids(wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1"))
+    assert after["digits-chief-0-0"] == before["digits-chief-0-0"]
+    assert after["digits-worker-0-0"] == before["digits-worker-0-0"]
+    found = wait_phase(api, namespace, "Running")
+    assert restarts(found) == {"total": 1, "causes": {"Signal": 1}}
+    first = found["status"]["firstFailure"]
+    assert first["pod"] == "digits-worker-1-0"
+    assert first["node"] == "node-1"
+    assert first["exitCode"] == 137
+    assert first["message"] == "step 41\nstep 42"
+
+
+def test_without_a_supervisor_the_group_is_replaced_once(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job(program=False))
+    wait_phase(api, namespace, "Running")
+    auto_kubelet.exit("digits-worker-1-0", 137, "OOMKilled")
+    wait_pods(api, namespace, "digits-chief-0-1", "digits-worker-0-1", "digits-worker-1-1")
+    found = wait_phase(api, namespace, "Running")
+    assert restarts(found) == {"total": 1, "causes": {"OOMKilled": 1}}
+
+
+def test_a_drain_is_not_charged(running: Kubelet, api: Api, namespace: str) -> None:
+    running.drain("digits-worker-0-0")
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
+    found = wait_phase(api, namespace, "Running")
+    assert restarts(found)["total"] == 1
+    assert "Signal" not in restarts(found)["causes"]
+    assert "Error" not in restarts(found)["causes"]
+    assert found["status"]["incident"]["charged"] == 0
+
+
+def test_a_rejected_pod_is_not_charged(running: Kubelet, api: Api, namespace: str) -> None:
+    running.exit("digits-worker-0-0", 1)
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
+    wait_phase(api, namespace, "Running")
+    running.reject("digits-worker-1-0", "UnexpectedAdmissionError")
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-1")
+    assert wait_phase(api, namespace, "Running")["status"]["incident"]["charged"] <= 1
+
+
+def test_the_budget_ends_the_job_with_its_cause(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    policy = {"maxRestarts": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    api.create("dtjobs", namespace, job(failurePolicy=policy))
+    for attempt in range(2):
+        name = f"digits-worker-0-{attempt}"
+        api.wait_for("pods", namespace, name, lambda pod: pod and pod["status"]["phase"] == "Running")
+        auto_kubelet.exit(name, 2, message="FileNotFoundError: /data/train")
+    found = wait_phase(api, namespace, "Failed")
+    assert found["status"]["reason"] == "MaxRestartsExceeded"
+    assert "worker-0 failed (exit code 2)" in found["status"]["message"]
+    assert "failurePolicy.maxRestarts (1)" in found["status"]["message"]
+    assert found["status"]["firstFailure"]["message"] == "FileNotFoundError: /data/train"
+    # cleanPods: Running. What has ended stays for `kubectl logs`.
+    wait_pods(api, namespace, "digits-worker-0-1")
+
+
+def test_an_evaluator_may_fail_for_ever(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    manifest = job(failurePolicy={"maxRestarts": 0, "backoff": {"initialSeconds": 0, "maxSeconds": 0}})
+    manifest["spec"]["replicas"]["evaluator"] = {}
+    api.create("dtjobs", namespace, manifest)
+    for attempt in range(3):
+        name = f"digits-evaluator-0-{attempt}"
+        api.wait_for("pods", namespace, name, lambda pod: pod and pod["status"]["phase"] == "Running")
+        auto_kubelet.exit(name, 1)
+    wait_pods(api, namespace, *THREE, "digits-evaluator-0-3")
+    found = wait_phase(api, namespace, "Running")
+    assert restarts(found) == {"total": 0, "evaluator": 3}
+
+
+def test_a_worker_stuck_on_a_lost_node_does_not_block_its_successor(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    manifest = job()
+    manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 1
+    api.create("dtjobs", namespace, manifest)
+    wait_phase(api, namespace, "Running")
+    auto_kubelet.hang("digits-worker-0-0")
+    api.delete("pods", namespace, "digits-worker-0-0")
+    successor = api.wait_for("pods", namespace, "digits-worker-0-1", lambda pod: pod is not None)
+    assert successor is not None
+    stuck = api.wait_for(
+        "pods", namespace, "digits-worker-0-0", lambda pod: pod and SERVING not in pod["metadata"]["labels"]
+    )
+    assert stuck is not None
+    assert successor["spec"]["hostname"] == stuck["spec"]["hostname"]
+    wait_phase(api, namespace, "Running")
+    auto_kubelet.release()
+    api.wait_for("pods", namespace, "digits-worker-0-0", lambda pod: pod is None)
+
+
+def test_a_chief_is_replaced_only_when_the_old_one_is_gone(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    manifest = job()
+    manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 1
+    api.create("dtjobs", namespace, manifest)
+    wait_phase(api, namespace, "Running")
+    auto_kubelet.hang("digits-chief-0-0")
+    api.delete("pods", namespace, "digits-chief-0-0")
+    lost = api.wait_for(
+        "dtjobs", namespace, "digits", lambda f: f and f["status"].get("attempts", {}).get("chief-0") == 1
+    )
+    assert lost is not None
+    assert api.get("pods", namespace, "digits-chief-0-0")
+    assert "digits-chief-0-1" not in {pod["metadata"]["name"] for pod in api.list("pods", namespace)}
+    auto_kubelet.release()
+    wait_pods(api, namespace, "digits-chief-0-1", "digits-worker-0-0", "digits-worker-1-0")
+    wait_phase(api, namespace, "Running")

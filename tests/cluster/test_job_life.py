@@ -1,0 +1,174 @@
+"""A job from `kubectl apply` to its end, against a real API server; the kubelet's part is played by a helper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cluster.conftest import Kubectl
+from tests.cluster.jobs import GROUP, job, wait_phase, wait_pods
+from tests.cluster.kubelet import Kubelet
+from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.rest import Api, Object
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0", "digits-evaluator-0-0")
+
+
+def environment(pod: Object) -> dict[str, str]:
+    return {item["name"]: item.get("value", "") for item in pod["spec"]["containers"][0]["env"]}
+
+
+def columns(kubectl: Kubectl, *options: str) -> dict[str, str]:
+    header, row = kubectl("get", "dtjobs", *options).stdout.splitlines()
+    starts = [header.index(word) for word in header.split()]
+    return {
+        header[start:end].strip(): row[start:end].strip()
+        for start, end in zip(starts, [*starts[1:], None], strict=True)
+    }
+
+
+def test_the_example_becomes_service_config_map_and_pods(
+    operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
+) -> None:
+    kubectl("apply", "-f", str(EXAMPLES / "digits.yaml"))
+    pods = wait_pods(api, namespace, *DIGITS)
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+    (config_map,) = [m for m in api.list("configmaps", namespace) if m["metadata"]["name"].startswith("digits-")]
+    service = api.get("services", namespace, "digits")
+    policy = api.get("networkpolicies", namespace, "digits")
+    for child in (*pods.values(), config_map, service, policy):
+        (owner,) = child["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("DistributedTrainingJob", uid, True)
+    assert json.loads(config_map["data"]["cluster.json"]) == {
+        "chief": ["digits-chief-0.digits:2222"],
+        "worker": ["digits-worker-0.digits:2222", "digits-worker-1.digits:2222"],
+    }
+    assert config_map["immutable"] is True
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    selector = service["spec"]["selector"]
+    for name, pod in pods.items():
+        assert selector.items() <= pod["metadata"]["labels"].items()
+        assert pod["spec"]["hostname"] == name.removesuffix("-0")
+        assert pod["spec"]["subdomain"] == "digits"
+        assert pod["spec"]["restartPolicy"] == "Never"
+        assert pod["spec"]["automountServiceAccountToken"] is False
+        assert environment(pod)["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
+    assert "finalizers" not in api.get("dtjobs", namespace, "digits")["metadata"]
+
+
+def test_columns_at_every_stage_and_collection_at_the_end(
+    operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
+) -> None:
+    kubectl("apply", "-f", str(EXAMPLES / "digits.yaml"))
+    wait_pods(api, namespace, *DIGITS)
+    wait_phase(api, namespace, "Pending")
+    assert columns(kubectl) | {"AGE": ""} == {
+        "NAME": "digits",
+        "STRATEGY": "MultiWorkerMirrored",
+        "PHASE": "Pending",
+        "READY": "0/4",
+        "STEP": "",
+        "RESTARTS": "0",
+        "AGE": "",
+    }
+    for name in DIGITS:
+        kubelet.run(name)
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["ready"] == "4/4")
+    assert columns(kubectl)["PHASE"] == "Running"
+    kubelet.exit("digits-worker-1-0", 3, message="ValueError: no such column")
+    wait_phase(api, namespace, "Restarting")
+    kubelet.run("digits-worker-1-1")
+    wait_phase(api, namespace, "Running")
+    assert columns(kubectl)["RESTARTS"] == "1"
+    wide = columns(kubectl, "-o", "wide")
+    assert {"PROGRESS", "ETA", "CHECKPOINT", "REASON"} <= wide.keys()
+    final = {"step": 460, "totalSteps": 460, "loss": 0.05, "metrics": {"val_accuracy": 0.97}}
+    kubelet.exit("digits-chief-0-0", 0, message=json.dumps(final))
+    done = wait_phase(api, namespace, "Succeeded")
+    assert columns(kubectl)["STEP"] == "460"
+    assert columns(kubectl, "-o", "wide")["PROGRESS"] == "100%"
+    assert done["status"]["progress"]["metrics"] == {"val_accuracy": 0.97}
+    assert "condition met" in kubectl("wait", "--for=condition=Succeeded", "dtjob/digits", "--timeout=5s").stdout
+    events = kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout
+    assert "worker-1 failed (exit code 3)" in events
+    kubectl("delete", "dtjob", "digits")
+    for kind in ("pods", "services", "networkpolicies"):
+        api.wait(kind, namespace, lambda found: not found)
+    api.wait("configmaps", namespace, lambda found: not any(name.startswith("digits") for name in found))
+
+
+def test_ps_and_workers_go_when_the_chief_has_succeeded(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job(strategy="ParameterServer"))
+    wait_phase(api, namespace, "Running")
+    auto_kubelet.succeed("digits-chief-0-0")
+    wait_phase(api, namespace, "Succeeded")
+    api.wait("pods", namespace, lambda pods: set(pods) == {"digits-chief-0-0"})
+
+
+def test_an_image_of_ones_own_gets_tf_config(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job(program=False))
+    pods = wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
+    variables = pods["digits-worker-1-0"]["spec"]["containers"][0]["env"]
+    names = [variable["name"] for variable in variables]
+    assert names.index("DTJOB_CLUSTER") < names.index("TF_CONFIG")
+    reference = variables[names.index("DTJOB_CLUSTER")]["valueFrom"]["configMapKeyRef"]
+    cluster = api.get("configmaps", namespace, reference["name"])["data"][reference["key"]]
+    # What the kubelet makes of it: $(NAME) replaced by the variable's value.
+    expanded = environment(pods["digits-worker-1-0"])["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", cluster)
+    config = json.loads(expanded)
+    assert config["task"] == {"type": "worker", "index": 1}
+    assert config["cluster"]["worker"][1] == "digits-worker-1.digits:2222"
+
+
+def test_a_strangers_service_is_named_and_left_alone(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    stranger: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "digits"}}
+    api.create("services", namespace, stranger | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}})
+    api.create("dtjobs", namespace, job())
+    blocked = api.wait_for(
+        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "Blocked"
+    )
+    assert blocked is not None
+    assert "Service digits exists and is not this job's" in blocked["status"]["message"]
+    assert api.get("services", namespace, "digits")["spec"]["selector"] == {"app": "theirs"}
+
+
+def test_a_template_that_the_api_server_refuses_is_named(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    manifest = job()
+    manifest["spec"]["replicas"]["worker"]["template"] = {"spec": {"nodeSelectr": {"disk": "ssd"}}}
+    api.create("dtjobs", namespace, manifest)
+    blocked = api.wait_for(
+        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "Blocked"
+    )
+    assert blocked is not None
+    assert 'unknown field "spec.nodeSelectr"' in blocked["status"]["message"]
+    conditions = {c["type"]: c["status"] for c in blocked["status"]["conditions"]}
+    assert conditions["Blocked"] == "True"
+    assert f"{GROUP}/v1alpha1" == blocked["apiVersion"]
+
+
+def test_a_quota_blocks_in_words_and_goes_on_when_it_is_raised(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
+    api.create("resourcequotas", namespace, quota | {"spec": {"hard": {"pods": "1"}}})
+    api.wait_for("resourcequotas", namespace, "few", lambda found: found and found.get("status", {}).get("hard"))
+    api.create("dtjobs", namespace, job())
+    blocked = api.wait_for(
+        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "Blocked"
+    )
+    assert blocked is not None
+    assert "exceeded quota: few" in blocked["status"]["message"]
+    api.delete("resourcequotas", namespace, "few")
+    wait_phase(api, namespace, "Running")
+    conditions = {c["type"]: c["status"] for c in api.get("dtjobs", namespace, "digits")["status"]["conditions"]}
+    assert conditions["Blocked"] == "False"
