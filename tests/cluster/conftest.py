@@ -20,11 +20,18 @@ import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api
+from tests.cluster.rest import Api, Object
 from tests.tools import binaries
 
+CRD = "distributedtrainingjobs.training.dtjob.dev"
 ROOT = Path(__file__).resolve().parents[2]
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def established(crd: Object | None) -> bool:
+    """Whether the API server serves the CRD's objects."""
+    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +45,8 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
         pytest.skip(f"no Kubernetes programs: {str(error).splitlines()[0]}")
     with ControlPlane(programs) as running:
         running.kubectl("apply", "-f", str(ROOT / "crds"))
-        running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        # Not `kubectl wait`: it fails where the CRD has no status yet.
+        Api(running.kubeconfig).wait_for("customresourcedefinitions", None, CRD, established)
         yield running
 
 

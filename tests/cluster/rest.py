@@ -34,6 +34,7 @@ GROUPS = {
     "services": "api/v1",
     "networkpolicies": "apis/networking.k8s.io/v1",
     "leases": "apis/coordination.k8s.io/v1",
+    "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
     "distributedtrainingjobs": "apis/training.dtjob.dev/v1alpha1",
 }
 """Where each resource is served."""
