@@ -64,7 +64,7 @@ class Addresses:
 def free_ports(count: int) -> list[int]:
     """`count` different ports that nobody listens on, none in the ephemeral range. Raises NoFreePorts.
 
-    An ephemeral port may be taken by any outgoing connection between two attempts at a task, and TF_CONFIG must not change.
+    An ephemeral port may be taken by any outgoing connection between two attempts, and TF_CONFIG must not change.
     """
     found: list[int] = []
     candidates = range(LOWEST_PORT, max(_ephemeral_start(), LOWEST_PORT + TRIES))

@@ -74,8 +74,9 @@ def local_command(
 ) -> Command:
     """The supervisor process that stands for `pod`.
 
-    The supervisor is run by `python`, addresses become loopback ones, the cluster file and the checkpoint directory become
-    local paths (a `gs://` directory stays), everything else is as in the pod. `inherited` is the environment of dtjob itself.
+    The supervisor is run by `python`, addresses become loopback ones, the cluster file and the checkpoint directory
+    become local paths (a `gs://` directory stays), everything else is as in the pod. `inherited` is dtjob's own
+    environment.
     """
     container = training_container(pod)
     variables = container_environment(container)

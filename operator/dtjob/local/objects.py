@@ -1,4 +1,4 @@
-"""What an API server keeps of a job's objects, in memory: names, uids, resource versions, and who is told of changes."""
+"""What an API server keeps of a job's objects, in memory: names, uids, resource versions, and who hears of changes."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from dtjob import labels, manifests, times
 from dtjob.actions import Event, Manifest
-from dtjob.api import Job
 from dtjob.cluster import ClusterError, Refused, Stale
 from dtjob.local import command, leftovers, pod_status
 from dtjob.local.addresses import Addresses
@@ -54,7 +53,7 @@ class ProcessCluster:
 
     def __init__(
         self,
-        job: Job,
+        job: Manifest,
         addresses: Addresses,
         directories: Directories,
         watcher: Watcher,
@@ -67,8 +66,8 @@ class ProcessCluster:
         self._supervisors: dict[str, Supervisor] = {}
         self._deletions: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._objects.add(job.model_dump(mode="json", by_alias=True, exclude_unset=True))
-        self._job_kind, self._job_name = job.kind, job.metadata.name
+        self._objects.add(job)
+        self._job_kind, self._job_name = job["kind"], job["metadata"]["name"]
 
     @property
     def job(self) -> Manifest:
@@ -128,7 +127,7 @@ class ProcessCluster:
         """Remove the serving label. Only its successor gets the address here, but the plan wants to see it gone."""
         stored = self._objects.get("Pod", name)
         if stored is not None and stored["metadata"]["uid"] == uid:
-            self._objects.change("Pod", name, lambda pod: labels.of(pod).pop(labels.SERVING, None) and None)
+            self._objects.change("Pod", name, _take_out_of_service)
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         """Replace the job's status, first on disk. Raises Stale where `job` is not the stored version."""
@@ -144,7 +143,7 @@ class ProcessCluster:
         self._on_event(event)
 
     async def stop(self, grace_seconds: float, kill_now: asyncio.Event | None = None) -> None:
-        """End every process: SIGTERM to all at once, so that they save; after the grace period, or at `kill_now`, SIGKILL.
+        """End every process: SIGTERM to all at once, so that they save; after the grace period, or `kill_now`, SIGKILL.
 
         Nothing can be created after this. Returns when every supervisor is reaped.
         """
@@ -207,6 +206,10 @@ class ProcessCluster:
     def _write_cluster_file(self, config_map: Manifest) -> None:
         spec = json.loads(config_map["data"][manifests.CLUSTER_KEY])
         self._directories.cluster_file.write_text(json.dumps(self._addresses.cluster(spec)))
+
+
+def _take_out_of_service(pod: Manifest) -> None:
+    labels.of(pod).pop(labels.SERVING, None)
 
 
 def _signal(supervisor: Supervisor, number: signal.Signals) -> None:

@@ -14,7 +14,7 @@ _REQUEST = f"GET /status HTTP/1.0\r\nHost: {HOST}\r\n\r\n".encode()
 
 
 async def read_status(port: int) -> dict[str, Any] | None:
-    """The `/status` of the supervisor on this port (docs/contract.md); None where it does not answer (yet, or any more)."""
+    """The `/status` of the supervisor on this port (docs/contract.md); None where it does not answer."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             reader, writer = await asyncio.open_connection(HOST, port, limit=LONGEST)

@@ -1,0 +1,134 @@
+"""The command line: reads arguments, hands them to `dtjob.commands`. Imports are late, so that --help is quick."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dtjob import __version__
+from dtjob.commands.bad_input import BadInput
+
+app = typer.Typer(
+    name="dtjob",
+    help="Distributed TensorFlow training: one manifest, on this machine or on Kubernetes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+BAD_INPUT = 2
+ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
+
+
+class RunOutput(StrEnum):
+    """How `dtjob run` answers."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class ExplainOutput(StrEnum):
+    """How `dtjob explain` answers."""
+
+    TEXT = "text"
+    YAML = "yaml"
+    JSON = "json"
+
+
+@app.command("run")
+def run_command(
+    file: ManifestFile,
+    output: Annotated[
+        RunOutput, typer.Option("--output", "-o", help="json: the summary as one object.")
+    ] = RunOutput.TEXT,
+    work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = Path(".dtjob"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
+) -> None:
+    """Train a job on this machine, with processes for pods. Ctrl-C saves and ends it; running it again resumes."""
+    from dtjob.commands.run import Options, run
+
+    raise typer.Exit(run(Options(file, work_dir, fresh, output is RunOutput.JSON)))
+
+
+@app.command()
+def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Manifests to check.")]) -> None:
+    """Check manifests as the API server would, without one."""
+    from dtjob.commands.job_file import read_job
+
+    wrong: list[str] = []
+    for file in files:
+        try:
+            job = read_job(file)
+            typer.echo(f"{file}: {job.metadata.name} is valid")
+        except BadInput as error:
+            wrong += error.lines
+    if wrong:
+        raise BadInput(*wrong)
+
+
+@app.command()
+def explain(
+    file: ManifestFile,
+    output: Annotated[
+        ExplainOutput, typer.Option("--output", "-o", help="yaml: the objects in full; json: all of it.")
+    ] = ExplainOutput.TEXT,
+) -> None:
+    """Show what a job would be in a cluster: its tasks, their hosts and TF_CONFIG, the objects that are created."""
+    from dtjob.commands import explain as explaining
+    from dtjob.commands.job_file import read_job
+
+    render = {
+        ExplainOutput.TEXT: explaining.as_text,
+        ExplainOutput.YAML: explaining.as_yaml,
+        ExplainOutput.JSON: explaining.as_json,
+    }
+    typer.echo(render[output](read_job(file)))
+
+
+@app.command()
+def operator(
+    namespace: Annotated[
+        list[str] | None, typer.Option("--namespace", "-n", help="Watch only this one; may be repeated.")
+    ] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
+    liveness: Annotated[str | None, typer.Option(help="host:port on which to answer /healthz.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
+) -> None:
+    """Run the operator against the cluster that kubectl would use, until it is told to stop."""
+    from dtjob.commands.operator import run
+
+    raise typer.Exit(run(namespace or [], kubeconfig, liveness, verbose))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dtjob {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Take the options that go before a command."""
+
+
+def main() -> None:
+    """Run the command line. Bad input is one clear sentence on standard error and exit code 2."""
+    try:
+        app()
+    except BadInput as error:
+        for line in error.lines:
+            print(f"dtjob: {line}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""`dtjob explain`: what a job would be in a cluster, without one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from dtjob import manifests, topology
+from dtjob.actions import Manifest
+from dtjob.api import Job
+from dtjob.pod import pod
+from dtjob.topology import Task
+
+
+def objects(job: Job) -> list[Manifest]:
+    """Everything that the operator creates for the job, in that order. Its uid is empty: an API server gives that."""
+    return [*manifests.shared_objects(job), *(pod(job, task, 0) for task in topology.tasks(job))]
+
+
+def explanation(job: Job) -> dict[str, Any]:
+    """The job's tasks with their hosts and TF_CONFIG, and the objects."""
+    return {
+        "job": job.metadata.name,
+        "strategy": job.spec.strategy.value,
+        "chiefTask": topology.chief_task(job).id,
+        "clusterHash": topology.cluster_hash(job),
+        "tasks": [_task(job, task) for task in topology.tasks(job)],
+        "objects": objects(job),
+    }
+
+
+def as_json(job: Job) -> str:
+    """The explanation as one JSON object."""
+    return json.dumps(explanation(job), indent=2)
+
+
+def as_yaml(job: Job) -> str:
+    """The objects as YAML documents, as `kubectl get -o yaml` would show them at first."""
+    return yaml.safe_dump_all(objects(job), sort_keys=False, width=120)
+
+
+def as_text(job: Job) -> str:
+    """The explanation for people."""
+    found = explanation(job)
+    lines = [f"{found['job']}: {found['strategy']}, {len(found['tasks'])} tasks; {found['chiefTask']} decides success"]
+    lines += ["", "Objects, in the order of creation:"]
+    lines += [f"  {item['kind']:<14} {item['metadata']['name']}" for item in found["objects"]]
+    lines += ["", "Tasks:"]
+    for task in found["tasks"]:
+        lines.append(f"  {task['task']}")
+        lines.append(f"    pod        {task['pod']}")
+        lines.append(f"    address    {task['address']}")
+        config = json.dumps(task["tfConfig"]) if task["tfConfig"] else "none: it stands alone"
+        lines.append(f"    TF_CONFIG  {config}")
+    lines += ["", "Checkpoints:", *_checkpoints(job)]
+    lines += ["", f"The objects in full: dtjob explain -o yaml. Under `dtjob run`: {LOCAL}"]
+    return "\n".join(lines)
+
+
+LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoints for the checkpoint directory"
+
+
+def _task(job: Job, task: Task) -> dict[str, Any]:
+    # With our supervisor, a task outside its strategy's cluster gets no TF_CONFIG (trainer: task.py).
+    alone = job.spec.program is not None and task.role not in topology.CLUSTER_ROLES.get(job.spec.strategy, ())
+    return {
+        "task": task.id,
+        "pod": topology.pod_name(job, task, 0),
+        "address": topology.address(job, task, job.spec.network.port),
+        "tfConfig": None if alone else json.loads(topology.tf_config(job, task)),
+    }
+
+
+def _checkpoints(job: Job) -> list[str]:
+    checkpoint = job.spec.checkpoint
+    if checkpoint is None:
+        return ["  none: a restart begins again at step 0"]
+    lines = [f"  directory  {checkpoint.directory}"]
+    if checkpoint.volume:
+        lines.append(f"  volume     {json.dumps(checkpoint.volume)}, mounted by {checkpoint.mount.value}")
+    if checkpoint.every_steps:
+        lines.append(f"  saved      every {checkpoint.every_steps} steps")
+    if checkpoint.every_seconds:
+        lines.append(f"  saved      every {checkpoint.every_seconds} s")
+    return lines

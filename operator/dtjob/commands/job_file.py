@@ -1,0 +1,55 @@
+"""Reads a job from a manifest file, with an answer a user can act on for everything that can be wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dtjob import rules
+from dtjob.api import KIND, Job
+from dtjob.commands.bad_input import BadInput
+
+LARGEST_BYTES = 1536 * 1024
+"""What an API server takes for one object (etcd's limit for one request)."""
+
+
+def read_job(path: Path) -> Job:
+    """The job in this file. Raises BadInput with a line for each thing that is wrong."""
+    manifest = read_manifest(path)
+    found = rules.problems(manifest)
+    if found:
+        raise BadInput(*(f"{path}: {problem}" for problem in found))
+    return rules.to_job(manifest)
+
+
+def read_manifest(path: Path) -> Any:
+    """The one document in this file, not checked further. Raises BadInput."""
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise BadInput(f"{path}: larger than {LARGEST_BYTES // 1024} KiB, which no API server would take")
+        text = path.read_text()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: is not a text file in UTF-8; give a job's YAML or JSON") from None
+    try:
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+    except yaml.YAMLError as error:
+        raise BadInput(f"{path}: is not YAML: {_one_line(error)}") from None
+    except ValueError as error:  # a value in the form of a date that is none
+        raise BadInput(f"{path}: is not YAML: {error}; put values that look like dates into quotes") from None
+    except RecursionError:
+        raise BadInput(f"{path}: is not a manifest: nested too deeply") from None
+    if not documents:
+        raise BadInput(f"{path}: is empty; give one {KIND}")
+    if len(documents) > 1:
+        raise BadInput(f"{path}: holds {len(documents)} documents; give one {KIND} in a file of its own")
+    return documents[0]
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or " ".join(str(error).split())
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

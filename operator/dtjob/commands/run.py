@@ -1,0 +1,189 @@
+"""`dtjob run`: trains one job on this machine and tells how it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import logging
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from dtjob import topology
+from dtjob.actions import Event
+from dtjob.api import Job
+from dtjob.commands.bad_input import BadInput
+from dtjob.commands.job_file import read_job
+from dtjob.local import command
+from dtjob.local.addresses import NoFreePorts
+from dtjob.local.engine import Engine, Outcome
+from dtjob.local.run_state import SUCCEEDED, Run, RunStateError, open_run
+from dtjob.local.snapshot import Snapshot
+from dtjob.local.story import Story, progress_text
+from dtjob.local.summary import summary, summary_text
+from dtjob.pod import pod
+
+PROGRESS_LINE_SECONDS = 5.0
+REDRAW_PER_SECOND = 8
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's arguments. `json_output`: the summary as one JSON object on standard output, all else on stderr."""
+
+    file: Path
+    work_directory: Path
+    fresh: bool = False
+    json_output: bool = False
+
+
+def run(options: Options) -> int:
+    """Train the job. Returns the exit code: 0 succeeded, 1 failed, 128+n stopped by signal n. Raises BadInput."""
+    job = read_job(options.file)
+    check_runs_here(job)
+    try:
+        record = open_run(job, options.work_directory.resolve(), options.fresh)
+    except RunStateError as error:
+        raise BadInput(str(error)) from None
+    try:
+        outcome = asyncio.run(_train(job, record, options))
+    except NoFreePorts as error:
+        raise BadInput(str(error)) from None
+    finally:
+        record.close()
+    result = summary(outcome.snapshot, record.directory, record.resumed, outcome.interrupted)
+    again = shlex.join(["dtjob", "run", str(options.file)])
+    talk = sys.stderr if options.json_output else sys.stdout
+    print("\n".join(summary_text(result, record.logs, again)), file=talk, flush=True)
+    if options.json_output:
+        print(json.dumps(result), flush=True)
+    if outcome.interrupted is not None:
+        return 128 + outcome.interrupted
+    return 0 if result["phase"] == SUCCEEDED else 1
+
+
+def check_runs_here(job: Job) -> None:
+    """Whether this machine can run the job as processes. Raises BadInput."""
+    program = job.spec.program
+    if program is None:
+        raise BadInput(
+            "spec.program: needed by `dtjob run`: without it the image's own command trains, in a cluster only"
+        )
+    if sys.platform != "linux":
+        raise BadInput(
+            f"`dtjob run` needs Linux (this is {sys.platform}); `kubectl apply` the manifest to a cluster instead"
+        )
+    for module, distribution in (("dtjob_trainer", "dtjob-trainer"), ("tensorflow", "dtjob-trainer[cpu]")):
+        if importlib.util.find_spec(module) is None:
+            raise BadInput(f"`dtjob run` needs the Python module {module}; install {distribution} beside dtjob")
+    if program.entry.endswith(".py") and not Path(program.entry).is_file():
+        where = f"is no file below {Path.cwd()}; run dtjob in the directory that it is relative to"
+        raise BadInput(f"spec.program.entry: {program.entry} {where}")
+
+
+@dataclass
+class _Screen:
+    """Where the story goes: a live view on a terminal, else lines."""
+
+    out: TextIO
+    live: Any = None
+    began: float = field(default_factory=time.monotonic)
+    told: Story = field(default_factory=Story)
+    lines: list[str] = field(default_factory=list)
+    last_progress: tuple[float, str] = (0.0, "")
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+        if self.live is None:
+            print(f"[{time.monotonic() - self.began:6.1f} s] {line}", file=self.out, flush=True)
+
+    def event(self, event: Event) -> None:
+        for line in self.told.event(event):
+            self.say(line)
+
+    def observe(self, snapshot: Snapshot, stopping: bool) -> None:
+        for line in self.told.observe(snapshot):
+            self.say(line)
+        if self.live is not None:
+            from dtjob.local.view import live_view
+
+            self.live.update(live_view(snapshot, self.lines, stopping))
+            return
+        at, text = time.monotonic(), progress_text(snapshot)
+        if text and text != self.last_progress[1] and at - self.last_progress[0] >= PROGRESS_LINE_SECONDS:
+            self.last_progress = at, text
+            print(f"[{at - self.began:6.1f} s] {text}", file=self.out, flush=True)
+
+
+async def _train(job: Job, record: Run, options: Options) -> Outcome:
+    screen = _Screen(sys.stderr if options.json_output else sys.stdout)
+    engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, _stop, engine, screen, number)
+    with contextlib.ExitStack() as stack:
+        if not options.json_output and sys.stdout.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            screen.live = stack.enter_context(
+                Live(
+                    console=Console(),
+                    refresh_per_second=REDRAW_PER_SECOND,
+                    redirect_stdout=False,
+                    redirect_stderr=False,
+                )
+            )
+        screen.say(f"{job.metadata.name}: {record.why}; files and logs in {record.directory}")
+        for line in _differences(job):
+            screen.say(line)
+        stack.enter_context(_log_to(record.logs / "dtjob.log", screen))
+        outcome = await engine.run()
+        screen.observe(outcome.snapshot, False)
+        return outcome
+
+
+def _stop(engine: Engine, screen: _Screen, number: signal.Signals) -> None:
+    if engine.stopping:
+        screen.say(f"{number.name} again: killing what is left")
+    else:
+        screen.say(f"{number.name}: every task is asked to save and end; once more kills them")
+    engine.stop(number)
+
+
+@contextlib.contextmanager
+def _log_to(file: Path, screen: _Screen) -> Iterator[None]:
+    """Keep the reconciler's log in a file, as lines between would tear the live view; the first of each error is told."""
+
+    class Tell(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said = record.getMessage().splitlines()[0]
+            if said not in screen.lines:
+                screen.say(said)
+
+    root = logging.getLogger()
+    in_file, told = logging.FileHandler(file), Tell(logging.ERROR)
+    in_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    level = root.level
+    root.setLevel(logging.INFO)
+    root.addHandler(in_file)
+    root.addHandler(told)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.removeHandler(in_file)
+        root.removeHandler(told)
+        in_file.close()
+
+
+def _differences(job: Job) -> list[str]:
+    """What is not here as it would be in a cluster, in words."""
+    missing = sorted({part for task in topology.tasks(job) for part in command.only_in_a_cluster(pod(job, task, 0))})
+    return [f"only in a cluster, left out here: {', '.join(missing)}"] if missing else []

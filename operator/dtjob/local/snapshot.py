@@ -1,0 +1,111 @@
+"""What is known of a local run at one moment, and each task's line of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dtjob import children, labels, topology
+from dtjob.actions import Manifest
+from dtjob.api import Job
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One look at a run."""
+
+    job: Job
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """The job's status, as the plan last wrote it."""
+    pods: tuple[Manifest, ...] = ()
+    pids: Mapping[str, int] = field(default_factory=dict)
+    """Pod name to pid of its supervisor, for those that run."""
+    reports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Task id to what its supervisor said last (docs/contract.md); it may have ended since."""
+    recovering: bool = False
+    recovery_seconds: tuple[float, ...] = ()
+    elapsed: float = 0.0
+    """Seconds since the run began."""
+
+    @property
+    def chief(self) -> Mapping[str, Any]:
+        """The chief task's report, empty before its first."""
+        return self.reports.get(topology.chief_task(self.job).id, {})
+
+    @property
+    def evaluation(self) -> Mapping[str, Any]:
+        """The evaluator's latest evaluation, empty where there is none."""
+        found: Mapping[str, Any] = self.reports.get("evaluator-0", {}).get("evaluation") or {}
+        return found
+
+    @property
+    def phase(self) -> str:
+        """The job's phase."""
+        return str(self.status.get("phase", "Pending"))
+
+
+@dataclass(frozen=True)
+class TaskLine:
+    """One task, as the view shows it. Numbers are None where they are not known."""
+
+    task: str
+    state: str
+    supervisor_pid: int | None
+    training_pid: int | None
+    step: int | None
+    loss: float | None
+    steps_per_second: float | None
+    restarts: int
+    """New attempts at the task and restarts in place inside the current one."""
+    message: str
+
+
+def task_lines(snapshot: Snapshot) -> list[TaskLine]:
+    """Every task of the job, in the order of the manifest's roles."""
+    attempts = snapshot.status.get("attempts") or {}
+    pods = {pod["metadata"]["name"]: pod for pod in snapshot.pods}
+    lines = []
+    for task in topology.tasks(snapshot.job):
+        attempt = attempts.get(task.id, 0)
+        pod = pods.get(topology.pod_name(snapshot.job, task, attempt))
+        report = snapshot.reports.get(task.id, {})
+        lines.append(_line(task.id, attempt, pod, report, snapshot.pids))
+    return lines
+
+
+def _line(
+    task: str, attempt: int, pod: Manifest | None, report: Mapping[str, Any], pids: Mapping[str, int]
+) -> TaskLine:
+    pid = pids.get(pod["metadata"]["name"]) if pod else None
+    current = report if report.get("attempt") == attempt else {}
+    end = children.terminated(pod) if pod else None
+    if pod is None:
+        state = "pending"
+    elif end is not None:
+        state = "finished" if end["exitCode"] == 0 else "failed"
+    else:
+        state = str(current.get("state", "starting"))
+    if pod is not None and end is None and labels.SERVING not in labels.of(pod):
+        state = "ending"
+    alive = pid is not None
+    return TaskLine(
+        task=task,
+        state=state,
+        supervisor_pid=pid,
+        training_pid=current.get("trainingPid") if alive else None,
+        step=current.get("step"),
+        loss=current.get("loss"),
+        steps_per_second=current.get("stepsPerSecond") if alive else None,
+        restarts=attempt + int(current.get("restartsInPlace", 0)),
+        message=str(current.get("message", "")) if alive else "",
+    )
+
+
+def restarts_by_cause(status: Mapping[str, Any]) -> dict[str, int]:
+    """How often training was restarted, by cause; the evaluator's restarts, which training does not feel, apart."""
+    restarts = status.get("restarts") or {}
+    counts = {cause: int(count) for cause, count in (restarts.get("causes") or {}).items()}
+    if restarts.get("evaluator"):
+        counts["Evaluator"] = int(restarts["evaluator"])
+    return counts

@@ -1,0 +1,95 @@
+"""The run in sentences: what is worth a line, from one look at the run to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtjob.actions import Event
+from dtjob.local.snapshot import Snapshot
+from dtjob.progress import duration
+
+BY_PLAN_ONLY = ("Succeeded",)
+"""Events that say no more than the summary does."""
+
+ACCURACIES = ("val_accuracy", "accuracy", "val_acc", "acc")
+
+
+class Story:
+    """Remembers what it has told. One for each run."""
+
+    def __init__(self) -> None:
+        self._restarts: dict[str, int] = {}
+        self._began = False
+        self._recoveries = 0
+        self._evaluated: int | None = None
+
+    def event(self, event: Event) -> list[str]:
+        """What to say of an event of the plan."""
+        return [] if event.reason in BY_PLAN_ONLY else [event.message]
+
+    def observe(self, snapshot: Snapshot) -> list[str]:
+        """What to say of the new look, in order."""
+        lines = [*self._restarts_in_place(snapshot), *self._start(snapshot), *self._recovery(snapshot)]
+        evaluation = snapshot.evaluation
+        if evaluation and evaluation.get("step") != self._evaluated:
+            self._evaluated = evaluation["step"]
+            lines.append(f"evaluator: {metrics_text(evaluation.get('metrics') or {})} at step {self._evaluated}")
+        return lines
+
+    def _restarts_in_place(self, snapshot: Snapshot) -> list[str]:
+        """One line for all tasks that a lost peer made start again; each names the peer when it knows it."""
+        again: dict[str, list[str]] = {}
+        for task, report in snapshot.reports.items():
+            count = int(report.get("restartsInPlace", 0)) + 1000 * int(report.get("attempt", 0))
+            if count % 1000 > 0 and count != self._restarts.get(task):
+                if report.get("state") not in ("training", "serving", "starting"):
+                    continue  # its cause is known at the next go only
+                cause = (report.get("lastRestart") or {}).get("cause", "a peer was lost")
+                again.setdefault(cause, []).append(task)
+            self._restarts[task] = count
+        return [
+            f"{', '.join(tasks)}: training process started again in the same supervisor ({cause})"
+            for cause, tasks in again.items()
+        ]
+
+    def _start(self, snapshot: Snapshot) -> list[str]:
+        chief = snapshot.chief
+        if self._began or chief.get("state") != "training":
+            return []
+        self._began = True
+        total = chief.get("totalSteps")
+        if chief.get("restoredStep"):
+            return [f"training goes on from the checkpoint at step {chief['restoredStep']}"]
+        return [f"training begins: {total} steps" if total else "training begins"]
+
+    def _recovery(self, snapshot: Snapshot) -> list[str]:
+        lines = []
+        for seconds in snapshot.recovery_seconds[self._recoveries :]:
+            restored = snapshot.chief.get("restoredStep")
+            source = f"from the checkpoint at step {restored}" if restored else "from step 0"
+            lines.append(f"training goes on {source}; the first new step came {seconds:.1f} s after the failure")
+        self._recoveries = len(snapshot.recovery_seconds)
+        return lines
+
+
+def metrics_text(metrics: Mapping[str, Any]) -> str:
+    """Metrics in words, accuracy first: `accuracy 0.953, loss 0.21`."""
+    names = sorted(metrics, key=lambda name: (name not in ACCURACIES, name))
+    return ", ".join(f"{name} {metrics[name]:.4g}" for name in names if isinstance(metrics[name], (int, float)))
+
+
+def progress_text(snapshot: Snapshot) -> str:
+    """Where training is, in one line; empty before the first step."""
+    chief = snapshot.chief
+    if chief.get("step") is None:
+        return ""
+    total = chief.get("totalSteps")
+    parts = [f"step {chief['step']}" + (f" of {total} ({100 * chief['step'] // total}%)" if total else "")]
+    if chief.get("loss") is not None:
+        parts.append(f"loss {chief['loss']:.4g}")
+    if chief.get("stepsPerSecond"):
+        parts.append(f"{chief['stepsPerSecond']:.3g} steps/s")
+    if chief.get("etaSeconds") is not None and chief.get("state") == "training":
+        parts.append(f"{duration(chief['etaSeconds'])} left")
+    return ", ".join(parts)

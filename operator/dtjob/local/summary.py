@@ -1,0 +1,105 @@
+"""The end of a run: one JSON object, and the same for people. Pure."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+from dtjob.local.run_state import FAILED, SUCCEEDED
+from dtjob.local.snapshot import Snapshot, restarts_by_cause
+from dtjob.local.story import ACCURACIES, metrics_text
+from dtjob.progress import duration
+
+INTERRUPTED = "Interrupted"
+
+
+def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted: int | None) -> dict[str, Any]:
+    """The run's result: what `dtjob run -o json` prints.
+
+    `phase` is Succeeded, Failed or Interrupted; `metrics` are the last epoch's at the chief task, `val_` ones included;
+    `restarts.byCause` counts incidents by the first cause; `recoverySeconds` are from a failure's being observed to the
+    first training step after it.
+    """
+    chief, status = snapshot.chief, snapshot.status
+    by_cause = restarts_by_cause(status)
+    result: dict[str, Any] = {
+        "job": snapshot.job.metadata.name,
+        "phase": INTERRUPTED if interrupted is not None else snapshot.phase,
+        "reason": signal.Signals(interrupted).name if interrupted is not None else status.get("reason", ""),
+        "message": "" if interrupted is not None else status.get("message", ""),
+        "metrics": dict(chief.get("metrics") or {}),
+        "evaluation": dict(snapshot.evaluation),
+        "steps": chief.get("step"),
+        "totalSteps": chief.get("totalSteps"),
+        "restarts": {"total": sum(by_cause.values()), "byCause": by_cause},
+        "recoverySeconds": list(snapshot.recovery_seconds),
+        "checkpoint": chief.get("checkpoint"),
+        "model": chief.get("model"),
+        "resume": chief.get("resume"),
+        "resumed": resumed,
+        "seconds": round(snapshot.elapsed, 1),
+        "runDirectory": str(run_directory),
+    }
+    failure = status.get("firstFailure")
+    if failure:
+        result["firstFailure"] = failure
+    return result
+
+
+def accuracy(result: dict[str, Any]) -> float | None:
+    """The accuracy on held-out data: the chief's validation, else the evaluator's; None where nobody measured it."""
+    metrics, evaluation = result["metrics"], result["evaluation"].get("metrics") or {}
+    for source, names in ((metrics, [n for n in ACCURACIES if n.startswith("val_")]), (evaluation, ACCURACIES)):
+        for name in names:
+            if name in source:
+                return float(source[name])
+    return None
+
+
+def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
+    """The result in lines. `command` is what goes on with a run that has not finished."""
+    took = duration(result["seconds"])
+    heads = {
+        SUCCEEDED: f"{result['job']} has succeeded in {took}",
+        FAILED: f"{result['job']} has failed after {took}: {result['message'] or result['reason']}",
+        INTERRUPTED: f"{result['job']} was stopped by {result['reason']} after {took}; no process is left",
+    }
+    lines = [heads.get(result["phase"], f"{result['job']} is {result['phase']}")]
+    held_out = accuracy(result)
+    if held_out is not None:
+        lines.append(_row("accuracy", f"{held_out:.4f} on held-out data"))
+    if result["metrics"]:
+        lines.append(_row("metrics", metrics_text(result["metrics"])))
+    if result["steps"] is not None:
+        lines.append(
+            _row("steps", f"{result['steps']}" + (f" of {result['totalSteps']}" if result["totalSteps"] else ""))
+        )
+    causes = ", ".join(f"{cause} {count}" for cause, count in result["restarts"]["byCause"].items())
+    lines.append(_row("restarts", f"{result['restarts']['total']}" + (f" ({causes})" if causes else "")))
+    if result["recoverySeconds"]:
+        each = ", ".join(f"{seconds:.1f} s" for seconds in result["recoverySeconds"])
+        lines.append(_row("recovery", f"{each} from the failure to the first new step"))
+    if result["phase"] == FAILED:
+        lines += _failure(result, logs)
+    elif result["model"]:
+        lines.append(_row("model", str(result["model"])))
+    if result["phase"] == INTERRUPTED:
+        saved = result["checkpoint"]
+        where = f"from the checkpoint at step {saved['step']}" if saved else "from the start: no checkpoint was saved"
+        lines.append(_row("go on", f"{command}   (goes on {where})"))
+    lines.append(_row("run", result["runDirectory"]))
+    return lines
+
+
+def _failure(result: dict[str, Any], logs: Path) -> list[str]:
+    failure = result.get("firstFailure")
+    if not failure:
+        return []
+    lines = [_row("log", str(logs / f"{failure['pod']}.log"))]
+    last = str(failure.get("message", "")).splitlines()[-8:]
+    return lines + [f"  | {line}" for line in last]
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name:<9} {text}"

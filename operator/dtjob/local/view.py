@@ -1,0 +1,96 @@
+"""The live view: a run as a rich renderable. Pure: from a snapshot and the latest lines of the story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from dtjob.local.snapshot import Snapshot, TaskLine, task_lines
+from dtjob.local.story import metrics_text, progress_text
+from dtjob.progress import duration
+
+LATEST = 6
+"""Lines of the story under the table."""
+
+MANY_TASKS = 24
+"""No more tasks than this have a line of their own, so that the view fits a terminal."""
+
+COLOURS = {
+    "training": "green",
+    "serving": "green",
+    "evaluating": "green",
+    "finished": "cyan",
+    "failed": "bold red",
+    "ending": "yellow",
+    "waiting": "yellow",
+    "starting": "yellow",
+    "saving": "blue",
+    "pending": "dim",
+}
+
+
+def live_view(snapshot: Snapshot, story: Sequence[str], stopping: bool = False) -> RenderableType:
+    """Header, a line for each task, the progress bar, the evaluator's word, the latest events."""
+    parts: list[RenderableType] = [_header(snapshot, stopping), _tasks(snapshot), _bar(snapshot)]
+    evaluation = snapshot.evaluation
+    if evaluation:
+        text = f"evaluator: {metrics_text(evaluation.get('metrics') or {})} at step {evaluation.get('step')}"
+        parts.append(Text(text, style="cyan"))
+    parts += [Text(f"· {line}", style="dim", overflow="fold") for line in story[-LATEST:]]
+    return Group(*parts)
+
+
+def _header(snapshot: Snapshot, stopping: bool) -> Text:
+    strategy = snapshot.job.spec.strategy.value
+    state = "Stopping: saving a checkpoint (Ctrl-C again kills)" if stopping else snapshot.phase
+    colour = "yellow" if stopping or snapshot.phase in ("Pending", "Restarting") else "green"
+    header = Text.assemble((snapshot.job.metadata.name, "bold"), f"  {strategy}  ", (state, colour))
+    header.append(f"  {duration(snapshot.elapsed)}", style="dim")
+    return header
+
+
+def _tasks(snapshot: Snapshot) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("TASK", "STATE"):
+        table.add_column(name)
+    for name in ("SUPERVISOR", "TRAINING", "STEP", "LOSS", "STEPS/S", "RESTARTS"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    lines = task_lines(snapshot)
+    for line in lines[:MANY_TASKS]:
+        table.add_row(*_cells(line))
+    if len(lines) > MANY_TASKS:
+        table.add_row(Text(f"… {len(lines) - MANY_TASKS} more", style="dim"))
+    return table
+
+
+def _cells(line: TaskLine) -> list[RenderableType]:
+    def number(value: float | None, form: str = "g") -> str:
+        return "" if value is None else format(value, form)
+
+    return [
+        line.task,
+        Text(line.state, style=COLOURS.get(line.state, "")),
+        number(line.supervisor_pid, "d"),
+        number(line.training_pid, "d"),
+        number(line.step, "d"),
+        number(line.loss, ".4f"),
+        number(line.steps_per_second, ".3g"),
+        number(line.restarts or None, "d"),
+        Text(line.message, style="dim", overflow="ellipsis", no_wrap=True),
+    ]
+
+
+def _bar(snapshot: Snapshot) -> RenderableType:
+    chief = snapshot.chief
+    total = chief.get("totalSteps")
+    text = Text(progress_text(snapshot) or "no step yet")
+    if not total:
+        return text
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_row(ProgressBar(total=total, completed=chief.get("step") or 0, width=40), text)
+    return grid
