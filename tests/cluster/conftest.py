@@ -30,7 +30,7 @@ Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def established(crd: Object | None) -> bool:
     """Whether the API server serves the CRD's objects."""
-    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    conditions = ((crd or {}).get("status") or {}).get("conditions") or []  # null before the first was set
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
