@@ -33,7 +33,7 @@ class OperatorProcess:
         environment = {**os.environ, "PYTHONPATH": str(OPERATOR_DIRECTORY)}
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "/tmp/lab/shim.py", *self._arguments],
+                [sys.executable, "-m", "dtjob", *self._arguments],
                 stdout=output,
                 stderr=output,
                 env=environment,

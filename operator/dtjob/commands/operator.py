@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from kubernetes.aio.config import ConfigException
@@ -16,18 +15,13 @@ from dtjob.commands.bad_input import BadInput
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-def run(namespaces: Sequence[str], kubeconfig: Path | None, liveness: str | None, verbose: bool) -> int:
+def run(options: runtime.Options, verbose: bool) -> int:
     """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
-    if kubeconfig is not None:
-        if not kubeconfig.is_file():
-            raise BadInput(f"--kubeconfig: {kubeconfig} is not a file")
-        os.environ["KUBECONFIG"] = str(kubeconfig)  # kopf and our own client both look here
+    if options.kubeconfig is not None:
+        if not Path(options.kubeconfig).is_file():
+            raise BadInput(f"--kubeconfig: {options.kubeconfig} is not a file")
+        os.environ["KUBECONFIG"] = options.kubeconfig  # kopf and our own client both look here
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
-    options = runtime.Options(
-        namespaces=namespaces,
-        kubeconfig=str(kubeconfig) if kubeconfig else None,
-        liveness_endpoint=f"http://{liveness}/healthz" if liveness else None,
-    )
     try:
         asyncio.run(runtime.run(options))
     except ConfigException as error:
