@@ -98,7 +98,9 @@ def operator(
     kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
     liveness: Annotated[str | None, typer.Option(help="host:port on which to answer /healthz.")] = None,
     resync_seconds: Annotated[float, typer.Option(min=0.1, help="How often everything is listed again.")] = 180.0,
-    report_seconds: Annotated[float, typer.Option(min=0.1, help="How often chiefs are asked for their progress.")] = 5.0,
+    report_seconds: Annotated[
+        float, typer.Option(min=0.1, help="How often chiefs are asked for their progress.")
+    ] = 5.0,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
 ) -> None:
     """Run the operator against the cluster that kubectl would use, until it is told to stop."""
@@ -106,7 +108,9 @@ def operator(
     from dtjob.runtime import Options
 
     endpoint = f"http://{liveness}/healthz" if liveness else None
-    options = Options(namespace or [], str(kubeconfig) if kubeconfig else None, resync_seconds, report_seconds, endpoint)
+    options = Options(
+        namespace or [], str(kubeconfig) if kubeconfig else None, resync_seconds, report_seconds, endpoint
+    )
     raise typer.Exit(run(options, verbose))
 
 

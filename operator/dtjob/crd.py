@@ -41,7 +41,8 @@ COLUMNS = (
 def crd() -> dict[str, Any]:
     """The whole CustomResourceDefinition."""
     columns = [
-        {"name": name, "type": kind, "jsonPath": path, "priority": priority, "description": description}
+        {"name": name, "type": kind, "jsonPath": path, "description": description}
+        | ({"priority": priority} if priority else {})  # a 0 is not stored, and would make each apply a change
         for name, kind, path, priority, description in COLUMNS
     ]
     version = {

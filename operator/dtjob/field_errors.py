@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob.schema import Schema
+from dtjob.schema import PRESERVE, Schema
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,6 @@ _KINDS = {
     "list_type": "must be a list",
     "model_type": "must be a mapping (names with values)",
     "model_attributes_type": "must be a mapping (names with values)",
-    "string_type": "must be text; put it into quotes",
 }
 """pydantic's errors about the kind of a value, in words."""
 
@@ -67,51 +66,46 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
         return Problem(path, f"must have at most {limits['max_length']} characters, and has {len(str(given))}")
     if kind == "too_long":
         return Problem(path, f"must have at most {limits['max_length']} entries, and has {limits['actual_length']}")
+    if kind == "string_type":
+        mend = ": put it into quotes" if isinstance(given, int | float) else ""
+        return Problem(path, f"must be text, not {_show(given)}{mend}")
     if kind in _KINDS:
         return Problem(path, f"{_KINDS[kind]}, not {_show(given)}")
     return Problem(path, str(error["msg"]))
 
 
-def empty_fields(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
-    """Fields that stand there with nothing after the colon, where the API server has no default to put in."""
-    for name, part, item in _members(value, schema):
-        where = f"{path}{name}" if name.startswith("[") else f"{path}.{name}" if path else name
-        if item is not None:
-            yield from empty_fields(item, part, where)
-        elif "default" not in part:
-            mend = (
-                "write {} for its defaults, or remove it"
-                if part.get("type") == "object"
-                else "give it a value, or remove it"
-            )
-            yield Problem(where, f"is empty: {mend}")
+def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
+    """Fields inside blocks that pydantic leaves open (a volume's sources) that the schema does not have, or not so."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from open_block_errors(item, schema.get("items", {}), f"{path}[{index}]")
+    elif isinstance(value, dict):
+        known, further = schema.get("properties", {}), schema.get("additionalProperties")
+        for name, item in value.items():
+            where = f"{path}.{name}" if path else str(name)
+            if name in known:
+                yield from open_block_errors(item, known[name], where)
+            elif known and further is None and PRESERVE not in schema:
+                yield Problem(where, f"is an unknown field; {_meant(name, known)}")
+    elif schema.get("type") == "object":
+        yield Problem(path, f"must be a mapping (names with values), not {_show(value)}")
 
 
 def without_empty_fields(value: Any, schema: Schema) -> Any:
-    """The value without fields that are null, which the API server replaces by their defaults."""
+    """The value without fields that have nothing after the colon, as the API server takes it: a null is as if left out.
+
+    What the schema does not know (the open parts of a pod's spec) stays as it is.
+    """
     if isinstance(value, dict):
-        properties, further = schema.get("properties", {}), schema.get("additionalProperties", {})
+        known, further = schema.get("properties", {}), schema.get("additionalProperties")
         return {
-            name: without_empty_fields(item, properties.get(name, further))
+            name: without_empty_fields(item, known.get(name, further) or {})
             for name, item in value.items()
-            if item is not None or name not in properties
+            if item is not None or known.get(name, further) is None
         }
     if isinstance(value, list):
         return [without_empty_fields(item, schema.get("items", {})) for item in value]
     return value
-
-
-def _members(value: Any, schema: Schema) -> Iterator[tuple[str, Schema, Any]]:
-    """The parts of a value that the schema knows: their names, schemas and values."""
-    if isinstance(value, dict):
-        known, further = schema.get("properties", {}), schema.get("additionalProperties")
-        for name, item in value.items():
-            part = known.get(name, further)
-            if part is not None:
-                yield str(name), part, item
-    elif isinstance(value, list) and "items" in schema:
-        for index, item in enumerate(value):
-            yield f"[{index}]", schema["items"], item
 
 
 def _instead(location: tuple[str | int, ...], schema: Schema) -> str:
@@ -121,11 +115,12 @@ def _instead(location: tuple[str | int, ...], schema: Schema) -> str:
             schema = schema.get("items", {})
         else:
             schema = schema.get("properties", {}).get(part) or schema.get("additionalProperties") or {}
-    known = sorted(schema.get("properties", {}))
-    close = difflib.get_close_matches(str(location[-1]), known, 1)
-    if close:
-        return f"did you mean {close[0]}?"
-    return f"remove it (there are {', '.join(known)})" if known else "remove it"
+    return _meant(str(location[-1]), schema.get("properties", {}))
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {close[0]}?" if close else f"remove it; there are {', '.join(sorted(known))}"
 
 
 def _show(value: Any) -> str:

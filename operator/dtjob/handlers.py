@@ -6,7 +6,8 @@ annotations, and block deletion while the operator is away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import kopf
@@ -14,6 +15,7 @@ import kopf
 from dtjob import labels
 from dtjob.api import API_VERSION, GROUP, KIND, PLURAL, VERSION
 from dtjob.cluster import JobKey
+from dtjob.kube import Credentials
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
 
@@ -66,8 +68,10 @@ def settings() -> kopf.OperatorSettings:
     return chosen
 
 
-def registry(store: Store, queue: WorkQueue[JobKey]) -> kopf.OperatorRegistry:
-    """The two handlers: jobs and their pods."""
+def registry(
+    store: Store, queue: WorkQueue[JobKey], credentials: Callable[[], Awaitable[Credentials]]
+) -> kopf.OperatorRegistry:
+    """The two handlers, jobs and their pods; and the login, which is our own connection's."""
     made = kopf.OperatorRegistry()
 
     async def on_job(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 (kopf passes by name)
@@ -76,8 +80,10 @@ def registry(store: Store, queue: WorkQueue[JobKey]) -> kopf.OperatorRegistry:
     async def on_pod(type: str | None, body: Mapping[str, Any], **_: Any) -> None:  # noqa: A002 (kopf passes by name)
         take_in(store, queue, type, {**body, "apiVersion": "v1", "kind": "Pod"})
 
-    # The kubernetes client knows kubeconfig's many ways to log in, and service accounts.
-    kopf.on.login(registry=made)(kopf.login_via_client)
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(**dataclasses.asdict(await credentials()))
+
+    kopf.on.login(registry=made)(login)
     kopf.on.event(GROUP, VERSION, PLURAL, registry=made)(on_job)
     kopf.on.event("v1", "pods", labels={labels.JOB_NAME: kopf.PRESENT}, registry=made)(on_pod)
     return made

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -49,11 +50,38 @@ class ApiError(ClusterError):
         self.reason = reason
 
 
+@dataclass(frozen=True)
+class Credentials:
+    """Where the API server is and who we are, for kopf's own connection. Paths are of PEM files."""
+
+    server: str
+    ca_path: str | None
+    ca_data: str | bytes | None
+    insecure: bool
+    token: str | None
+    certificate_path: str | None
+    private_key_path: str | None
+
+
 class Kube:
     """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
 
     def __init__(self, api_client: client.ApiClient) -> None:
         self._client = api_client
+
+    async def credentials(self) -> Credentials:
+        """How this connection reaches the API server now; a token is renewed where the kubeconfig says how."""
+        configuration = self._client.configuration
+        authorization = await configuration.get_api_key_with_prefix("BearerToken")
+        return Credentials(
+            server=configuration.host,
+            ca_path=configuration.ssl_ca_cert,
+            ca_data=configuration.ca_cert_data,
+            insecure=not configuration.verify_ssl,
+            token=authorization.removeprefix("Bearer ") if authorization else None,
+            certificate_path=configuration.cert_file,
+            private_key_path=configuration.key_file,
+        )
 
     async def create(self, manifest: Manifest) -> Manifest:
         """POST with strict field validation, so that a typing error in a template is an answer and not a silent

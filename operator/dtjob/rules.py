@@ -12,7 +12,7 @@ import json
 from pydantic import ValidationError
 
 from dtjob.api import API_VERSION, KIND, Job, Spec
-from dtjob.field_errors import Problem, empty_fields, sentence, without_empty_fields
+from dtjob.field_errors import Problem, open_block_errors, sentence, without_empty_fields
 from dtjob.rule import Rule, Unchanging, Value, values_at
 from dtjob.rules_pod import POD_RULES, VOLUME_RULES
 from dtjob.rules_roles import NAME_RULES, ROLE_RULES
@@ -48,17 +48,26 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
         text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
     except (TypeError, ValueError) as error:
         return [Problem("", f"is not a manifest: {error}")]
-    manifest = json.loads(text)
-    found = _kind_problems(manifest) or [*empty_fields(manifest, _MANIFEST_SCHEMA)]
-    if isinstance(manifest, dict):
-        manifest = without_empty_fields(manifest, _MANIFEST_SCHEMA)
+    manifest = without_empty_fields(json.loads(text), _MANIFEST_SCHEMA)
+    found = _kind_problems(manifest)
+    if found:
+        return found
     try:
         Job.model_validate_json(json.dumps(manifest), strict=True)
     except ValidationError as error:
-        found += [sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)]
-    if found:
+        found = [sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)]
         return list(dict.fromkeys(found))
-    return [*broken_rules(manifest), *(changed_fields(manifest, old) if old else [])]
+    return [
+        *open_block_errors(manifest["spec"], spec_schema(), "spec"),
+        *broken_rules(manifest),
+        *(changed_fields(manifest, old) if old else []),
+    ]
+
+
+def to_job(manifest: Value) -> Job:
+    """The job of a manifest without problems, read as the API server reads it."""
+    manifest = json.loads(json.dumps(manifest, default=str))
+    return Job.model_validate(without_empty_fields(manifest, _MANIFEST_SCHEMA))
 
 
 def broken_rules(manifest: Value) -> list[Problem]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from dtjob.api import GROUP, TRAINING_CONTAINER, VOLUME_SOURCES, Role
+from dtjob.api import GROUP, TRAINING_CONTAINER, Role
+from dtjob.api_pod import VOLUME_SOURCES
 from dtjob.rule import Reason, Rule, Value
 
 _POD = "spec.replicas.*.template.spec"

@@ -9,6 +9,7 @@ from dtjob.api import Strategy
 from dtjob.rule import Reason, Rule, Value
 
 DEFAULT_STATUS_PORT = 2223
+_FILE = "[^ ]+[.]py"
 _MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
 
 
@@ -69,7 +70,7 @@ CHECKPOINT_RULES = (
     _directory(
         "!self.directory.startsWith('s3://')",
         re.compile("^(?!s3://)"),
-        "TensorFlow cannot write to s3:// : mount the bucket with checkpoint.volume (a CSI driver) and give its path",
+        "TensorFlow cannot write to s3:// buckets: mount the bucket with volume (a CSI driver) and give its path",
     ),
     _directory(
         "!self.directory.contains('://') || self.directory.startsWith('s3://') || "
@@ -105,8 +106,8 @@ CHECKPOINT_RULES = (
 TRAINER_RULES = (
     Rule(
         "spec.program",
-        f"self.entry.endsWith('.py') || self.entry.matches('^{_MODULE}$')",
-        lambda program: program["entry"].endswith(".py") or re.fullmatch(_MODULE, program["entry"]) is not None,
+        f"self.entry.matches('^({_FILE}|{_MODULE})$')",
+        lambda program: re.fullmatch(f"{_FILE}|{_MODULE}", program["entry"]) is not None,
         "the entry must be a Python file (ends in .py) or a module's name (trainer.main); arguments go into args",
         "entry",
     ),

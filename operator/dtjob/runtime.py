@@ -46,7 +46,7 @@ async def run(options: Options) -> None:
             asyncio.create_task(Reconciler(cluster, store, queue).run(), name="reconciler"),
             asyncio.create_task(_resync_forever(cluster, store, queue, options), name="resync"),
             asyncio.create_task(reports.poll_forever(store, queue, options.report_seconds), name="reports"),
-            asyncio.create_task(_watch(store, queue, options, stop), name="watch"),
+            asyncio.create_task(_watch(cluster, store, queue, options, stop), name="watch"),
         ]
         logger.info("dtjob operator is watching %s", ", ".join(options.namespaces) or "all namespaces")
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -84,10 +84,12 @@ async def _resync_forever(cluster: kube.Kube, store: Store, queue: WorkQueue[Job
             queue.add(key)
 
 
-async def _watch(store: Store, queue: WorkQueue[JobKey], options: Options, stop: asyncio.Event) -> None:
+async def _watch(
+    cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], options: Options, stop: asyncio.Event
+) -> None:
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     await kopf.operator(
-        registry=handlers.registry(store, queue),
+        registry=handlers.registry(store, queue, cluster.credentials),
         settings=handlers.settings(),
         standalone=True,
         clusterwide=not options.namespaces,

@@ -1,4 +1,5 @@
-"""The operator killed, away, or cut off from the API server in the middle of everything: nothing doubled, nothing lost."""
+"""The operator killed, away, or cut off from the API server in the middle of everything: nothing doubled, nothing
+lost."""
 
 from __future__ import annotations
 

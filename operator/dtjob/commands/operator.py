@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from pathlib import Path
 
 from kubernetes.aio.config import ConfigException
@@ -17,10 +16,8 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 def run(options: runtime.Options, verbose: bool) -> int:
     """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
-    if options.kubeconfig is not None:
-        if not Path(options.kubeconfig).is_file():
-            raise BadInput(f"--kubeconfig: {options.kubeconfig} is not a file")
-        os.environ["KUBECONFIG"] = options.kubeconfig  # kopf and our own client both look here
+    if options.kubeconfig is not None and not Path(options.kubeconfig).is_file():
+        raise BadInput(f"--kubeconfig: {options.kubeconfig} is not a file")
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
     try:
         asyncio.run(runtime.run(options))

@@ -116,6 +116,8 @@ class _Screen:
 
             self.live.update(live_view(snapshot, self.lines, stopping))
             return
+        if snapshot.recovering or snapshot.chief.get("state") != "training":
+            return
         at, text = time.monotonic(), progress_text(snapshot)
         if text and text != self.last_progress[1] and at - self.last_progress[0] >= PROGRESS_LINE_SECONDS:
             self.last_progress = at, text
@@ -159,7 +161,7 @@ def _stop(engine: Engine, screen: _Screen, number: signal.Signals) -> None:
 
 @contextlib.contextmanager
 def _log_to(file: Path, screen: _Screen) -> Iterator[None]:
-    """Keep the reconciler's log in a file, as lines between would tear the live view; the first of each error is told."""
+    """Keep the reconciler's log in a file, as lines between would tear the live view; errors are told once."""
 
     class Tell(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

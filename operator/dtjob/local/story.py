@@ -82,7 +82,7 @@ def metrics_text(metrics: Mapping[str, Any]) -> str:
 def progress_text(snapshot: Snapshot) -> str:
     """Where training is, in one line; empty before the first step."""
     chief = snapshot.chief
-    if chief.get("step") is None:
+    if not chief.get("step"):
         return ""
     total = chief.get("totalSteps")
     parts = [f"step {chief['step']}" + (f" of {total} ({100 * chief['step'] // total}%)" if total else "")]
