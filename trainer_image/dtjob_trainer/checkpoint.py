@@ -23,8 +23,10 @@ DATA_SUFFIX = ".data-00000-of-00001"
 DONE = "DONE"
 TEMPORARY_MODEL = ".saving-"
 """Prefix of a model file that is not whole yet."""
-UNREADABLE = (tf.errors.DataLossError, tf.errors.OutOfRangeError)
+UNREADABLE = (tf.errors.DataLossError, tf.errors.OutOfRangeError, RuntimeError, ValueError)
 """What TensorFlow raises for a damaged checkpoint."""
+GONE = (tf.errors.NotFoundError, *UNREADABLE)
+"""What it raises for one that is removed while it is read."""
 
 
 class CheckpointError(RuntimeError):

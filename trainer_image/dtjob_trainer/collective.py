@@ -31,13 +31,16 @@ class Group:
         """Replicas of this task."""
         self.first_replica = self.index * self.local
         """Number of this task's first replica among all."""
-        self._sum_in_graph = tf.function(self._sum_replicas)
+        self._sums: dict[tuple[str, tuple[int, ...]], Any] = {}
 
     def sum(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The sum of every task's `vector` (int32, float32, float64; same shape in all tasks)."""
         if self.tasks == 1:
             return vector
-        summed: npt.NDArray[Any] = self._sum_in_graph(tf.constant(vector)).numpy()
+        key = (vector.dtype.str, vector.shape)
+        if key not in self._sums:  # one function a shape: a collective's shape may never change
+            self._sums[key] = tf.function(self._sum_replicas, autograph=False)
+        summed: npt.NDArray[Any] = self._sums[key](tf.constant(vector)).numpy()
         return summed
 
     def broadcast(self, data: bytes | None, size: int) -> bytes:
@@ -67,7 +70,7 @@ class Group:
     def _sum_replicas(self, vector: Any) -> Any:
         def replica() -> Any:
             context = tf.distribute.get_replica_context()
-            first = context.replica_id_in_sync_group == self.first_replica
-            return context.all_reduce(tf.distribute.ReduceOp.SUM, vector if first else tf.zeros_like(vector))
+            first = tf.equal(context.replica_id_in_sync_group, self.first_replica)  # the others of this task add zeros
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, vector * tf.cast(first, vector.dtype))
 
         return self.strategy.experimental_local_results(self.strategy.run(replica))[0]

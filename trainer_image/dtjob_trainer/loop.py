@@ -17,6 +17,9 @@ from dtjob_trainer.state import ModelState
 from dtjob_trainer.training import Training
 
 
+_CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
+
+
 class FitError(ValueError):
     """An argument of `fit` cannot be right under this strategy; the message names it and the mend."""
 
@@ -65,7 +68,9 @@ def fit(
     place = sources.Place(group.index, group.tasks, group.replicas, remote=asynchronous)
 
     def source(data: Any, targets: Any, **options: Any) -> sources.Source:
-        size = None if isinstance(data, tf.data.Dataset) and options["argument"] != "x" else batch_size
+        # validation data that is a Dataset is batched already, whatever the size of training's batches
+        own_batches = isinstance(data, tf.data.Dataset) and options["argument"] != "x"
+        size = None if own_batches else batch_size
         return sources.make(data, targets, batch_size=size, place=place, seed=seed, **options)
 
     validation = None
@@ -79,6 +84,12 @@ def fit(
 
         evaluator.follow(here, model, validation)
     training = source(x, y, steps=steps_per_epoch, shuffle=True, drop_last=own_step, argument="x")
+    for argument, data in (("x", training), ("validation_data", validation)):
+        if data is not None and data.may_be_empty and isinstance(strategy, _CENTRAL_STORAGE):
+            raise FitError(
+                f"{argument}: the last batch has fewer examples than there are replicas ({group.replicas}), which "
+                "CentralStorage cannot train on; choose another batch_size"
+            )
     user_callbacks = Callbacks(callbacks, model, is_chief=here.is_chief, asynchronous=asynchronous)
 
     here.progress.report(state="starting", totalSteps=epochs * training.steps)
@@ -113,13 +124,16 @@ def _save_model(here: runtime.Runtime, model: Any, save: str) -> str:
     folder, name = os.path.split(path)
     tf.io.gfile.makedirs(folder or ".")
     temporary = os.path.join(folder, f"{TEMPORARY_MODEL}{name}")
-    strategy = here.strategy if tf.distribute.has_strategy() else None
-    # saving makes variables of its own, which under MultiWorkerMirrored would wait for the other tasks' share
-    tf.distribute.experimental_set_strategy(None)
-    try:
+    if here.task is not None and here.task.strategy == "MultiWorkerMirrored":
+        strategy = here.strategy
+        # saving makes variables of its own, which in the strategy's scope would wait for the other tasks' share
+        tf.distribute.experimental_set_strategy(None)
+        try:
+            model.save(temporary)
+        finally:
+            tf.distribute.experimental_set_strategy(strategy)
+    else:
         model.save(temporary)
-    finally:
-        tf.distribute.experimental_set_strategy(strategy)
     tf.io.gfile.rename(temporary, path, overwrite=True)
     return path
 

@@ -19,7 +19,7 @@ from typing import IO, Any, NoReturn
 
 from dtjob_trainer import runtime
 from dtjob_trainer.progress import Progress
-from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, is_peer_preempted
+from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
 from dtjob_trainer.task import Task, TaskError
 
 EXIT_USAGE = 2
@@ -107,14 +107,12 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
 
         serve.serve(here, task)
     import keras
-    import tensorflow as tf
 
     from dtjob_trainer import strategies
 
     strategies.configure_devices(task.strategy_options)
-    strategy = strategies.create(task)
-    if strategy is not tf.distribute.get_strategy():
-        tf.distribute.experimental_set_strategy(strategy)
+    strategies.make_ambient(task)
+    here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
 
 
@@ -139,13 +137,13 @@ def _wait_for_go(here: runtime.Runtime) -> None:
     pipe = os.fdopen(int(descriptor), encoding="utf-8")
     if not pipe.readline().endswith("\n"):
         _end(EXIT_PEER_LOST)  # end of file: the rendezvous was given up
-    threading.Thread(target=_listen, args=(pipe, here.shutdown), name="go-pipe", daemon=True).start()
+    threading.Thread(target=_listen, args=(pipe, here), name="go-pipe", daemon=True).start()
 
 
-def _listen(pipe: IO[str], shutdown: Shutdown) -> None:
+def _listen(pipe: IO[str], here: runtime.Runtime) -> None:
     for line in pipe:
-        if is_peer_preempted(json.loads(line)):
-            shutdown.tell_peer_preempted()
+        if here.task is not None and stops_training(json.loads(line), here.task.strategy):
+            here.shutdown.tell_peer_preempted()
 
 
 def _finish(here: runtime.Runtime) -> int:

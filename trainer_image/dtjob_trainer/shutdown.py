@@ -31,7 +31,7 @@ class Shutdown:
         self._grace_seconds = grace_seconds
         self._saves = False
         self._lock = threading.Lock()
-        self._event = threading.Event()
+        self._signalled = threading.Event()
 
     @property
     def requested(self) -> bool:
@@ -48,8 +48,12 @@ class Shutdown:
         read_end, write_end = os.pipe()
         os.set_blocking(write_end, False)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, lambda *_: None)
+        self.catch()
         threading.Thread(target=self._watch, args=(read_end,), name="signals", daemon=True).start()
+
+    def catch(self) -> None:
+        """Take SIGTERM (again): TensorFlow's coordination service sets a handler of its own when it starts."""
+        signal.signal(signal.SIGTERM, lambda *_: None)
 
     def training_begins(self) -> None:
         """From now on the training loop answers a stop; before this call SIGTERM ends the process at once."""
@@ -63,14 +67,13 @@ class Shutdown:
             if self.signalled:
                 os._exit(EXIT_SIGNALLED)
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait until a stop is requested; False after `seconds` without one."""
-        return self._event.wait(seconds)
+    def wait_signalled(self, seconds: float | None = None) -> bool:
+        """Wait until this task gets SIGTERM; False after `seconds` without one."""
+        return self._signalled.wait(seconds)
 
     def tell_peer_preempted(self) -> None:
         """Ask for a stop because a peer is about to go."""
         self.peer_preempted = True
-        self._event.set()
 
     def _watch(self, read_end: int) -> None:
         while True:
@@ -80,12 +83,18 @@ class Shutdown:
                 if not self._saves:
                     os._exit(EXIT_SIGNALLED)
                 self.signalled = True
-            self._event.set()
+            self._signalled.set()
             deadline = threading.Timer(max(self._grace_seconds - MARGIN_SECONDS, 0.1), os._exit, (EXIT_SIGNALLED,))
             deadline.daemon = True
             deadline.start()
 
 
-def is_peer_preempted(line: Mapping[str, object]) -> bool:
-    """Whether a line of the go pipe says that a peer is preempted."""
-    return "peerPreempted" in line
+def stops_training(line: Mapping[str, object], strategy: str) -> bool:
+    """Whether a line of the go pipe tells of a preempted peer that training cannot go on without.
+
+    ParameterServer trains on without a worker or an evaluator; nobody else's training needs the evaluator.
+    """
+    peer = line.get("peerPreempted")
+    if not isinstance(peer, str) or peer.startswith("evaluator-"):
+        return False
+    return not (strategy == "ParameterServer" and peer.startswith("worker-"))

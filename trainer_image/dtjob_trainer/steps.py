@@ -10,10 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.collective import Group
+from dtjob_trainer.sources import Source
 from dtjob_trainer.state import parts_of
 
-Decode = Callable[..., tuple[Any, Any]]
-"""In the graph: a step's inputs → (x, y)."""
 
 
 class Engine:
@@ -27,16 +26,15 @@ class Engine:
         self.group = group
         self._own_step = own_step
         self._loss: Any = None
-        self._functions: dict[tuple[str, Decode, bool], Any] = {}
+        self._functions: dict[tuple[str, int], Any] = {}
 
-    def train(self, decode: Decode, inputs: Any, count: int, total: int, may_be_empty: bool) -> None:
+    def train(self, source: Source, inputs: Any, count: int, total: int) -> None:
         """Train one step on `inputs`, of which `count` rows are this task's share of `total` examples."""
-        step = self._function("train", decode, may_be_empty)
-        self._loss = step(inputs, tf.constant(count), tf.constant(total))
+        self._loss = self._function("train", source)(inputs, tf.constant(count), tf.constant(total))
 
-    def evaluate(self, decode: Decode, inputs: Any, count: int, total: int, may_be_empty: bool) -> None:
+    def evaluate(self, source: Source, inputs: Any, count: int, total: int) -> None:
         """Update loss and metrics with one batch of evaluation data, sharded as in `train`."""
-        self._function("evaluate", decode, may_be_empty)(inputs, tf.constant(count), tf.constant(total))
+        self._function("evaluate", source)(inputs, tf.constant(count), tf.constant(total))
 
     def wait(self) -> None:
         """Return when all steps so far are done."""
@@ -53,8 +51,8 @@ class Engine:
         """Loss and metrics since the last reset, over all tasks. Collective."""
         return read_metrics(self.model, self.group)
 
-    def _function(self, kind: str, decode: Decode, may_be_empty: bool) -> Any:
-        key = (kind, decode, may_be_empty)
+    def _function(self, kind: str, source: Source) -> Any:
+        key = (kind, id(source))
         if key not in self._functions:
             body = body_of(kind, self._own_step)
 
@@ -63,8 +61,8 @@ class Engine:
             def step(inputs: Any, count: Any, total: Any) -> Any:
                 def replica() -> Any:
                     mine, examples = self._share_of_replica(inputs, count)
-                    x, y = decode(*mine)
-                    return body(self.model, self.group.replicas, x, y, examples, total, may_be_empty)
+                    x, y = source.decode(*mine)
+                    return body(self.model, self.group.replicas, x, y, examples, total, source.may_be_empty)
 
                 losses = self.group.strategy.experimental_local_results(self.group.strategy.run(replica))
                 return tf.add_n(list(losses))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from dtjob_trainer import keras_variables
 from dtjob_trainer.task import Task
 
 CROSS_DEVICE_OPS = {
@@ -13,6 +15,8 @@ CROSS_DEVICE_OPS = {
     "HierarchicalCopy": "HierarchicalCopyAllReduce",
     "ReductionToOneDevice": "ReductionToOneDevice",
 }
+_LIFELONG = contextlib.ExitStack()
+"""Scopes that are entered for the life of the process, as the strategy is."""
 COMMUNICATION = {"Auto": "AUTO", "Ring": "RING", "NCCL": "NCCL"}
 
 
@@ -60,6 +64,30 @@ def create(task: Task) -> Any:
             return tf.distribute.ParameterServerStrategy(resolver)
         case name:
             raise StrategyError(f"spec.strategy {name!r} is not one that this trainer knows")
+
+
+def make_ambient(task: Task) -> None:
+    """Make `task`'s strategy the one that everything in this process uses, without a `with` block."""
+    import tensorflow as tf
+
+    strategy = create(task)
+    if strategy is not tf.distribute.get_strategy():
+        tf.distribute.experimental_set_strategy(strategy)
+    if task.strategy in ("CentralStorage", "ParameterServer"):
+        keras_variables.add_in_place()
+    if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
+        _LIFELONG.enter_context(tf.variable_creator_scope(_aggregated))
+
+
+def _aggregated(next_creator: Any, **arguments: Any) -> Any:
+    """Make a variable that CentralStorage lets replicas assign: it refuses those that Keras leaves unaggregated."""
+    import tensorflow as tf
+
+    kinds = tf.VariableAggregation
+    if arguments.get("aggregation") in (None, kinds.NONE) and not arguments.get("trainable"):
+        floating = arguments.get("dtype") is not None and tf.as_dtype(arguments["dtype"]).is_floating
+        arguments["aggregation"] = kinds.MEAN if floating else kinds.ONLY_FIRST_REPLICA
+    return next_creator(**arguments)
 
 
 def _multi_worker_mirrored(task: Task) -> Any:

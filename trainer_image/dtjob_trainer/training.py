@@ -84,7 +84,7 @@ class Training:
         in_epoch = self._step - self._epochs_ended * self._steps_per_epoch
         if per_batch:
             self._callbacks.batch_begin(in_epoch)
-        engine.train(self._source.decode, batch.inputs, batch.count, batch.total, self._source.may_be_empty)
+        engine.train(self._source, batch.inputs, batch.count, batch.total)
         self._step += 1
         if per_batch:
             self._callbacks.batch_end(in_epoch, float(engine.group.sum(np.array([engine.loss()], np.float64))[0]))
@@ -106,9 +106,8 @@ class Training:
         self._state.average_local()
         if self._validation is not None:
             engine.reset_metrics()
-            source = self._validation
-            for batch in source.epoch(0, 0):
-                engine.evaluate(source.decode, batch.inputs, batch.count, batch.total, source.may_be_empty)
+            for batch in self._validation.epoch(0, 0):
+                engine.evaluate(self._validation, batch.inputs, batch.count, batch.total)
             engine.wait()
             logs |= {f"val_{name}": value for name, value in engine.read_metrics().items()}
         self._callbacks.epoch_end(epoch, logs)

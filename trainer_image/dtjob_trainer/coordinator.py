@@ -1,0 +1,77 @@
+"""Steps under ParameterServer: the chief hands them to whichever worker is free, and joins before it reads anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.collective import Group
+from dtjob_trainer.sources import Source
+from dtjob_trainer.steps import body_of, read_metrics
+
+class CoordinatorEngine:
+    """Runs steps of a built, compiled model on ParameterServer's workers. The same methods as `steps.Engine`.
+
+    Each step is given its examples by the chief: steps are not bound to workers, so this is what makes every example
+    count exactly once.
+    """
+
+    remote = True
+
+    def __init__(self, model: Any, group: Group, own_step: bool) -> None:
+        self.model = model
+        self.group = group
+        self._own_step = own_step
+        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
+        self._last: Any = None
+        self._functions: dict[tuple[str, int], Any] = {}
+
+    def train(self, source: Source, inputs: Any, count: int, total: int) -> None:
+        """Hand out one step; returns before it is done."""
+        self._last = self._schedule("train", source, inputs, total)
+
+    def evaluate(self, source: Source, inputs: Any, count: int, total: int) -> None:
+        """Hand out one batch of evaluation."""
+        self._schedule("evaluate", source, inputs, total)
+
+    def wait(self) -> None:
+        """Return when every step handed out is done."""
+        self._coordinator.join()
+
+    def loss(self) -> float:
+        """The loss of the step handed out last, once all are done."""
+        self.wait()
+        return float(self._last.fetch())
+
+    def reset_metrics(self) -> None:
+        """Begin the metrics anew."""
+        self.wait()
+        self.model.reset_metrics()
+
+    def read_metrics(self) -> dict[str, float]:
+        """Loss and metrics since the last reset, of every step handed out."""
+        self.wait()
+        return read_metrics(self.model, self.group)
+
+    def _schedule(self, kind: str, source: Source, inputs: Any, total: int) -> Any:
+        key = (kind, id(source))
+        if key not in self._functions:
+            body = body_of(kind, self._own_step)
+            x_spec, y_spec = source.spec()
+            specs = (x_spec,) if y_spec is None else (x_spec, y_spec)
+
+            # the signature leaves the batch dimension open, so that the last batch is not traced again
+            @tf.function(autograph=False, input_signature=[specs, tf.TensorSpec([], tf.int32)])
+            def step(inputs: Any, total: Any) -> Any:
+                def replica() -> Any:
+                    x, y = source.decode(*inputs)
+                    return body(self.model, 1, x, y, total, total, False)
+
+                strategy = self.group.strategy
+                return strategy.experimental_local_results(strategy.run(replica))[0]
+
+            self._functions[key] = step
+        tensors = keras.tree.map_structure(tf.convert_to_tensor, tuple(part for part in inputs if part is not None))
+        return self._coordinator.schedule(self._functions[key], args=(tensors, tf.constant(total)))
