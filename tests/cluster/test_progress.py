@@ -1,0 +1,97 @@
+"""Steps and checkpoints reach the job's status from a supervisor's own status server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from dtjob_trainer.status_server import StatusServer
+
+from tests.cluster.conftest import Kubectl
+from tests.cluster.jobs import job, wait_phase
+from tests.cluster.kubelet import Kubelet
+from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.rest import Api
+
+
+class ServedStatus:
+    """The trainer's status server on loopback, in a thread, with a status that the test sets."""
+
+    def __init__(self) -> None:
+        self.status: dict[str, Any] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        server = StatusServer(lambda: self.status, {})
+        self.port = asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), self._loop).result()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+
+@pytest.fixture
+def served() -> Iterator[ServedStatus]:
+    server = ServedStatus()
+    yield server
+    server.close()
+
+
+def run_at(api: Api, namespace: str, kubelet: Kubelet, pod: str, address: str) -> None:
+    """Run the pod and give it this address."""
+    kubelet.run(pod)
+    found = api.get("pods", namespace, pod)
+    found["status"] |= {"podIP": address, "podIPs": [{"ip": address}]}
+    api.replace("pods", namespace, found, "status")
+
+
+def test_step_and_checkpoint_come_from_the_chief(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl, served: ServedStatus
+) -> None:
+    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+    checkpoint = {"step": 100, "time": "2026-11-21T10:00:02Z"}
+    served.status = {"jobUid": uid, "step": 120, "totalSteps": 480, "etaSeconds": 90, "checkpoint": checkpoint}
+    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "checkpoint" in f.get("status", {}))
+    assert found is not None
+    assert found["status"]["checkpoint"] == checkpoint
+    assert found["status"]["progress"]["step"] == 120
+    wide = kubectl("get", "dtjobs", "-o", "wide").stdout.splitlines()[1].split()
+    assert {"120", "25%", "1m30s", "100"} <= set(wide)
+
+
+def test_a_new_checkpoint_refills_the_budget(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
+) -> None:
+    policy = {"maxRestarts": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}, failurePolicy=policy))
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+    for attempt in range(3):
+        step = 100 * (attempt + 1)
+        served.status = {"jobUid": uid, "step": step, "checkpoint": {"step": step, "time": "2026-11-21T10:00:00Z"}}
+        run_at(api, namespace, kubelet, f"digits-chief-0-{attempt}", "127.0.0.1")
+
+        def saved(found: dict[str, Any] | None, step: int = step) -> bool:
+            return found is not None and found.get("status", {}).get("checkpoint", {}).get("step") == step
+
+        api.wait_for("dtjobs", namespace, "digits", saved)
+        kubelet.exit(f"digits-chief-0-{attempt}", 1)
+    kubelet.run("digits-chief-0-3")
+    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 3
+
+
+def test_another_jobs_report_is_not_believed(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
+) -> None:
+    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
+    served.status = {"jobUid": "somebody-else", "step": 7}
+    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    wait_phase(api, namespace, "Running")
+    served.status = {"jobUid": api.get("dtjobs", namespace, "digits")["metadata"]["uid"], "step": 8}
+    found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "progress" in f.get("status", {}))
+    assert found is not None
+    assert found["status"]["progress"]["step"] == 8
