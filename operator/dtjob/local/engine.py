@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from dtjob.local.run_state import FAILED, SUCCEEDED, UNFINISHED, Run
 from dtjob.local.snapshot import Snapshot
 from dtjob.local.status_client import read_status
 from dtjob.pod import grace_seconds
+from dtjob.policies.success import succeeded
 from dtjob.reconciler import Reconciler
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
@@ -89,10 +90,20 @@ class Engine:
             polling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await polling
-        interrupted = None if self._ended.is_set() else self._signal
-        if interrupted is not None:
-            self._run.save(UNFINISHED, self._cluster.job.get("status") or {})
-        return Outcome(self.snapshot(), interrupted)
+        if self._ended.is_set() or self._signal is None:
+            return Outcome(self.snapshot(), None)
+        status = dict(self._cluster.job.get("status") or {})
+        if self._has_succeeded(status):
+            # It ended while it was being stopped.
+            status |= {"phase": SUCCEEDED, "reason": "Completed", "message": "training has ended"}
+            self._run.save(SUCCEEDED, status)
+            return Outcome(replace(self.snapshot(), status=status), None)
+        self._run.save(UNFINISHED, status)
+        return Outcome(self.snapshot(), self._signal)
+
+    def _has_succeeded(self, status: dict[str, Any]) -> bool:
+        views = children.view_tasks(self.job, self._store.children(self._key), status.get("attempts") or {})
+        return succeeded(self.job, views, datetime.now(UTC))
 
     def stop(self, signal_number: int) -> None:
         """End the run: every process is asked to save and end; the second call kills them."""

@@ -15,6 +15,7 @@ from dtjob.api import Job
 
 FILE = "run.json"
 LOCK = "lock"
+CHECKPOINTS = "checkpoints"
 SUCCEEDED, FAILED, UNFINISHED = "Succeeded", "Failed", "Running"
 
 
@@ -59,7 +60,7 @@ class Run:
     @property
     def checkpoints(self) -> Path:
         """Where the job's checkpoint directory is."""
-        return self.directory / "checkpoints"
+        return self.directory / CHECKPOINTS
 
     @property
     def logs(self) -> Path:
@@ -102,9 +103,9 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
         message = f"job {job.metadata.name} is being run in {home} already; end that run, or give another --work-dir"
         raise RunStateError(message) from None
     latest = latest_run(home)
-    record = None
-    if latest is not None:
-        record = _read(latest)
+    record = _read(latest) if latest else None
+    if latest and record and is_done(latest, record.uid):
+        record = replace(record, phase=SUCCEEDED)  # dtjob itself was killed after the training had ended
     resume, why = choose(record, latest.name if latest else "", spec_hash(job), fresh)
     if resume and latest is not None and record is not None:
         directory = latest
@@ -138,6 +139,15 @@ def latest_run(home: Path) -> Path | None:
     """The newest run directory of a job, None before the first."""
     runs = [path for path in home.glob("run-*") if path.is_dir() and _number(path)]
     return max(runs, key=_number, default=None)
+
+
+def is_done(directory: Path, uid: str) -> bool:
+    """Whether the run's checkpoint directory has the mark that training has ended (docs/contract.md)."""
+    try:
+        mark = json.loads((directory / CHECKPOINTS / "DONE").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(mark, dict) and mark.get("uid") == uid
 
 
 def _number(path: Path) -> int:
