@@ -59,6 +59,10 @@ def run(options: Options) -> int:
     finally:
         record.close()
     result = summary(outcome.snapshot, record.directory, record.resumed, outcome.interrupted)
+    saved = record.latest_checkpoint()
+    if saved is not None and outcome.interrupted is not None:
+        # Saved after the last look at the chief, which does not wait for one when it is told to end.
+        result["checkpoint"] = {**(result["checkpoint"] or {}), "step": saved}
     again = shlex.join(["dtjob", "run", str(options.file)])
     talk = sys.stderr if options.json_output else sys.stdout
     print("\n".join(summary_text(result, record.logs, again)), file=talk, flush=True)

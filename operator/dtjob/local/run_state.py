@@ -72,6 +72,11 @@ class Run:
         """The cluster spec with this machine's addresses."""
         return self.directory / "cluster.json"
 
+    def latest_checkpoint(self) -> int | None:
+        """The step of the newest whole checkpoint in this run's directory, None where there is none."""
+        names = (path.stem.removeprefix("ckpt-") for path in self.checkpoints.glob("ckpt-*.index"))
+        return max((int(name) for name in names if name.isdecimal()), default=None)
+
     def save(self, phase: str, status: dict[str, Any]) -> None:
         """Write the record, whole or not at all: a power cut must not leave half a file."""
         self.record = replace(self.record, phase=phase, status=status)

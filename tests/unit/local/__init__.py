@@ -1,0 +1,1 @@
+"""Tests of dtjob.local without processes."""
