@@ -9,8 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dtjob_trainer.rendezvous import Answer, Phase, Registration, Rendezvous, hold_seconds, name_some
+from dtjob_trainer.rendezvous import Rendezvous, hold_seconds, name_some
 from dtjob_trainer.rendezvous_host import host_of, name_problem, same_address
+from dtjob_trainer.rendezvous_messages import Answer, Phase, Registration
 
 GROUP = ("chief-0", "worker-0", "worker-1")
 
@@ -195,9 +196,9 @@ def test_a_parameter_server_chief_goes_when_all_others_serve() -> None:
     rendezvous = parameter_server()
     for task in ("worker-0", "ps-0"):
         assert rendezvous.register(registration(task, "serving"), None, 0).kind == "continue"
-    rendezvous.register(registration("ps-1", "running"), None, 0)
     chief = registration("chief-0")
     rendezvous.register(chief, None, 0)
+    rendezvous.register(registration("ps-1", "running"), None, 0)
     for task in ("worker-0", "ps-0"):
         rendezvous.register(registration(task, "serving"), None, 0)
     assert rendezvous.answer(chief, 0).message == "waiting for ps-1 (not serving yet)"

@@ -8,12 +8,11 @@ running generation has come back with a new training process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
-Phase = Literal["waiting", "running", "serving", "preempted"]
-Kind = Literal["wait", "go", "continue", "restart", "done", "refused"]
+from dtjob_trainer.rendezvous_messages import Answer, Kind, Registration
 
 NAMES_IN_A_MESSAGE = 3
 """How many tasks a message names before it counts the rest."""
@@ -22,92 +21,6 @@ NAMES_IN_A_MESSAGE = 3
 def hold_seconds(members: int) -> float:
     """How long the chief's supervisor may hold an answer back: about 200 requests a second reach it at most."""
     return max(1.0, members / 200)
-
-
-@dataclass(frozen=True)
-class Registration:
-    """What one supervisor says about its task. `(attempt, supervisor, incarnation)` names one training process."""
-
-    uid: str
-    cluster_hash: str
-    task: str
-    attempt: int
-    supervisor: str
-    """A random id of the supervisor process: it tells a new one from the old one at the same attempt."""
-    incarnation: int
-    phase: Phase
-    generation: int = 0
-    """The last generation that this supervisor was given `go` for; 0 for none."""
-    step: int | None = None
-
-    @property
-    def life(self) -> tuple[int, str]:
-        """The supervisor behind this registration; another life means that the pod or process was replaced."""
-        return (self.attempt, self.supervisor)
-
-    @property
-    def process(self) -> tuple[int, str, int]:
-        """The training process behind this registration."""
-        return (self.attempt, self.supervisor, self.incarnation)
-
-    def to_json(self) -> dict[str, Any]:
-        """The body of POST /rendezvous."""
-        return {
-            "uid": self.uid, "clusterHash": self.cluster_hash, "task": self.task, "attempt": self.attempt,
-            "supervisor": self.supervisor, "incarnation": self.incarnation, "phase": self.phase,
-            "generation": self.generation, "step": self.step,
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, body: object) -> Registration:
-        """Read the body of POST /rendezvous. Raises ValueError that names the field which is wrong."""
-        if not isinstance(body, dict):
-            raise ValueError("the body must be a JSON object")
-        wanted: tuple[tuple[str, type], ...] = (
-            ("uid", str), ("clusterHash", str), ("task", str), ("attempt", int), ("supervisor", str),
-            ("incarnation", int), ("phase", str), ("generation", int),
-        )  # fmt: skip
-        for name, kind in wanted:
-            if not isinstance(body.get(name), kind):
-                raise ValueError(f"{name} must be of type {kind.__name__}, not {body.get(name)!r}")
-        if body["phase"] not in ("waiting", "running", "serving", "preempted"):
-            raise ValueError(f"phase must be waiting, running, serving or preempted, not {body['phase']!r}")
-        step = body.get("step")
-        return cls(
-            body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],
-            body["phase"], body["generation"], step if isinstance(step, int) else None,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the chief task's supervisor says to a registration."""
-
-    kind: Kind
-    generation: int = 0
-    message: str = ""
-    """With `wait`: what is missing; `refused`: why; `restart` and `go`: which loss it follows, as far as known."""
-    changed: tuple[str, ...] = ()
-    """With `go`: tasks that another supervisor plays than in the generation before."""
-    preempted: tuple[str, ...] = ()
-    """Tasks of the running generation that were told to leave (SIGTERM) and still run."""
-    chief: str = ""
-    """The id of the answering supervisor: another one than before means that the chief task was replaced."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The answer's body."""
-        return {
-            "answer": self.kind, "generation": self.generation, "message": self.message,
-            "changed": list(self.changed), "preempted": list(self.preempted), "chief": self.chief,
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Answer:
-        """Read an answer's body. Raises KeyError or TypeError for something that is none."""
-        return cls(
-            body["answer"], int(body["generation"]), body["message"],
-            tuple(body["changed"]), tuple(body["preempted"]), body["chief"],
-        )  # fmt: skip
 
 
 @dataclass
@@ -150,13 +63,16 @@ class Rendezvous:
     ) -> None:
         self.uid, self.cluster_hash, self.chief, self.supervisor = uid, cluster_hash, chief, supervisor
         self.group, self.servers = tuple(group), tuple(servers)
+        self._group, self._servers = frozenset(group), frozenset(servers)
         self.lease = 5 * hold_seconds(len(group) + len(servers))
         """Seconds after which a registration that was not renewed no longer counts."""
         self.revision = 0
         """Grows whenever an answer that is being held back may have become another one."""
         self.generation = 0
-        self._known = frozenset(self.group + self.servers)
+        self._order = {task: number for number, task in enumerate(self.group + self.servers)}
         self._members: dict[str, _Member] = {}
+        self._missing = dict.fromkeys(self._order, "")  # task → why it is not ready; kept, as a job may have thousands
+        self._swept_at = 0.0
         self._round: _Round | None = None
         self._name_checks: dict[str, tuple[str, str | None]] = {}  # task → address it was checked for, what is wrong
         self._finished = False
@@ -171,14 +87,16 @@ class Rendezvous:
         began_waiting = registration.phase == "waiting" and not same_process
         self.generation = max(self.generation, registration.generation)
         self._members[task] = _Member(registration, address, now)
+        self._update(task)
         self._notice_end_of_round(registration)
-        if task in self.group and began_waiting:
+        if task in self._group and began_waiting:
             self._hear_servers_again()
-        if registration.phase == "preempted" and (task in self.group or task.startswith("ps-")):
+        if registration.phase == "preempted" and (task in self._group or task.startswith("ps-")):
             self._notice_preemption(task)
         self._start_round_if_ready(now)
         answer = self.answer(registration, now)
-        self._members[task].current = answer.kind != "go"
+        if answer.kind == "go":
+            self._forget(task)
         return answer
 
     def answer(self, registration: Registration, now: float) -> Answer:
@@ -186,7 +104,7 @@ class Rendezvous:
         current, task = self._round, registration.task
         if self._finished:
             return self._answer("done")
-        if task in self.servers:
+        if task in self._servers:
             return self._answer("continue")
         in_round = current is not None and not current.over and current.processes[task] == registration.process
         if registration.phase == "waiting":
@@ -202,7 +120,7 @@ class Rendezvous:
         """The connection broke over which `registration` was waiting for its answer: it no longer counts as present."""
         member = self._members.get(registration.task)
         if member and member.registration == registration and registration.phase == "waiting":
-            del self._members[registration.task]
+            self._forget(registration.task)
 
     def finish(self) -> None:
         """The chief's training process has ended with success: everybody hears `done` from now on."""
@@ -219,39 +137,63 @@ class Rendezvous:
     def name_checked(self, task: str, address: str, problem: str | None, now: float) -> None:
         """A look-up's outcome: the task's host name resolves to `address` (problem None), or what is wrong."""
         self._name_checks[task] = (address, problem)
+        self._update(task)
         self._start_round_if_ready(now)
 
-    def missing(self, now: float) -> list[str]:
-        """What the group waits for: tasks, some with a reason in brackets; empty when it could start."""
-        return list(self._missing(now))
+    def missing(self, now: float, most: int | None = None) -> list[str]:
+        """What the group waits for: tasks (at `most` so many), some with a reason; empty when it could start."""
+        if now - self._swept_at >= 1:
+            self._sweep(now)
+        count = len(self._missing) if most is None else most
+        first = heapq.nsmallest(count, self._missing, key=self._order.__getitem__)
+        return [f"{task} ({self._missing[task]})" if self._missing[task] else task for task in first]
 
-    def _missing(self, now: float) -> Iterable[str]:
-        for task in self.group + self.servers:
-            member, wanted = self._members.get(task), "waiting" if task in self.group else "serving"
-            if member is None or now - member.heard_at > self.lease:
-                yield task
-            elif member.registration.phase != wanted:
-                yield f"{task} ({'still running' if wanted == 'waiting' else 'not serving yet'})"
-            elif not member.current:
-                yield task
-            elif member.address is not None:
-                checked = self._name_checks.get(task)
-                if checked is None or checked[0] != member.address:
-                    yield f"{task} (looking up its name)"
-                elif checked[1]:
-                    yield f"{task} ({checked[1]})"
+    def _update(self, task: str) -> None:
+        """Find out anew whether `task` is ready."""
+        reason = self._why_not_ready(task)
+        if reason is None:
+            self._missing.pop(task, None)
+        else:
+            self._missing[task] = reason
+
+    def _why_not_ready(self, task: str) -> str | None:
+        member = self._members.get(task)
+        if member is None or not member.current:
+            return ""
+        serves = task in self._servers
+        if member.registration.phase != ("serving" if serves else "waiting"):
+            return "not serving yet" if serves else "still running"
+        if member.address is None:
+            return None
+        address, problem = self._name_checks.get(task, ("", None))
+        return problem if address == member.address else "looking up its name"
+
+    def _forget(self, task: str) -> None:
+        """Do not count what `task` said last; it must speak again."""
+        if task in self._members:
+            self._members[task].current = False
+            self._update(task)
+
+    def _sweep(self, now: float) -> None:
+        """Forget what was not renewed within the lease."""
+        self._swept_at = now
+        for task, member in self._members.items():
+            if now - member.heard_at > self.lease and member.current:
+                self._forget(task)
 
     def _what_is_missing(self, now: float) -> str:
-        missing = self.missing(now)
-        return f"waiting for {name_some(missing)}" if missing else "waiting for the others to hear that they may start"
+        missing = self.missing(now, NAMES_IN_A_MESSAGE)
+        if not missing:
+            return "waiting for the others to hear that they may start"
+        return f"waiting for {name_some(missing, len(self._missing))}"
 
     def _refusal(self, r: Registration) -> str | None:
         if r.uid != self.uid:
             return f"{r.task} is of the job with uid {r.uid}; this is the rendezvous of the job with uid {self.uid}"
         if r.cluster_hash != self.cluster_hash:
             return f"{r.task} has cluster hash {r.cluster_hash}; the chief task ({self.chief}) has {self.cluster_hash}"
-        if r.task not in self._known:
-            return f"{r.task} is not in the cluster: it has {name_some(self.group + self.servers)}"
+        if r.task not in self._order:
+            return f"{r.task} is not in the cluster: it has {name_some(list(self._order))}"
         member = self._members.get(r.task)
         if member is not None:
             known = member.registration
@@ -263,7 +205,7 @@ class Rendezvous:
 
     def _notice_end_of_round(self, r: Registration) -> None:
         current = self._round
-        if current is None or current.over or r.task not in self.group or current.processes[r.task] == r.process:
+        if current is None or current.over or r.task not in self._group or current.processes[r.task] == r.process:
             return
         current.over = True
         self.revision += 1
@@ -279,14 +221,16 @@ class Rendezvous:
 
     def _hear_servers_again(self) -> None:
         for task in self.servers:
-            if task in self._members:
-                self._members[task].current = False
+            self._forget(task)
         if self.servers:
             self.revision += 1  # releases the held answers, so that every living server speaks at once
 
     def _start_round_if_ready(self, now: float) -> None:
         before = self._round
-        if self._finished or (before is not None and not before.over) or any(self._missing(now)):
+        if self._finished or self._missing or (before is not None and not before.over):
+            return
+        self._sweep(now)
+        if self._missing:
             return
         self.generation += 1
         processes = {task: self._members[task].registration.process for task in self.group}
@@ -294,7 +238,7 @@ class Rendezvous:
         changed = tuple(task for task, life in lives.items() if before is not None and before.lives[task] != life)
         self._round = _Round(self.generation, processes, lives, changed)
         for task in self.group:
-            self._members[task].current = False
+            self._forget(task)
         if before is not None:
             # A dead ParameterServer worker comes back by itself; where a ps changed too, the ps is what broke training.
             lost = [task for task in changed if task.startswith("ps-")] or changed
@@ -313,9 +257,9 @@ class Rendezvous:
         return Answer(kind, generation, message, changed, tuple(preempted), self.supervisor)
 
 
-def name_some(names: Sequence[str]) -> str:
-    """`a, b, c and 4 more`."""
-    rest = len(names) - NAMES_IN_A_MESSAGE
+def name_some(names: Sequence[str], count: int | None = None) -> str:
+    """`a, b, c and 4 more`: the first of `count` names (of all of them where it is None)."""
+    rest = (len(names) if count is None else count) - NAMES_IN_A_MESSAGE
     return ", ".join(names[:NAMES_IN_A_MESSAGE]) + (f" and {rest} more" if rest > 0 else "")
 
 

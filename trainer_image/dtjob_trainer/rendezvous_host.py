@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dtjob_trainer.rendezvous import Answer, Registration, Rendezvous, hold_seconds
+from dtjob_trainer.rendezvous import Rendezvous, hold_seconds
+from dtjob_trainer.rendezvous_messages import Answer, Registration
 
 if TYPE_CHECKING:
     from dtjob_trainer.task import Task

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from dtjob_trainer import restart_in_place as policy
 from dtjob_trainer.processes import Reaper, port_is_free
-from dtjob_trainer.rendezvous import Answer, Phase, Registration
 from dtjob_trainer.rendezvous_client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous_host import RendezvousHost, rendezvous_of
+from dtjob_trainer.rendezvous_messages import Answer, Phase, Registration
 from dtjob_trainer.status import TaskStatus, run_is_done
 from dtjob_trainer.status_server import StatusServer
 from dtjob_trainer.training_process import TrainingProcess
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dtjob_trainer.task import Task
 
 NOTICE_SECONDS = 3.0
-"""For which a training process whose generation is over may notice by itself, before it is killed."""
+"""For which a process that trains may notice by itself that its generation is over, before it is killed."""
 
 KILL_SECONDS = 10.0
 """For which killed processes may take to be gone; then the container ends, as nobody else can end them."""
@@ -258,7 +258,9 @@ class Supervisor:
         elif answer.kind == "restart" and self._phase == "running" and not self._told_to_restart:
             self._told_to_restart, self._cause = True, self._cause or answer.message
             self._log(f"generation {asked.generation} is over: {answer.message}")
-            self._kill_if_still_running(process, time.monotonic() + NOTICE_SECONDS)
+            # In its start-up TensorFlow would wait for the lost peer, and there is nothing to save yet.
+            patience = 0.0 if self._status.state in ("waiting", "starting") else NOTICE_SECONDS
+            self._kill_if_still_running(process, time.monotonic() + patience)
         elif answer.kind == "done" and self._phase == "waiting":
             self._kill()
         for peer in answer.preempted:

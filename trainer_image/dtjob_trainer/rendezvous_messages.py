@@ -1,0 +1,96 @@
+"""What supervisors say to each other: a registration there, an answer back (POST /rendezvous)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Phase = Literal["waiting", "running", "serving", "preempted"]
+Kind = Literal["wait", "go", "continue", "restart", "done", "refused"]
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What one supervisor says about its task. `(attempt, supervisor, incarnation)` names one training process."""
+
+    uid: str
+    cluster_hash: str
+    task: str
+    attempt: int
+    supervisor: str
+    """A random id of the supervisor process: it tells a new one from the old one at the same attempt."""
+    incarnation: int
+    phase: Phase
+    generation: int = 0
+    """The last generation that this supervisor was given `go` for; 0 for none."""
+    step: int | None = None
+
+    @property
+    def life(self) -> tuple[int, str]:
+        """The supervisor behind this registration; another life means that the pod or process was replaced."""
+        return (self.attempt, self.supervisor)
+
+    @property
+    def process(self) -> tuple[int, str, int]:
+        """The training process behind this registration."""
+        return (self.attempt, self.supervisor, self.incarnation)
+
+    def to_json(self) -> dict[str, Any]:
+        """The body of POST /rendezvous."""
+        return {
+            "uid": self.uid, "clusterHash": self.cluster_hash, "task": self.task, "attempt": self.attempt,
+            "supervisor": self.supervisor, "incarnation": self.incarnation, "phase": self.phase,
+            "generation": self.generation, "step": self.step,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, body: object) -> Registration:
+        """Read the body of POST /rendezvous. Raises ValueError that names the field which is wrong."""
+        if not isinstance(body, dict):
+            raise ValueError("the body must be a JSON object")
+        wanted: tuple[tuple[str, type], ...] = (
+            ("uid", str), ("clusterHash", str), ("task", str), ("attempt", int), ("supervisor", str),
+            ("incarnation", int), ("phase", str), ("generation", int),
+        )  # fmt: skip
+        for name, kind in wanted:
+            if not isinstance(body.get(name), kind):
+                raise ValueError(f"{name} must be of type {kind.__name__}, not {body.get(name)!r}")
+        if body["phase"] not in ("waiting", "running", "serving", "preempted"):
+            raise ValueError(f"phase must be waiting, running, serving or preempted, not {body['phase']!r}")
+        step = body.get("step")
+        return cls(
+            body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],
+            body["phase"], body["generation"], step if isinstance(step, int) else None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the chief task's supervisor says to a registration."""
+
+    kind: Kind
+    generation: int = 0
+    message: str = ""
+    """With `wait`: what is missing; `refused`: why; `restart` and `go`: which loss it follows, as far as known."""
+    changed: tuple[str, ...] = ()
+    """With `go`: tasks that another supervisor plays than in the generation before."""
+    preempted: tuple[str, ...] = ()
+    """Tasks of the running generation that were told to leave (SIGTERM) and still run."""
+    chief: str = ""
+    """The id of the answering supervisor: another one than before means that the chief task was replaced."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer's body."""
+        return {
+            "answer": self.kind, "generation": self.generation, "message": self.message,
+            "changed": list(self.changed), "preempted": list(self.preempted), "chief": self.chief,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Answer:
+        """Read an answer's body. Raises KeyError or TypeError for something that is none."""
+        return cls(
+            body["answer"], int(body["generation"]), body["message"],
+            tuple(body["changed"]), tuple(body["preempted"]), body["chief"],
+        )  # fmt: skip
