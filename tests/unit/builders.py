@@ -1,0 +1,178 @@
+"""Small builders for jobs, their pods and the states that a kubelet writes. Times are those of the tests' own clock."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dtjob import times, topology
+from dtjob.actions import Manifest, Plan
+from dtjob.api import Job, Role
+from dtjob.children import Children, TaskView, view_tasks
+from dtjob.pod import pod as pod_of
+from dtjob.topology import Task
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+JOB_UID = "11111111-2222-3333-4444-555555555555"
+_numbers = itertools.count(1)
+
+
+def at(seconds: float) -> datetime:
+    """So many seconds after NOW."""
+    return NOW + timedelta(seconds=seconds)
+
+
+def job(
+    strategy: str = "MultiWorkerMirrored",
+    *,
+    workers: int = 2,
+    chief: bool = True,
+    ps: int = 0,
+    evaluator: bool = False,
+    program: bool = True,
+    status: dict[str, Any] | None = None,
+    name: str = "digits",
+    uid: str = JOB_UID,
+    **spec: Any,
+) -> Job:
+    """A job. Roles with a count of 0 are left out, and single-pod strategies have no workers; `spec` adds blocks."""
+    single = strategy not in ("MultiWorkerMirrored", "ParameterServer")
+    counts = {"chief": int(chief), "worker": 0 if single else workers, "ps": ps, "evaluator": int(evaluator)}
+    base: dict[str, Any] = {
+        "strategy": strategy,
+        "image": "dtjob-trainer:dev",
+        "replicas": {role: {"count": count} for role, count in counts.items() if count},
+    }
+    if program:
+        base["program"] = {"entry": "examples/digits.py"}
+    metadata = {"name": name, "namespace": "default", "uid": uid, "resourceVersion": "1", "generation": 1}
+    return Job.model_validate({"metadata": metadata, "spec": {**base, **spec}, "status": status or {}})
+
+
+def with_status(job: Job, status: dict[str, Any]) -> Job:
+    """The job with another status."""
+    return job.model_copy(update={"status": deepcopy(status)})
+
+
+def task(id_: str) -> Task:
+    """The task with this id, such as `worker-1`."""
+    role, index = id_.rsplit("-", 1)
+    return Task(Role(role), int(index))
+
+
+def stored(manifest: Manifest, created: datetime = NOW) -> Manifest:
+    """The object as an API server returns it: with uid, version and time of creation."""
+    number = next(_numbers)
+    stored = deepcopy(manifest)
+    stored["metadata"] |= {
+        "uid": f"uid-{number}",
+        "resourceVersion": str(1000 + number),
+        "creationTimestamp": times.rfc3339(created),
+    }
+    return stored
+
+
+def pod(
+    job: Job, task_id: str, status: dict[str, Any] | None = None, *, attempt: int = 0, created: datetime = NOW
+) -> Manifest:
+    """A stored pod of one attempt."""
+    made = stored(pod_of(job, task(task_id), attempt), created)
+    if status is not None:
+        made["status"] = status
+        made["spec"]["nodeName"] = "node-1"
+    return made
+
+
+def deleting(pod: Manifest, since: datetime = NOW, grace: float = 30) -> Manifest:
+    """The pod after a deletion was asked for: deletionTimestamp is when its grace period ends."""
+    changed = deepcopy(pod)
+    changed["metadata"]["deletionTimestamp"] = times.rfc3339(since + timedelta(seconds=grace))
+    return changed
+
+
+def _status(phase: str, state: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"phase": phase, "containerStatuses": [{"name": "tensorflow", "state": state}], **more}
+
+
+def running() -> dict[str, Any]:
+    """The training container runs."""
+    return _status("Running", {"running": {"startedAt": times.rfc3339(NOW)}})
+
+
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
+    """The training container waits, such as for its image."""
+    return _status("Pending", {"waiting": {"reason": reason, "message": message}})
+
+
+def unschedulable(message: str = "0/3 nodes are available") -> dict[str, Any]:
+    """No node takes the pod."""
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
+
+
+def ended(code: int = 0, when: datetime = NOW, **terminated: Any) -> dict[str, Any]:
+    """The training container ended; `terminated` adds reason, signal, message, …"""
+    end = {"exitCode": code, "finishedAt": times.rfc3339(when), **terminated}
+    return _status("Succeeded" if code == 0 else "Failed", {"terminated": end})
+
+
+def out_of_memory(when: datetime = NOW) -> dict[str, Any]:
+    """The kernel killed the training container."""
+    return ended(137, when, reason="OOMKilled")
+
+
+def disrupted(reason: str = "EvictionByEvictionAPI", when: datetime = NOW) -> dict[str, Any]:
+    """The pod was evicted through the API, preempted or drained: the container got SIGTERM."""
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": reason}
+    return {**ended(143, when), "conditions": [condition]}
+
+
+def evicted(reason: str = "Evicted") -> dict[str, Any]:
+    """The kubelet took the pod down and left no container status (node pressure, node shutdown)."""
+    return {"phase": "Failed", "reason": reason, "message": "The node was low on resource: memory."}
+
+
+def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
+    """The kubelet never started the pod."""
+    return {"phase": "Failed", "reason": reason, "message": "Node didn't have enough resource: cpu"}
+
+
+def views(job: Job, *pods: Manifest) -> list[TaskView]:
+    """The job's tasks with these pods, at the attempts of its status."""
+    return view_tasks(job, Children(tuple(pods)), job.status.get("attempts", {}))
+
+
+def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manifest]:
+    """A pod for every task, in the same state (running), by task id."""
+    attempts = job.status.get("attempts", {})
+    state = running() if status is None else status
+    return {
+        one.id: pod(job, one.id, deepcopy(state), attempt=attempts.get(one.id, 0)) for one in topology.tasks(job)
+    }
+
+
+def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children:
+    """What is observed when the plan's actions were carried out and nothing else happened (deletions end at once)."""
+    from dtjob import labels
+    from dtjob.actions import Create, Delete, StopServing
+
+    objects = list(children.objects)
+    for action in plan.actions:
+        if isinstance(action, Create):
+            objects.append(stored(action.manifest, now))
+        elif isinstance(action, Delete):
+            objects = [one for one in objects if one["metadata"].get("uid") != action.uid]
+        elif isinstance(action, StopServing):
+            objects = deepcopy(objects)
+            for one in objects:
+                if one["metadata"].get("uid") == action.uid:
+                    one["metadata"]["labels"].pop(labels.SERVING, None)
+    return Children(tuple(objects), children.reports, children.problems)
+
+
+def names(manifests: Iterable[Manifest]) -> list[str]:
+    """Names, sorted."""
+    return sorted(one["metadata"]["name"] for one in manifests)

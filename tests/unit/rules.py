@@ -1,0 +1,99 @@
+"""What must hold of the operator at every single call, whatever happened before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from dtjob import labels, times
+from dtjob.actions import Manifest
+from dtjob.api import KIND, Job
+from dtjob.children import ended
+from dtjob.topology import chief_task
+
+ENDED = ("Succeeded", "Failed")
+Objects = Mapping[tuple[str, str], Manifest]
+
+
+class Rules:
+    """Raises AssertionError at the call that breaks a rule. Also counts, for tests that compare with what they did."""
+
+    def __init__(self) -> None:
+        self.charged_ever = 0
+        self.restarts_written = 0
+
+    def check_create(self, manifest: Manifest, objects: Objects) -> None:
+        """Only for a job that is there and has not ended, and only the attempt that its status names already."""
+        job = _owner(manifest, objects)
+        assert job is not None, "created for a job that is gone"
+        status = job.get("status") or {}
+        assert status.get("phase") not in ENDED, f"an ended job created {manifest['metadata']['name']}"
+        if manifest["kind"] != "Pod":
+            return
+        task, attempt = labels.task_id(manifest), labels.attempt(manifest)
+        assert attempt == status.get("attempts", {}).get(task, 0), f"{task}: attempt {attempt} is not written ahead"
+        siblings = [one for one in _pods(job, objects) if labels.task_id(one) == task]
+        if task == chief_task(Job.model_validate(job)).id:
+            assert all(ended(one) for one in siblings), "the chief task has two pods that have not ended"
+        for one in siblings:
+            resolves = labels.SERVING in labels.of(one) and not _dns_gone(one)
+            assert not resolves, f"{one['metadata']['name']} still has the host name of {manifest['metadata']['name']}"
+
+    def check_touch(self, stored: Manifest, objects: Objects) -> None:
+        """Only what the job owns, and of a job that goes on only what has a successor."""
+        job = _owner(stored, objects)
+        assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
+        status = job.get("status") or {}
+        if stored["kind"] == "Pod" and status.get("phase") not in ENDED:
+            current = status.get("attempts", {}).get(labels.task_id(stored), 0)
+            assert labels.attempt(stored) < current, f"{stored['metadata']['name']} is the current attempt"
+
+    def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
+        """Attempts and counts only grow, each restart is counted once, and an end is an end."""
+        old = job.get("status") or {}
+        if old.get("phase") in ENDED:
+            kept = ("phase", "reason", "message", "completionTime", "attempts", "restarts", "firstFailure")
+            assert {name: old.get(name) for name in kept} == {name: new.get(name) for name in kept}
+            return
+        bumped = {task: _attempt(new, task) - _attempt(old, task) for task in new.get("attempts", {})}
+        assert set(old.get("attempts", {})) <= set(new.get("attempts", {}))
+        assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
+        training = any(step for task, step in bumped.items() if task != "evaluator-0")
+        self._check_counts(old, new, training, now)
+        evaluator = (new.get("restarts") or {}).get("evaluator", 0)
+        assert evaluator == _attempt(new, "evaluator-0"), "an evaluator's restart is not counted"
+        budget = Job.model_validate(job).spec.failure_policy.max_restarts
+        charged = (new.get("incident") or {}).get("charged", 0)
+        assert charged <= budget, f"{charged} charged restarts of {budget}"
+        self.charged_ever += max(0, charged - (old.get("incident") or {}).get("charged", 0))
+
+    def _check_counts(self, old: dict[str, Any], new: dict[str, Any], training: bool, now: datetime) -> None:
+        before, after = old.get("restarts") or {}, new.get("restarts") or {}
+        step = after.get("total", 0) - before.get("total", 0)
+        assert after.get("total", 0) == sum(after.get("causes", {}).values())
+        assert step in (0, 1)
+        self.restarts_written += step
+        assert not step or training, "a restart was counted and none was written ahead"
+        if training and not step:
+            began = times.parse(new["incident"]["startedAt"])
+            assert now - began <= timedelta(seconds=41), "a restart was not counted"
+
+
+def _attempt(status: dict[str, Any], task: str) -> int:
+    return int(status.get("attempts", {}).get(task, 0))
+
+
+def _owner(manifest: Manifest, objects: Objects) -> Manifest | None:
+    uid = labels.controller_uid(manifest)
+    return next((one for (kind, _), one in objects.items() if kind == KIND and one["metadata"]["uid"] == uid), None)
+
+
+def _pods(job: Manifest, objects: Objects) -> list[Manifest]:
+    uid = job["metadata"]["uid"]
+    return [one for (kind, _), one in objects.items() if kind == "Pod" and labels.controller_uid(one) == uid]
+
+
+def _dns_gone(pod: Manifest) -> bool:
+    """Whether no EndpointSlice lists the pod any more: its phase says so, not its training container."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
