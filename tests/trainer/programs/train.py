@@ -1,0 +1,78 @@
+"""Trains a small network with Dropout and BatchNormalization on scikit-learn's digits, as the tests tell it to."""
+
+import argparse
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+from sklearn.datasets import load_digits
+
+import dtjob_trainer as dt
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=6)
+parser.add_argument("--batch-size", type=int, default=64)
+parser.add_argument("--examples", type=int, default=1000)
+parser.add_argument("--data", choices=["arrays", "function", "dataset"], default="arrays")
+parser.add_argument("--plain", action="store_true", help="no layer whose result depends on how the batch is cut")
+parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
+parser.add_argument("--hold", type=int, help="wait at the begin of this epoch until the file --gate is there")
+parser.add_argument("--gate")
+options = parser.parse_args()
+
+digits = load_digits()
+images = (digits.images / 16.0)[..., None].astype("float32")
+x, y = images[: options.examples], digits.target[: options.examples]
+xv, yv = images[-300:], digits.target[-300:]
+
+
+class Hold(keras.callbacks.Callback):
+    """Lets a test act at a known step."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        while epoch == options.hold and not Path(options.gate).exists():
+            time.sleep(0.01)
+
+    def get_state(self):
+        return {}
+
+    def set_state(self, state):
+        pass
+
+
+def shard(context):
+    """This shard's examples, sharded before they are touched."""
+    rows = context.shuffled(len(x))
+    return tf.data.Dataset.from_tensor_slices(rows).map(lambda row: (tf.gather(x, row), tf.gather(y, row)))
+
+
+extra = [] if options.plain else [keras.layers.BatchNormalization(), keras.layers.Dropout(0.3)]
+model = keras.Sequential([
+    keras.Input((8, 8, 1)),
+    keras.layers.Conv2D(8, 3, activation="relu"),
+    *extra,
+    keras.layers.Flatten(),
+    keras.layers.Dense(10, activation="softmax", kernel_regularizer=keras.regularizers.L2(1e-4)),
+])
+optimizer = keras.optimizers.SGD(0.1, momentum=0.9) if options.plain else keras.optimizers.Adam(0.005)
+model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
+callbacks = [Hold()] if options.gate else []
+if options.callbacks:
+    callbacks += [
+        keras.callbacks.EarlyStopping("val_loss", patience=50, restore_best_weights=True),
+        keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_delta=0.3),
+    ]
+data = {
+    "arrays": {"x": x, "y": y, "batch_size": options.batch_size},
+    "function": {"x": shard, "batch_size": options.batch_size},
+    "dataset": {"x": tf.data.Dataset.from_tensor_slices((x, y)).batch(options.batch_size)},
+}[options.data]
+history = dt.fit(
+    model, **data, epochs=options.epochs, validation_data=(xv, yv), callbacks=callbacks, save="model.keras"
+)
+assert len(history.history["val_accuracy"]) == options.epochs
+if dt.is_chief():
+    print(f"history {history.history}")
+    print(f"accuracy {history.history['val_accuracy'][-1]:.4f}")
