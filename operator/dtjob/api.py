@@ -128,9 +128,9 @@ class Program(Block):
 
     entry: Text
     """A Python file in the image (ends in .py; relative to its working directory) or a module name."""
-    args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = []
+    args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(default_factory=list)
     """Arguments of the program."""
-    env: Annotated[list[EnvVar], Field(max_length=512)] = []
+    env: Annotated[list[EnvVar], Field(max_length=512)] = Field(default_factory=list)
     """Environment variables for every task."""
 
 
@@ -257,4 +257,4 @@ class Job(Block):
     kind: str = KIND
     metadata: Metadata
     spec: Spec
-    status: dict[str, Any] = {}
+    status: dict[str, Any] = Field(default_factory=dict)

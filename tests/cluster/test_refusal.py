@@ -1,0 +1,124 @@
+"""The API server refuses every bad manifest of the table, saying field and mend, and takes every good one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from dtjob.crd import FILE
+from tests.cluster.conftest import Kubectl
+from tests.cluster.rest import Api, ApiError, Object
+from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, Manifest
+
+SAMPLE = ("name-with-dot", "ps-with-Mirrored", "count-0", "unknown-role", "TF_CONFIG-in-program", "s3")
+"""Rows that go through kubectl itself too."""
+
+
+def names(rows: list[Bad]) -> list[str]:
+    return [row.name for row in rows]
+
+
+@pytest.fixture(scope="module")
+def shared(api: Api) -> Iterator[str]:
+    """One namespace for all rows: none of them is kept."""
+    made = api.create("namespaces", None, {"metadata": {"generateName": "refusal-"}})
+    yield made["metadata"]["name"]
+    api.delete("namespaces", None, made["metadata"]["name"])
+
+
+@pytest.fixture(scope="module")
+def existing(api: Api, shared: str) -> Object:
+    """The job that changes are tried on."""
+    return api.create("dtjobs", shared, BEFORE)
+
+
+def change(api: Api, namespace: str, existing: Object, manifest: Manifest) -> Object:
+    """Replace the existing job by `manifest`, without keeping it."""
+    meta = {**manifest["metadata"], "resourceVersion": existing["metadata"]["resourceVersion"]}
+    return api.replace("dtjobs", namespace, {**manifest, "metadata": meta}, dryRun="All", fieldValidation="Strict")
+
+
+@pytest.mark.parametrize("row", BAD, ids=names(BAD))
+def test_bad_manifests_are_refused_with_field_and_mend(api: Api, shared: str, row: Bad) -> None:
+    with pytest.raises(ApiError) as refusal:
+        api.create("dtjobs", shared, row.manifest, dryRun="All")
+    for part in row.says:
+        assert part in refusal.value.message
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_manifests_are_taken(api: Api, shared: str, name: str) -> None:
+    assert api.create("dtjobs", shared, GOOD[name], dryRun="All")["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
+def test_changes_are_refused(api: Api, shared: str, existing: Object, row: Bad) -> None:
+    with pytest.raises(ApiError) as refusal:
+        change(api, shared, existing, row.manifest)
+    for part in row.says:
+        assert part in refusal.value.message
+
+
+@pytest.mark.parametrize("name", CHANGES_TAKEN)
+def test_failure_and_run_policy_may_change(api: Api, shared: str, existing: Object, name: str) -> None:
+    assert change(api, shared, existing, CHANGES_TAKEN[name])
+
+
+@pytest.mark.parametrize("row", [row for row in BAD if row.name in SAMPLE], ids=lambda row: row.name)
+def test_kubectl_apply_refuses_them_too(kubectl: Kubectl, row: Bad) -> None:
+    done = kubectl("apply", "-f", "-", stdin=json.dumps(row.manifest), check=False)
+    assert done.returncode == 1
+    for part in row.says:
+        assert part in done.stderr
+
+
+def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(
+    api: Api, namespace: str, kubectl: Kubectl
+) -> None:
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump(GOOD["smallest"]))
+    spec = api.get("dtjobs", namespace, "digits")["spec"]
+    assert spec["replicas"] == {"chief": {"count": 1}}
+    assert spec["network"] == {"port": 2222, "policy": "Isolated"}
+    assert spec["failurePolicy"] == {"maxRestarts": 10, "backoff": {"initialSeconds": 10, "maxSeconds": 300}}
+    assert spec["runPolicy"] == {"cleanPods": "Running"}
+
+
+def test_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> None:
+    made = api.create("dtjobs", namespace, GOOD["chief-and-workers"])
+    status = {
+        "phase": "Running",
+        "reason": "TasksRunning",
+        "ready": "3/4",
+        "restarts": {"total": 2},
+        "progress": {"step": 120, "percent": "42%", "eta": "3m20s"},
+        "checkpoint": {"step": 100},
+    }
+    api.replace("dtjobs", namespace, {**made, "status": status}, "status")
+    heads, row = kubectl("get", "dtjobs").stdout.splitlines()
+    assert heads.split() == ["NAME", "STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE"]
+    assert row.split()[:-1] == ["digits", "MultiWorkerMirrored", "Running", "3/4", "120", "2"]
+    wide_heads, wide = kubectl("get", "dtjob", "-o", "wide").stdout.splitlines()
+    assert wide_heads.split()[-4:] == ["PROGRESS", "ETA", "CHECKPOINT", "REASON"]
+    assert wide.split()[-4:] == ["42%", "3m20s", "100", "TasksRunning"]
+    assert "digits" in kubectl("get", "all").stdout
+
+
+def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api: Api, namespace: str) -> None:
+    made = api.create("dtjobs", namespace, GOOD["everything"])
+    status = {"attempts": {"worker-1": 2}, "firstFailure": {"pod": "a", "exitCode": 1}, "later": {"field": 1}}
+    stored = api.replace("dtjobs", namespace, {**made, "status": status}, "status")
+    assert stored["status"] == status
+
+
+def test_explain_reads_well(kubectl: Kubectl) -> None:
+    text = " ".join(kubectl("explain", "dtjob.spec.replicas").stdout.split())
+    for part in ("chief", "worker", "ps", "evaluator", "Evaluates each checkpoint beside the training"):
+        assert part in text
+    assert "-required-" in kubectl("explain", "dtjob.spec").stdout
+
+
+def test_applying_the_crd_again_changes_nothing(kubectl: Kubectl) -> None:
+    assert "unchanged" in kubectl("apply", "-f", str(FILE)).stdout

@@ -1,0 +1,54 @@
+"""Changes of an existing job."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from tests.refusals.good import EVERYTHING
+from tests.refusals.manifests import Manifest, bad
+
+BEFORE = EVERYTHING
+"""The job that the changes below change."""
+
+
+def _changed(*path: str, to: Any) -> Manifest:
+    """BEFORE with the field at this path of its spec set to `to`; `...` removes it."""
+    whole = deepcopy(BEFORE)
+    block = whole["spec"]
+    for name in path[:-1]:
+        block = block[name]
+    if to is ...:
+        del block[path[-1]]
+    else:
+        block[path[-1]] = to
+    return whole
+
+
+_AGAIN = "delete the job and create it again"
+CHANGES = [
+    bad("change-strategy", _changed("strategy", to="Default"), "spec.strategy", _AGAIN),
+    bad("change-image", _changed("image", to="other:2"), "spec.image", _AGAIN),
+    bad("change-program", _changed("program", "args", to=["--epochs=30"]), "spec.program", _AGAIN),
+    bad("change-count", _changed("replicas", "worker", "count", to=4), "spec.replicas", _AGAIN),
+    bad("remove-evaluator", _changed("replicas", "evaluator", to=...), "spec.replicas", _AGAIN),
+    bad(
+        "change-template",
+        _changed("replicas", "worker", "template", "spec", "tolerations", to=[]),
+        "spec.replicas",
+        _AGAIN,
+    ),
+    bad("change-options", _changed("strategyOptions", "communication", to="Auto"), "spec.strategyOptions", _AGAIN),
+    bad("remove-options", _changed("strategyOptions", to=...), "spec.strategyOptions", _AGAIN),
+    bad("change-directory", _changed("checkpoint", "directory", to="/other"), "spec.checkpoint", _AGAIN),
+    bad("remove-volume-mount", _changed("checkpoint", "mount", to="Chief"), "spec.checkpoint", _AGAIN),
+    bad("change-priority", _changed("scheduling", "priorityClassName", to="low"), "spec.scheduling", _AGAIN),
+    bad("change-port", _changed("network", "port", to=4000), "spec.network", _AGAIN),
+]
+
+CHANGES_TAKEN = {
+    "nothing": BEFORE,
+    "more-restarts": _changed("failurePolicy", "maxRestarts", to=30),
+    "no-failure-policy": _changed("failurePolicy", to=...),
+    "clean-no-pods": _changed("runPolicy", "cleanPods", to="None"),
+}

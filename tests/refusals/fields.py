@@ -1,0 +1,171 @@
+"""Single fields: wrong types, values out of bounds, fields that are missing or unknown."""
+
+from __future__ import annotations
+
+from tests.refusals.manifests import bad, checkpoint, job
+
+_AT_LEAST_1 = "should be greater than or equal to 1"
+KINDS = [
+    *(
+        bad(
+            f"count-{count}",
+            job(replicas={"worker": {"count": count}}),
+            "spec.replicas.worker.count",
+            _AT_LEAST_1,
+            or_says=("spec.replicas.worker.count: must be at least 1",),
+        )
+        for count in (0, -3)
+    ),
+    bad(
+        "count-too-high",
+        job(replicas={"worker": {"count": 4001}}),
+        "spec.replicas.worker.count",
+        "should be less than or equal to 4000",
+        or_says=("spec.replicas.worker.count: must be at most 4000",),
+    ),
+    bad(
+        "count-as-text",
+        job(replicas={"worker": {"count": "3"}}),
+        "spec.replicas.worker.count",
+        "must be of type integer",
+        or_says=("spec.replicas.worker.count: must be a whole number, not '3'",),
+    ),
+    bad(
+        "unknown-strategy",
+        job("Horovod", replicas={"chief": {}}),
+        "spec.strategy",
+        'supported values: "Default", "OneDevice", "Mirrored"',
+        or_says=("spec.strategy: must be one of Default, OneDevice, Mirrored",),
+    ),
+    bad(
+        "strategy-in-small-letters",
+        job("mirrored"),
+        "spec.strategy",
+        '"Mirrored"',
+        or_says=("spec.strategy: must be one of", "Mirrored"),
+    ),
+    *(
+        bad(
+            f"no-{field}",
+            job(**{field: ...}) if field != "strategy" else job(strategy=...),  # type: ignore[arg-type]
+            f"spec.{field}: Required",
+            or_says=(f"spec.{field}: is required; add it",),
+        )
+        for field in ("strategy", "image", "replicas")
+    ),
+    bad("empty-image", job(image=""), "spec.image", "at least 1 chars", or_says=("spec.image: must not be empty",)),
+    bad(
+        "image-as-number",
+        job(image=7),
+        "spec.image",
+        "must be of type string",
+        or_says=("spec.image: must be text, not",),
+    ),
+    bad("no-spec", {**job(), "spec": None}, "spec", "Required", or_says=("spec: is required",)),
+    bad(
+        "unknown-field-in-spec",
+        job(replica={}),
+        'unknown field "spec.replica"',
+        or_says=("spec.replica: is an unknown field; did you mean replicas?",),
+    ),
+    bad(
+        "unknown-role",
+        job(replicas={"chief": {}, "workers": {}}),
+        'unknown field "spec.replicas.workers"',
+        or_says=("spec.replicas.workers: is an unknown field; did you mean worker?",),
+    ),
+    bad(
+        "unknown-field-in-checkpoint",
+        checkpoint(path="/x"),
+        'unknown field "spec.checkpoint.path"',
+        or_says=("spec.checkpoint.path: is an unknown field", "directory"),
+    ),
+    bad(
+        "unknown-field-at-the-top",
+        {**job(), "specs": {}},
+        'unknown field "specs"',
+        or_says=("specs: is an unknown field; did you mean spec?",),
+    ),
+    bad(
+        "args-as-text",
+        job(program={"entry": "a.py", "args": "--epochs=3"}),
+        "spec.program.args",
+        "must be of type array",
+        or_says=("spec.program.args: must be a list, not '--epochs=3'",),
+    ),
+    bad(
+        "arg-as-number",
+        job(program={"entry": "a.py", "args": ["--epochs", 3]}),
+        "spec.program.args[1]",
+        "must be of type string",
+        or_says=("spec.program.args[1]: must be text, not",),
+    ),
+    bad(
+        "arg-left-empty",
+        job(program={"entry": "a.py", "args": [None]}),
+        "spec.program.args[0]",
+        "must be of type string",
+        or_says=("spec.program.args[0]: must be text",),
+    ),
+    bad(
+        "env-without-name",
+        job(program={"entry": "a.py", "env": [{"value": "1"}]}),
+        "spec.program.env[0].name: Required",
+        or_says=("spec.program.env[0].name: is required",),
+    ),
+    bad(
+        "negative-restarts",
+        job(failurePolicy={"maxRestarts": -1}),
+        "spec.failurePolicy.maxRestarts",
+        "should be greater than or equal to 0",
+        or_says=("spec.failurePolicy.maxRestarts: must be at least 0, not -1",),
+    ),
+    bad(
+        "unknown-clean-pods",
+        job(runPolicy={"cleanPods": "Always"}),
+        "spec.runPolicy.cleanPods",
+        '"Running", "All", "None"',
+        or_says=("spec.runPolicy.cleanPods: must be one of Running, All or None, not 'Always'",),
+    ),
+    bad(
+        "low-port",
+        job(network={"port": 80}),
+        "spec.network.port",
+        "should be greater than or equal to 1024",
+        or_says=("spec.network.port: must be at least 1024",),
+    ),
+    bad(
+        "keep-nothing",
+        checkpoint(keep=0),
+        "spec.checkpoint.keep",
+        _AT_LEAST_1,
+        or_says=("spec.checkpoint.keep: must be at least 1",),
+    ),
+    bad(
+        "save-every-0-steps",
+        checkpoint(everySteps=0),
+        "spec.checkpoint.everySteps",
+        _AT_LEAST_1,
+        or_says=("spec.checkpoint.everySteps: must be at least 1",),
+    ),
+    bad(
+        "async-as-text",
+        checkpoint(**{"async": "yes"}),
+        "spec.checkpoint.async",
+        "must be of type boolean",
+        or_says=("spec.checkpoint.async: must be true or false, not 'yes'",),
+    ),
+    bad(
+        "quantity-as-fraction",
+        job(replicas={"worker": {"resources": {"limits": {"cpu": 0.5}}}}),
+        "spec.replicas.worker.resources.limits.cpu",
+        "must be of type integer,string",
+        or_says=("spec.replicas.worker.resources.limits.cpu: must be a quantity", "500m"),
+    ),
+    bad(
+        "quantity-in-wrong-unit",
+        job(replicas={"worker": {"resources": {"limits": {"memory": "16GB"}}}}),
+        "spec.replicas.worker.resources.limits",
+        "such as 4, 500m or 16Gi",
+    ),
+]

@@ -1,0 +1,83 @@
+"""Manifests that are taken, from the smallest to one with every field."""
+
+from __future__ import annotations
+
+from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, pod, training
+
+EVERYTHING = job(
+    "MultiWorkerMirrored",
+    name="everything",
+    program={"entry": "train.main", "args": ["--epochs=20"], "env": [{"name": "A", "value": "1"}]},
+    replicas={
+        "chief": {"resources": {"limits": {"nvidia.com/gpu": 1, "memory": "16Gi"}, "requests": {"cpu": "500m"}}},
+        "worker": {
+            "count": 3,
+            "template": {
+                "metadata": {"labels": {"team": "vision"}, "annotations": {"a": "b"}},
+                "spec": {
+                    "nodeSelector": {"pool": "gpu"},
+                    "tolerations": [{"key": "gpu", "operator": "Exists"}],
+                    "initContainers": [{"name": "get", "image": "busybox", "command": ["true"]}],
+                    "containers": [
+                        {"name": "tensorflow", "image": "other:1", "env": [{"name": "NCCL_DEBUG", "value": "INFO"}]},
+                        {"name": "log", "image": "busybox", "args": ["-f"]},
+                    ],
+                },
+            },
+        },
+        "evaluator": {},
+    },
+    strategyOptions={"communication": "Ring"},
+    checkpoint={
+        "directory": "/checkpoints",
+        "volume": CLAIM,
+        "mount": "All",
+        "everySteps": 100,
+        "everySeconds": 60,
+        "keep": 5,
+        "async": False,
+        "saveTimeoutSeconds": 120,
+    },
+    failurePolicy={"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
+    runPolicy={"cleanPods": "All"},
+    scheduling={"priorityClassName": "high"},
+    network={"port": 3000, "statusPort": 3001, "policy": "None"},
+)
+
+GOOD: dict[str, Manifest] = {
+    "smallest": job("Default", program=...),
+    "smallest-with-program": job("Default"),
+    **{f"single-{strategy}": job(strategy) for strategy in SINGLE},
+    "chief-and-workers": job(),
+    "workers-without-chief": job(replicas={"worker": {"count": 3}}),
+    "chief-alone-under-MultiWorkerMirrored": job(replicas={"chief": {}}),
+    "parameter-server": job("ParameterServer"),
+    "evaluator": job("Mirrored", replicas={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
+    "evaluator-of-other-image": job(program=..., replicas={"chief": {}, "evaluator": {}}),
+    "everything": EVERYTHING,
+    "bucket": checkpoint(directory="gs://bucket/digits"),
+    "bucket-without-program": job(program=..., checkpoint={"directory": "gs://bucket"}),
+    "directory-without-volume": checkpoint(),
+    "keep-and-async-with-program": checkpoint(keep=1, **{"async": True}),
+    "volume-for-chief": checkpoint(volume=CLAIM),
+    "volume-for-all": checkpoint(volume={"nfs": {"server": "a", "path": "/"}}, mount="All"),
+    "volume-claim-template": checkpoint(volume={"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}),
+    "longest-name": job("Default", name="a" * 55),
+    "longest-name-for-ten-workers": job(name="a" * 54, replicas={"worker": {"count": 10}}),
+    "most-workers": job(name="jobs", replicas={"worker": {"count": 4000}}),
+    "most-workers-at-the-longest-name": job(name="a" * 51, replicas={"worker": {"count": 1040}}),
+    "sidecar-only": job(replicas=pod(containers=[{"name": "log", "image": "busybox"}])),
+    "own-image-and-resources": job(replicas=training(image="other:1", resources={"limits": {"cpu": 1}})),
+    "command-without-program": job(program=..., replicas=training(command=["python", "a.py"], args=["-v"])),
+    "options-Mirrored": job("Mirrored", strategyOptions={"crossDeviceOps": "HierarchicalCopy", "logicalCPUs": 2}),
+    "options-CentralStorage": job("CentralStorage", strategyOptions={"logicalCPUs": 4}),
+    "no-restarts": job(failurePolicy={"maxRestarts": 0}),
+    "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
+    "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
+    "fields-left-empty": job(
+        replicas={"chief": None, "worker": {"count": None}},
+        program={"entry": "a.py", "args": None},
+        checkpoint=None,
+        network=None,
+    ),
+}

@@ -1,0 +1,65 @@
+"""Short ways to write manifests and rows of the table."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+Manifest = dict[str, Any]
+
+SINGLE = ("Default", "OneDevice", "Mirrored", "CentralStorage")
+PS_ROLES: Manifest = {"chief": {}, "worker": {"count": 2}, "ps": {}}
+CHECKPOINT: Manifest = {"directory": "/checkpoints"}
+CLAIM = {"persistentVolumeClaim": {"claimName": "digits"}}
+
+
+def job(strategy: str = "MultiWorkerMirrored", name: str = "digits", **spec: Any) -> Manifest:
+    """A good job with these fields of the spec; a field that is `...` is left out."""
+    roles: Manifest = {"MultiWorkerMirrored": {"chief": {}, "worker": {"count": 2}}, "ParameterServer": PS_ROLES}
+    whole = {
+        "strategy": strategy,
+        "image": "dtjob-trainer:dev",
+        "program": {"entry": "digits.py"},
+        "replicas": roles.get(strategy, {"chief": {}}),
+        **spec,
+    }
+    return {
+        "apiVersion": "training.dtjob.dev/v1alpha1",
+        "kind": "DistributedTrainingJob",
+        "metadata": {"name": name},
+        "spec": deepcopy({field: value for field, value in whole.items() if value is not ...}),
+    }
+
+
+def pod(**spec: Any) -> Manifest:
+    """Replicas whose worker has this pod spec."""
+    return {"chief": {}, "worker": {"template": {"spec": spec}}}
+
+
+def training(**container: Any) -> Manifest:
+    """Replicas whose worker has these fields in the template's training container."""
+    return pod(containers=[{"name": "tensorflow", **container}])
+
+
+def checkpoint(**fields: Any) -> Manifest:
+    """A job with this checkpoint block."""
+    return job(checkpoint={**CHECKPOINT, **fields})
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A manifest that is refused: by the API server with all of `says`, by `problems` with all of `or_says` or `says`.
+
+    `says` names the field and the mend; `or_says` is for what the API server's own schema checks put into other words.
+    """
+
+    name: str
+    manifest: Manifest
+    says: tuple[str, ...]
+    or_says: tuple[str, ...] = ()
+
+
+def bad(name: str, manifest: Manifest, *says: str, or_says: tuple[str, ...] = ()) -> Bad:
+    """One row."""
+    return Bad(name, manifest, says, or_says)

@@ -1,0 +1,112 @@
+"""Pod templates: what belongs to dtjob, and what is said twice."""
+
+from __future__ import annotations
+
+from tests.refusals.manifests import bad, job, pod, training
+
+PODS = [
+    bad(
+        "hostname",
+        job(replicas=pod(hostname="a")),
+        "spec.replicas.worker.template.spec.hostname",
+        "belongs to dtjob",
+        "remove it",
+    ),
+    bad("subdomain", job(replicas=pod(subdomain="a")), "spec.replicas.worker.template.spec.subdomain", "remove it"),
+    bad(
+        "restartPolicy",
+        job(replicas=pod(restartPolicy="Always")),
+        "spec.replicas.worker.template.spec.restartPolicy",
+        "set spec.failurePolicy",
+    ),
+    bad(
+        "container-without-name",
+        job(replicas=pod(containers=[{"image": "a"}])),
+        "spec.replicas.worker.template.spec.containers[0].name: Required",
+        or_says=("spec.replicas.worker.template.spec.containers[0].name: is required",),
+    ),
+    bad(
+        "containers-of-one-name",
+        job(replicas=pod(containers=[{"name": "log"}, {"name": "log"}])),
+        "spec.replicas.worker.template.spec.containers",
+        "give each a name of its own",
+    ),
+    bad(
+        "init-containers-of-one-name",
+        job(replicas=pod(initContainers=[{"name": "get"}, {"name": "get"}])),
+        "spec.replicas.worker.template.spec.initContainers",
+        "give each a name of its own",
+    ),
+    bad(
+        "init-container-named-as-a-container",
+        job(replicas=pod(containers=[{"name": "log"}], initContainers=[{"name": "log"}])),
+        "spec.replicas.worker.template.spec.initContainers",
+        "give each a name of its own",
+    ),
+    bad(
+        "init-container-named-tensorflow",
+        job(replicas=pod(initContainers=[{"name": "tensorflow"}])),
+        "spec.replicas.worker.template.spec.initContainers",
+        "another name",
+    ),
+    bad(
+        "TF_CONFIG-in-template",
+        job(replicas=training(env=[{"name": "TF_CONFIG", "value": "{}"}])),
+        "spec.replicas.worker.template.spec.containers[0].env",
+        "TF_CONFIG",
+        "remove them",
+    ),
+    bad(
+        "DTJOB-variable-in-sidecar",
+        job(replicas=pod(containers=[{"name": "log", "env": [{"name": "DTJOB_ROLE", "value": "ps"}]}])),
+        "spec.replicas.worker.template.spec.containers[0].env",
+        "remove them",
+    ),
+    bad(
+        "DTJOB-variable-in-init-container",
+        job(replicas=pod(initContainers=[{"name": "get", "env": [{"name": "DTJOB_UID"}]}])),
+        "spec.replicas.worker.template.spec.initContainers[0].env",
+        "remove them",
+    ),
+    bad(
+        "TF_CONFIG-in-program",
+        job(program={"entry": "a.py", "env": [{"name": "TF_CONFIG", "value": "{}"}]}),
+        "spec.program.env",
+        "remove them",
+    ),
+    bad(
+        "own-label",
+        job(replicas={"worker": {"template": {"metadata": {"labels": {"training.dtjob.dev/role": "ps"}}}}}),
+        "spec.replicas.worker.template.metadata.labels",
+        "remove them",
+    ),
+    bad(
+        "label-as-number",
+        job(replicas={"worker": {"template": {"metadata": {"labels": {"a": 1}}}}}),
+        "spec.replicas.worker.template.metadata.labels.a",
+        "must be of type string",
+        or_says=("spec.replicas.worker.template.metadata.labels.a: must be text, not",),
+    ),
+    bad(
+        "resources-twice",
+        job(
+            replicas={
+                "worker": {
+                    "resources": {"limits": {"cpu": 1}},
+                    "template": {"spec": {"containers": [{"name": "tensorflow", "resources": {"limits": {"cpu": 2}}}]}},
+                }
+            }
+        ),
+        "spec.replicas.worker.resources",
+        "keep one of them",
+    ),
+    *(
+        bad(
+            f"{field}-beside-program",
+            job(replicas=training(**{field: ["python", "a.py"]})),
+            "spec.replicas.worker.template.spec.containers",
+            "use program.entry and program.args, or remove program",
+        )
+        for field in ("command", "args")
+    ),
+]

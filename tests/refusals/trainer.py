@@ -1,0 +1,106 @@
+"""Program, checkpoints, strategy options, ports and failure policy."""
+
+from __future__ import annotations
+
+from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, checkpoint, job
+
+TRAINER = [
+    bad("relative-directory", checkpoint(directory="checkpoints"), "spec.checkpoint.directory", "such as /checkpoints"),
+    bad("s3", checkpoint(directory="s3://bucket/digits"), "spec.checkpoint.directory", "mount the bucket", "volume"),
+    bad("hdfs", checkpoint(directory="hdfs://a/b"), "spec.checkpoint.directory", "only gs://BUCKET/PATH"),
+    bad("gs-without-bucket", checkpoint(directory="gs://"), "spec.checkpoint.directory", "gs://BUCKET/PATH"),
+    bad("no-directory", job(checkpoint={}), "spec.checkpoint.directory: Required", or_says=("directory: is required",)),
+    bad(
+        "gs-with-volume",
+        checkpoint(directory="gs://bucket/digits", volume=CLAIM),
+        "spec.checkpoint.volume",
+        "remove volume",
+    ),
+    bad(
+        "gs-with-mount",
+        checkpoint(directory="gs://bucket/digits", mount="All"),
+        "spec.checkpoint.mount",
+        "remove mount",
+    ),
+    bad("mount-without-volume", checkpoint(mount="All"), "spec.checkpoint.mount", "add volume, or remove mount"),
+    bad("volume-at-the-root", checkpoint(directory="/", volume=CLAIM), "spec.checkpoint.directory", "/checkpoints"),
+    bad("volume-with-name", checkpoint(volume={"name": "a", **CLAIM}), "spec.checkpoint.volume.name", "remove it"),
+    bad("volume-without-source", checkpoint(volume={}), "spec.checkpoint.volume", "exactly one volume source"),
+    bad(
+        "volume-with-two-sources",
+        checkpoint(volume={**CLAIM, "emptyDir": {}}),
+        "spec.checkpoint.volume",
+        "exactly one volume source",
+    ),
+    bad(
+        "volume-source-misspelt",
+        checkpoint(volume={"persistentVolumeClaims": {"claimName": "a"}}),
+        'unknown field "spec.checkpoint.volume.persistentVolumeClaims"',
+        or_says=(
+            "spec.checkpoint.volume.persistentVolumeClaims: is an unknown field; did you mean persistentVolumeClaim?",
+        ),
+    ),
+    bad(
+        "volume-source-as-text",
+        checkpoint(volume={"persistentVolumeClaim": "digits"}),
+        "spec.checkpoint.volume.persistentVolumeClaim",
+        "must be of type object",
+        or_says=("spec.checkpoint.volume.persistentVolumeClaim: must be a mapping",),
+    ),
+    *(
+        bad(
+            f"{field}-without-program",
+            job(program=..., checkpoint={**CHECKPOINT, field: value}),
+            f"spec.checkpoint.{field}",
+            "set program, or remove it",
+        )
+        for field, value in (("everySteps", 10), ("everySeconds", 10), ("keep", 3), ("async", False))
+    ),
+    bad(
+        "strategyOptions-without-program",
+        job(program=..., strategyOptions={"communication": "Ring"}),
+        "spec.strategyOptions",
+        "set program, or remove it",
+    ),
+    bad(
+        "statusPort-without-program",
+        job(program=..., network={"statusPort": 3000}),
+        "spec.network.statusPort",
+        "set program, or remove it",
+    ),
+    bad(
+        "communication-with-Mirrored",
+        job("Mirrored", strategyOptions={"communication": "Ring"}),
+        "spec.strategyOptions.communication",
+        "MultiWorkerMirrored only: remove it",
+    ),
+    bad(
+        "crossDeviceOps-with-MultiWorkerMirrored",
+        job(strategyOptions={"crossDeviceOps": "NCCL"}),
+        "spec.strategyOptions.crossDeviceOps",
+        "Mirrored only: remove it",
+    ),
+    bad(
+        "logicalCPUs-with-Default",
+        job("Default", strategyOptions={"logicalCPUs": 2}),
+        "spec.strategyOptions.logicalCPUs",
+        "Mirrored and CentralStorage only: remove it",
+    ),
+    bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "another number"),
+    bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "another number"),
+    bad(
+        "backoff-turned-round",
+        job(failurePolicy={"backoff": {"initialSeconds": 60, "maxSeconds": 30}}),
+        "spec.failurePolicy.backoff.maxSeconds",
+        "raise it",
+    ),
+    bad(
+        "backoff-above-the-default",
+        job(failurePolicy={"backoff": {"initialSeconds": 600}}),
+        "spec.failurePolicy.backoff.maxSeconds",
+        "raise it",
+    ),
+    bad("shell-line-as-entry", job(program={"entry": "a.py --fast"}), "spec.program.entry", "ends in .py", "args"),
+    bad("python-as-entry", job(program={"entry": "python a.py"}), "spec.program.entry", "ends in .py"),
+    bad("no-entry", job(program={}), "spec.program.entry: Required", or_says=("spec.program.entry: is required",)),
+]
