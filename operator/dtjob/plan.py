@@ -14,7 +14,7 @@ from typing import Any
 from dtjob import conditions, labels, manifests, progress, times, topology
 from dtjob.actions import Action, Create, Delete, Event, Plan, StopServing
 from dtjob.api import Job
-from dtjob.children import Children, PodState, TaskView, deleting, ended, lost_at, view_tasks
+from dtjob.children import Children, PodState, TaskView, deleting, ended, finished, lost_at, view_tasks
 from dtjob.pod import pod
 from dtjob.policies.cleanup import pods_to_remove
 from dtjob.policies.incident import Incident
@@ -72,8 +72,8 @@ def _restart(job: Job, status: dict[str, Any], decision: Decision) -> list[Event
         return []
     status["firstFailure"] = decision.first.as_status()
     step = progress.checkpoint_step(status)
-    source = f"the checkpoint at step {step}" if step >= 0 else "the last checkpoint"
-    return [Event("Warning", "Restarting", f"{decision.first.sentence()}; training restarts from {source}")]
+    source = f" from the checkpoint at step {step}" if step >= 0 else ""
+    return [Event("Warning", "Restarting", f"{decision.first.sentence()}; training restarts{source}")]
 
 
 def _restart_evaluator(status: dict[str, Any], decision: Decision) -> list[Event]:
@@ -110,7 +110,7 @@ def _retire(job: Job, view: TaskView) -> list[Action]:
         if labels.attempt(old) >= view.attempt:
             continue
         name, uid = old["metadata"]["name"], old["metadata"]["uid"]
-        if labels.SERVING in labels.of(old) and not ended(old):
+        if labels.SERVING in labels.of(old) and not finished(old):
             actions.append(StopServing(name, uid))
         if not deleting(old):
             actions.append(Delete("Pod", name, uid, f"{view.task.id} is at attempt {view.attempt}"))
