@@ -90,7 +90,12 @@ def terminated(pod: Manifest) -> dict[str, Any] | None:
 
 def ended(pod: Manifest) -> bool:
     """Whether nothing of this pod trains any more."""
-    return terminated(pod) is not None or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded")
+    return terminated(pod) is not None or finished(pod)
+
+
+def finished(pod: Manifest) -> bool:
+    """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
+    return (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded")
 
 
 def deleting(pod: Manifest) -> bool:

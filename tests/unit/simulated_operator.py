@@ -69,7 +69,8 @@ class World:
         self.loop.run_until_complete(self._run(seconds))
         if self._bugs.found:
             record = self._bugs.found[0]
-            raise AssertionError(record.getMessage()) from (record.exc_info[1] if record.exc_info else None)
+            cause = record.exc_info[1] if record.exc_info else None
+            raise AssertionError(f"{record.getMessage()}: {cause!r}") from cause
 
     def restart(self) -> None:
         """The operator is killed and started again."""
