@@ -9,8 +9,8 @@ from typing import Any
 OURS = frozenset({"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart"})
 """Keys that a training process cannot overwrite."""
 
-MOMENTARY = ("stepsPerSecond", "etaSeconds", "message")
-"""Keys that say nothing any more once the training process that reported them has ended."""
+MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep")
+"""Keys that hold only for the training process that reported them."""
 
 
 class TaskStatus:
