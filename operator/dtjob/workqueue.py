@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import heapq
 import itertools
+import math
 from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -29,6 +30,7 @@ class WorkQueue(Generic[Key]):
         self._processing: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._later: list[tuple[float, int, Key]] = []
+        self._due: dict[Key, float] = {}
         self._order = itertools.count()
         self._changed = asyncio.Event()
 
@@ -42,12 +44,19 @@ class WorkQueue(Generic[Key]):
         self._changed.set()
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Make the key due in so many seconds; several such times for one key are all kept."""
+        """Make the key due in so many seconds, unless it will be earlier than that.
+
+        One time for each key, the earliest, as in client-go: whoever is woken too early says again when to wake it. If
+        all were kept, a job that asks for a later look each time it is looked at would be woken ever more often.
+        """
         if seconds <= 0:
             self.add(key)
             return
-        heapq.heappush(self._later, (asyncio.get_running_loop().time() + seconds, next(self._order), key))
-        self._changed.set()
+        due = asyncio.get_running_loop().time() + seconds
+        if due < self._due.get(key, math.inf):
+            self._due[key] = due
+            heapq.heappush(self._later, (due, next(self._order), key))
+            self._changed.set()
 
     def retry(self, key: Key) -> float:
         """Make a key that failed due again, later each time; returns the seconds until then."""
@@ -72,8 +81,10 @@ class WorkQueue(Generic[Key]):
                 return key
             self._changed.clear()
             timeout = self._later[0][0] - asyncio.get_running_loop().time() if self._later else None
+            # Not asyncio.wait_for: Python 3.11's loses a cancellation that comes together with a key.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await self._changed.wait()
 
     def done(self, key: Key) -> None:
         """Give the key back; if it was added meanwhile, it is due again."""
@@ -89,4 +100,7 @@ class WorkQueue(Generic[Key]):
     def _move_due(self) -> None:
         now = asyncio.get_running_loop().time()
         while self._later and self._later[0][0] <= now:
-            self.add(heapq.heappop(self._later)[2])
+            due, _, key = heapq.heappop(self._later)
+            if self._due.get(key) == due:  # else an earlier time took its place
+                del self._due[key]
+                self.add(key)
