@@ -132,6 +132,7 @@ def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: Sim
             while True:
                 queue.done(await queue.get())
 
+        queue.add_after("b", 1000)
         worker = asyncio.ensure_future(work())
         await asyncio.sleep(1)
         queue.add("a")
