@@ -75,15 +75,15 @@ class Reaper:
             self._on_exit(pid, os.waitstatus_to_exitcode(status))
         self._changed.set()
 
-    async def kill_all(self, seconds: float) -> list[int]:
-        """SIGKILL every child, and every orphan that this brings us; wait until all are reaped.
+    async def kill_all(self, seconds: float, spare: int | None = None) -> list[int]:
+        """SIGKILL every child but `spare`, and every orphan that this brings us; wait until all are reaped.
 
         Returns the ids of those that were still there after `seconds`: they cannot be killed.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         while True:
             self.reap()
-            left = [pid for pid in children() if pid not in self._spared]
+            left = [pid for pid in children() if pid not in self._spared and pid != spare]
             remaining = deadline - asyncio.get_running_loop().time()
             if not left or remaining <= 0:
                 return left

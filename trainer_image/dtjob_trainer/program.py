@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Sequence
 from typing import IO, Any, NoReturn
 
-from dtjob_trainer import runtime
+from dtjob_trainer import runtime, template
 from dtjob_trainer.progress import Progress
 from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
 from dtjob_trainer.task import Task, TaskError
@@ -89,6 +89,7 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
 
     if task is None or not task.serves_only:
         import keras  # noqa: F401
+    template.leave_behind(os.environ)
     _wait_for_go(here)
     here.progress.report(state="starting")
     if task is not None:

@@ -24,6 +24,7 @@ from dtjob_trainer.rendezvous_host import RendezvousHost, rendezvous_of
 from dtjob_trainer.rendezvous_messages import Answer, Phase, Registration
 from dtjob_trainer.status import TaskStatus, run_is_done
 from dtjob_trainer.status_server import StatusServer
+from dtjob_trainer.template import Template
 from dtjob_trainer.training_process import TrainingProcess
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Supervisor:
         self._history = policy.History()
         self._reaper = Reaper(self._on_exit)
         self._process: TrainingProcess | None = None
+        restarts = task.in_cluster and not task.serves_only  # the others never start again in place
+        self._template = Template() if restarts and self._command[1:3] == ["-m", "dtjob_trainer.program"] else None
         self._phase: Phase = "waiting"
         self._generation = 0
         self._terminating = self._chief_finished = False
@@ -112,7 +115,7 @@ class Supervisor:
 
     async def _make_room(self) -> int | None:
         """End what the last training process left behind, wait for the port. Returns an exit code where that fails."""
-        left = await self._reaper.kill_all(KILL_SECONDS)
+        left = await self._reaper.kill_all(KILL_SECONDS, spare=self._template.pid if self._template else None)
         if left:
             self._log(f"processes {left} cannot be killed: ending the container with {COULD_NOT_KILL}")
             return COULD_NOT_KILL
@@ -130,7 +133,7 @@ class Supervisor:
     def _start(self) -> None:
         self._ended_by_us = self._told_to_restart = self._peer_changed = False
         self._cause, self._preempted = "", set()
-        self._process = TrainingProcess(self._command, self._environ, self._on_progress)
+        self._process = TrainingProcess(self._command, self._environ, self._on_progress, self._template)
         self._reaper.leaders.add(self._process.pid)
         self._reaper.reap()  # its SIGCHLD may have come before it was known
         incarnation = self._history.restarts

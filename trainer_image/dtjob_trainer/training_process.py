@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dtjob_trainer import processes
+from dtjob_trainer.template import DESCRIPTOR_VARIABLE, Template
 
 LONGEST_LINE = 1 << 20
 """Bytes of a progress line after which it is thrown away: the supervisor must not grow with what a program writes."""
@@ -21,30 +22,25 @@ class TrainingProcess:
     """A started training process. Its end is told by the reaper, through `exited`."""
 
     def __init__(
-        self, command: Sequence[str], environ: Mapping[str, str], on_progress: Callable[[dict[str, Any]], None]
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        on_progress: Callable[[dict[str, Any]], None],
+        template: Template | None = None,
     ) -> None:
-        """Start `command` in a session of its own; standard output and error are ours. Needs a running event loop."""
+        """Start `command` in a session of its own; standard output and error are ours. Needs a running event loop.
+
+        `template`: fork it from there where one waits, for commands that run `dtjob_trainer.program`.
+        """
         self._on_progress, self._unfinished = on_progress, b""
         go_read, self._go = os.pipe()
         self._progress, progress_write = os.pipe()
         os.set_blocking(self._go, False)
         os.set_blocking(self._progress, False)
-        supervisor = os.getpid()
-
-        def before_exec() -> None:
-            processes.die_with_parent(signal.SIGKILL)
-            if os.getppid() != supervisor:  # it ended between fork and prctl
-                os._exit(1)
-
+        descriptors = {"DTJOB_GO_FD": go_read, "DTJOB_PROGRESS_FD": progress_write}
         try:
-            process = subprocess.Popen(
-                list(command),
-                env={**environ, "DTJOB_GO_FD": str(go_read), "DTJOB_PROGRESS_FD": str(progress_write)},
-                pass_fds=(go_read, progress_write),
-                start_new_session=True,
-                preexec_fn=before_exec,
-                stdin=subprocess.DEVNULL,
-            )
+            pid = template.spawn(command[3:], environ, descriptors) if template else None
+            self.pid = pid or self._execute(command, environ, descriptors, template)
         except BaseException:
             os.close(self._go)
             os.close(self._progress)
@@ -52,11 +48,37 @@ class TrainingProcess:
         finally:
             os.close(go_read)
             os.close(progress_write)
-        self.pid = process.pid
-        process.returncode = 0  # the reaper waits for it, not this object
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Its return code, as in `subprocess`."""
         asyncio.get_running_loop().add_reader(self._progress, self._read)
+
+    @staticmethod
+    def _execute(
+        command: Sequence[str], environ: Mapping[str, str], descriptors: dict[str, int], template: Template | None
+    ) -> int:
+        """Start `command` afresh, and have it leave a template behind where none was asked for before."""
+        supervisor = os.getpid()
+        leave = template.hand_over() if template else None
+        if leave is not None:
+            descriptors = {**descriptors, DESCRIPTOR_VARIABLE: leave}
+
+        def before_exec() -> None:
+            processes.die_with_parent(signal.SIGKILL)
+            if os.getppid() != supervisor:  # it ended between fork and prctl
+                os._exit(1)
+
+        process = subprocess.Popen(
+            list(command),
+            env={**environ, **{variable: str(number) for variable, number in descriptors.items()}},
+            pass_fds=tuple(descriptors.values()),
+            start_new_session=True,
+            preexec_fn=before_exec,
+            stdin=subprocess.DEVNULL,
+        )
+        process.returncode = 0  # the reaper waits for it, not this object
+        if template and leave is not None:
+            template.handed_over()
+        return process.pid
 
     def go(self, generation: int) -> None:
         """Let it start TensorFlow."""
