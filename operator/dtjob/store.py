@@ -42,14 +42,19 @@ class Store:
         return Children(objects, dict(self._reports.get(key, {})), dict(self._problems.get(key, {})))
 
     def apply(self, manifest: Manifest) -> JobKey | None:
-        """Take in an object, unless what is known of it is as new, or it is known to be gone."""
+        """Take in an object, unless what is known under its name is as new, or it is known to be gone.
+
+        That holds for another object of its name too: our own create answers before the watch has told of what stood
+        there earlier. A new job of an old one's name begins without the old one's reports and problems.
+        """
         if manifest["metadata"]["uid"] in self._deleted:
             return None
         shelf, name, key = self._place(manifest)
         known = shelf.get(name)
-        same = known is not None and known["metadata"]["uid"] == manifest["metadata"]["uid"]
-        if known is not None and same and _version(known) >= _version(manifest):
+        if known is not None and _version(known) >= _version(manifest):
             return None
+        if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
+            self._forget(key)
         shelf[name] = manifest
         return key
 
@@ -64,8 +69,7 @@ class Store:
             return None
         del shelf[name]
         if manifest["kind"] == KIND:
-            self._reports.pop(key, None)
-            self._problems.pop(key, None)
+            self._forget(key)
         return key
 
     def replace(self, kind: str, listed: Iterable[Manifest], list_version: int) -> set[JobKey]:
@@ -111,6 +115,10 @@ class Store:
         for what in stale:
             del problems[what]
         return bool(stale)
+
+    def _forget(self, key: JobKey) -> None:
+        self._reports.pop(key, None)
+        self._problems.pop(key, None)
 
     def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey]:
         metadata = manifest["metadata"]
