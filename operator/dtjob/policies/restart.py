@@ -80,14 +80,19 @@ def restart_training(
 
 
 def restart_evaluator(job: Job, views: list[TaskView], failed: list[Failure], now: datetime) -> Decision:
-    """Replace a failed evaluator, after a wait that grows with its attempts. Training does not care, so nothing is
-    charged."""
+    """Replace a failed evaluator. Training does not care, so nothing is charged.
+
+    The wait grows with its attempts and counts from the start of the failed one: not every failure has a time (an
+    eviction, a lost node), and one that ran longer than the wait need not wait again. A vanished one has no start.
+    """
     for failure in failed:
         if failure.task.role is Role.EVALUATOR:
             view = next(view for view in views if view.task == failure.task)
-            due = failure.time + incidents.wait_before(view.attempt + 1, job.spec.failure_policy.backoff)
-            if now < due:
-                return Decision(look_again_at=due)
+            if view.pod is not None:
+                wait = incidents.wait_before(view.attempt + 1, job.spec.failure_policy.backoff)
+                due = parse(view.pod["metadata"]["creationTimestamp"]) + wait
+                if now < due:
+                    return Decision(look_again_at=due)
             return Decision(replaced=(failure.task,), first=failure)
     return Decision()
 

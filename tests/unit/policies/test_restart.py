@@ -1,0 +1,130 @@
+"""Restarts: who is replaced, when, and when the job gives up."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dtjob.actions import Manifest
+from dtjob.api import Job
+from dtjob.policies.failure_cause import Cause
+from dtjob.policies.incident import Incident
+from dtjob.policies.restart import Decision, failures, restart_evaluator, restart_training
+from tests.unit import builders
+from tests.unit.builders import NOW, at
+
+
+def decide(
+    job: Job, pods: dict[str, Manifest], now: datetime = NOW, previous: Incident | None = None, step: int = -1
+) -> Decision:
+    views = builders.views(job, *pods.values())
+    return restart_training(job, views, failures(job, views, True, now), previous, step, now)
+
+
+def replaced(decision: Decision) -> list[str]:
+    return [task.id for task in decision.replaced]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "program", "failed", "expected"),
+    [
+        ("MultiWorkerMirrored", True, ["worker-0"], ["worker-0"]),
+        ("MultiWorkerMirrored", True, ["chief-0"], ["chief-0"]),
+        ("MultiWorkerMirrored", False, ["worker-0"], ["chief-0", "worker-0", "worker-1"]),
+        ("ParameterServer", True, ["ps-0"], ["ps-0"]),
+        ("ParameterServer", False, ["ps-0"], ["chief-0", "ps-0"]),
+        ("ParameterServer", False, ["worker-0"], ["worker-0"]),
+        ("ParameterServer", False, ["chief-0"], ["chief-0"]),
+        ("Mirrored", False, ["chief-0"], ["chief-0"]),
+        ("MultiWorkerMirrored", False, ["evaluator-0"], []),
+    ],
+)
+def test_who_is_replaced(strategy: str, program: bool, failed: list[str], expected: list[str]):
+    job = builders.job(strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
+    pods = builders.all_pods(job)
+    for one in failed:
+        pods[one]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == expected
+
+
+def test_a_finished_worker_is_needed_again():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(0)
+    pods["worker-1"]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == ["worker-0", "worker-1"]
+
+
+def test_collateral_ends_wait_for_the_first_cause():
+    """Without a supervisor all end together; the one that was killed may show a moment later."""
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(1)
+    early = decide(job, pods, at(1))
+    assert (replaced(early), early.look_again_at) == ([], at(2))
+    pods["worker-1"]["status"] = builders.out_of_memory(at(1))
+    late = decide(job, pods, at(2))
+    assert late.first is not None
+    assert (late.first.task.id, late.first.cause) == ("worker-1", Cause.OOM_KILLED)
+
+
+def test_failures_of_one_incident_are_charged_once():
+    job = builders.job(workers=3)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory()
+    first = decide(job, pods, at(1))
+    assert first.incident is not None
+    job = builders.with_status(job, {"attempts": {"worker-0": 1}})
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.running(), attempt=1, created=at(1))
+    pods["worker-2"]["status"] = builders.ended(76, at(20))
+    second = decide(job, pods, at(20), first.incident)
+    assert (replaced(second), second.new) == (["worker-2"], False)
+    assert second.incident == first.incident
+
+
+def test_an_eviction_that_shows_late_gives_the_charge_back():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1)
+    pods["worker-1"]["status"] = builders.disrupted(when=at(8))
+    decision = decide(job, pods, at(9), previous)
+    assert decision.incident is not None
+    assert (decision.incident.cause, decision.incident.charged) == (Cause.DISRUPTION, 0)
+
+
+@pytest.mark.parametrize("spent", [0, 3])
+def test_the_budget(spent: int):
+    job = builders.job(failurePolicy={"maxRestarts": 3})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(NOW, Cause.ERROR, NOW, charged=spent, in_a_row=spent, checkpoint_step=50)
+    assert bool(decide(job, pods, at(100), previous, step=50).gives_up) == (spent == 3)
+    assert not decide(job, pods, at(100), previous, step=51).gives_up
+
+
+def test_disruptions_are_never_charged():
+    job = builders.job(failurePolicy={"maxRestarts": 0})
+    for status in (builders.disrupted(), builders.evicted(), builders.rejected()):
+        pods = builders.all_pods(job)
+        pods["worker-0"]["status"] = status
+        decision = decide(job, pods)
+        assert decision.incident is not None
+        assert (decision.gives_up, decision.incident.charged) == ("", 0)
+
+
+@pytest.mark.parametrize("status", [builders.evicted(), builders.ended(1, at(1)), builders.rejected()])
+def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
+    job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 1}})
+    views = builders.views(job, builders.pod(job, "evaluator-0", status, attempt=1))
+    early = restart_evaluator(job, views, failures(job, views, False, at(2)), at(2))
+    assert (early.replaced, early.look_again_at) == ((), NOW + timedelta(seconds=10))
+    due = restart_evaluator(job, views, failures(job, views, False, at(10)), at(10))
+    assert replaced(due) == ["evaluator-0"]
+
+
+def test_a_vanished_evaluator_comes_back_at_once():
+    job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 3}})
+    views = builders.views(job)
+    assert replaced(restart_evaluator(job, views, failures(job, views, True, NOW), NOW)) == ["evaluator-0"]
