@@ -66,7 +66,9 @@ def restart_training(
         return Decision()
     first = min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
     replaced = replacement_group(job, views, [failure.task for failure in failed], now)
-    if len(replaced) > len(failed) and first.cause is Cause.ERROR and now < first.time + SETTLE:
+    # The time is the node's; a clock that is ahead of ours must not hold the restart back.
+    just_now = -SETTLE <= now - first.time < SETTLE
+    if len(replaced) > len(failed) and first.cause is Cause.ERROR and just_now:
         return Decision(look_again_at=first.time + SETTLE)
     if previous is not None and _belongs_to(previous, first, views, now):
         incident = incidents.joined(previous, first.cause)

@@ -70,6 +70,13 @@ def test_collateral_ends_wait_for_the_first_cause():
     assert (late.first.task.id, late.first.cause) == ("worker-1", Cause.OOM_KILLED)
 
 
+def test_a_nodes_clock_that_is_ahead_does_not_delay_the_restart():
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(1, at(3600))
+    assert len(replaced(decide(job, pods, NOW))) == 3
+
+
 def test_failures_of_one_incident_are_charged_once():
     job = builders.job(workers=3)
     pods = builders.all_pods(job)
