@@ -64,16 +64,18 @@ def restart_training(
     failed = [failure for failure in failed if failure.task.role is not Role.EVALUATOR]
     if not failed:
         return Decision()
-    first = min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
+    first = _first(failed)
     replaced = replacement_group(job, views, [failure.task for failure in failed], now)
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
     just_now = -SETTLE <= now - first.time < SETTLE
     if len(replaced) > len(failed) and first.cause is Cause.ERROR and just_now:
         return Decision(look_again_at=first.time + SETTLE)
-    if previous is not None and _belongs_to(previous, first, views, now):
+    fresh = [one for one in failed if previous is None or not _belongs_to(previous, one, views, now)]
+    if previous is not None and not fresh:
         incident = incidents.joined(previous, first.cause)
         stronger = first if incident.cause is not previous.cause else None
         return Decision(replaced, incident, stronger, previous_cause=previous.cause)
+    first = _first(fresh)
     policy = job.spec.failure_policy
     incident = incidents.next_incident(previous, first.cause, checkpoint_step, policy.backoff, now)
     if incident.charged > policy.max_restarts:
@@ -118,11 +120,16 @@ def replacement_group(job: Job, views: list[TaskView], failed: list[Task], now: 
     return tuple(view.task for view in views if view.task in group)
 
 
-def _belongs_to(incident: Incident, first: Failure, views: list[TaskView], now: datetime) -> bool:
+def _first(failed: list[Failure]) -> Failure:
+    """The first cause: by kind, then by time."""
+    return min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
+
+
+def _belongs_to(incident: Incident, failure: Failure, views: list[TaskView], now: datetime) -> bool:
     """Whether the failure is of a pod that was there when the incident began: one made since then begins its own."""
     if now - incident.started_at > incidents.WINDOW:
         return False
-    view = next(view for view in views if view.task == first.task)
+    view = next(view for view in views if view.task == failure.task)
     return view.pod is None or parse(view.pod["metadata"]["creationTimestamp"]) < incident.started_at
 
 

@@ -91,6 +91,20 @@ def test_failures_of_one_incident_are_charged_once():
     assert second.incident == first.incident
 
 
+def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
+    """Else a pod that fails at each start would be free for as long as its peers fail too."""
+    job = builders.job(workers=3, status={"attempts": {"worker-0": 1}})
+    pods = builders.all_pods(job)
+    previous = Incident(at(10), Cause.ERROR, at(10), charged=1, in_a_row=1)
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
+    pods["worker-2"]["status"] = builders.ended(1, at(14))
+    decision = decide(job, pods, at(16), previous)
+    assert decision.incident is not None
+    assert decision.first is not None
+    assert (decision.new, decision.incident.charged, decision.first.task.id) == (True, 2, "worker-0")
+    assert replaced(decision) == ["worker-0", "worker-2"]
+
+
 def test_an_eviction_that_shows_late_gives_the_charge_back():
     job = builders.job()
     pods = builders.all_pods(job)
