@@ -25,6 +25,9 @@ NEVER_RAN_REASONS = (
 DISRUPTION_REASONS = ("Evicted", "Preempting", "Preempted", "NodeShutdown", "Terminated", "Shutdown", "NodeLost")
 """Reasons of the pod's own status when its node took it down."""
 
+UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
+"""Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
+
 RESTARTED_IN_VAIN = 76
 """Exit code of a supervisor whose training process kept losing its peers without a new step (docs/contract.md)."""
 
@@ -91,6 +94,7 @@ def failure_of(task: Task, pod: Manifest, now: datetime) -> Failure | None:
     end = terminated(pod) or {}
     status = pod.get("status") or {}
     cause, reason = _cause(pod, state, end, status)
+    said = end.get("message") or _failed_init_end(status).get("message") or status.get("message") or ""
     finished = end.get("finishedAt")
     return Failure(
         task=task,
@@ -99,7 +103,7 @@ def failure_of(task: Task, pod: Manifest, now: datetime) -> Failure | None:
         pod=pod["metadata"]["name"],
         node=(pod.get("spec") or {}).get("nodeName", ""),
         reason=reason,
-        message=(end.get("message") or status.get("message") or "").strip(),
+        message=said.strip(),
         exit_code=end.get("exitCode"),
     )
 
@@ -124,11 +128,25 @@ def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str
         return Cause.DISRUPTION, f"was disrupted ({pod_reason})"
     if deleting(pod):
         return Cause.DELETED, "was deleted"
+    if not end and (failed_init := _failed_init_end(status)):
+        cause, how = _exit(int(failed_init["exitCode"]), int(failed_init.get("signal") or 0))
+        return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:
         return Cause.NOT_STARTED, f"never started ({pod_reason or 'no container status'})"
+    if end.get("reason") in UNSEEN_END_REASONS:
+        return Cause.DISRUPTION, f"ended unseen, as when its node restarts ({end['reason']})"
     if end.get("reason") == "OOMKilled":
         return Cause.OOM_KILLED, "ran out of memory (OOMKilled)"
     return _exit(int(end.get("exitCode", 1)), int(end.get("signal") or 0))
+
+
+def _failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
+    """How the first failed init container ended, with its name; empty where none failed."""
+    for container in status.get("initContainerStatuses") or ():
+        end = (container.get("state") or {}).get("terminated") or {}
+        if end.get("exitCode"):
+            return {**end, "name": container["name"]}
+    return {}
 
 
 def _exit(code: int, signal_number: int) -> tuple[Cause, str]:
