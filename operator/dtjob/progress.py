@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,7 +38,7 @@ def progress_status(
 ) -> dict[str, Any]:
     """The status' progress fields; a field keeps its old value where nothing newer was reported."""
     fields = {name: old[name] for name in PROGRESS_FIELDS if name in old}
-    chief = reports.get(topology.chief_task(job).id, {})
+    chief = readable(reports.get(topology.chief_task(job).id, {}))
     if "step" in chief:
         progress = {name: chief[name] for name in COPIED if name in chief}
         total = chief.get("totalSteps")
@@ -53,10 +54,40 @@ def progress_status(
         fields["progress"] = progress
     if "checkpoint" in chief and chief["checkpoint"]["step"] >= fields.get("checkpoint", {}).get("step", -1):
         fields["checkpoint"] = chief["checkpoint"]
-    evaluator = reports.get(f"{Role.EVALUATOR.value}-0", {})
+    evaluator = readable(reports.get(f"{Role.EVALUATOR.value}-0", {}))
     if "evaluation" in evaluator:
         fields["evaluation"] = evaluator["evaluation"]
     return fields
+
+
+def readable(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The report without what the status cannot hold: NaN and infinities, which are no JSON (a job that diverges
+    reports them), and values of another type than docs/contract.md says."""
+    kept: dict[str, Any] = finite(report)
+    for name in ("step", "totalSteps", "etaSeconds", "stepsPerSecond", "loss"):
+        if not _is_number(kept.get(name)):
+            kept.pop(name, None)
+    for name in ("checkpoint", "evaluation"):
+        if not isinstance(kept.get(name), dict) or not _is_number(kept[name].get("step")):
+            kept.pop(name, None)
+    return kept
+
+
+def finite(value: Any) -> Any:
+    """The value with every entry that is NaN or infinite left out, however deep."""
+    if isinstance(value, Mapping):
+        return {name: finite(one) for name, one in value.items() if not _is_endless(one)}
+    if isinstance(value, list):
+        return [finite(one) for one in value if not _is_endless(one)]
+    return value
+
+
+def _is_endless(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def checkpoint_step(fields: Mapping[str, Any]) -> int:
