@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from typing import TypeGuard
 
 from pydantic import ValidationError
 
@@ -118,6 +119,9 @@ class Reconciler:
             self._queue.add(key)
         for group in groups:
             await self._all(self._call(key, action) for action in group)
+            if any(self._store.problem(key, f"{one.kind}/{one.name}") for one in group if _is_shared(one)):
+                # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
+                return
 
     async def _all(self, calls: Iterable[Awaitable[None]]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have
@@ -154,10 +158,10 @@ class Reconciler:
             stored = await self._cluster.create(action.manifest)
         except AlreadyExists as error:
             stored = error.existing
+            if "deletionTimestamp" in stored["metadata"] or _is_of_an_earlier_job(action.manifest, stored):
+                raise ClusterError(f"an earlier {action.kind} {action.name} is still being deleted") from None
             if not _is_ours(action.manifest, stored):
                 problem = f"{action.kind} {action.name} exists and is not this job's; delete it or rename the job"
-            elif "deletionTimestamp" in stored["metadata"]:
-                raise ClusterError(f"{what} is still being deleted") from None
         except Refused as error:
             problem = str(error)
         if problem is None:
@@ -166,6 +170,18 @@ class Reconciler:
             self._queue.add_after(key, RETRY_PROBLEM_SECONDS)
         if self._store.set_problem(key, what, problem):
             self._queue.add(key)
+
+
+def _is_shared(action: Action) -> TypeGuard[Create]:
+    return isinstance(action, Create) and action.kind != "Pod"
+
+
+def _is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
+    """Whether it belongs to a job of the same name that was deleted, and which Kubernetes is about to collect."""
+    same_name = labels.of(existing).get(labels.JOB_NAME) == labels.of(wanted).get(labels.JOB_NAME)
+    owner = labels.controller_uid(existing)
+    ours_once = labels.of(existing).get(labels.JOB_UID) == owner
+    return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
 
 
 def _is_ours(wanted: Manifest, existing: Manifest) -> bool:

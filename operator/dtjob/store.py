@@ -108,6 +108,10 @@ class Store:
             problems[what] = why
         return True
 
+    def problem(self, key: JobKey, what: str) -> str | None:
+        """Why an object (`Kind/name`) could not be made, None where it could or was not tried."""
+        return self._problems.get(key, {}).get(what)
+
     def keep_problems(self, key: JobKey, wanted: set[str]) -> bool:
         """Forget problems with objects that nobody wants any more; whether there were such."""
         problems = self._problems.get(key, {})

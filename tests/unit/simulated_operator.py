@@ -59,6 +59,10 @@ class World:
     def job(self) -> Job:
         return Job.model_validate(deepcopy(self.cluster.objects[KIND, self.key[1]]))
 
+    def job_status(self) -> dict[str, Any]:
+        """The status as it is stored, also of a job that cannot be read."""
+        return dict(self.cluster.objects[KIND, self.key[1]].get("status") or {})
+
     @property
     def pods(self) -> dict[str, Manifest]:
         """Every pod in the cluster, by name."""
