@@ -75,7 +75,18 @@ def cluster_json(job: Job) -> str:
 
 def cluster_hash(job: Job) -> str:
     """Ten hex digits of the cluster spec's SHA-256: only tasks with the same one may train together."""
-    return hashlib.sha256(cluster_json(job).encode()).hexdigest()[:10]
+    counts = tuple((role, replica.count) for role in Role if (replica := job.spec.replicas.get(role)))
+    shape = (job.metadata.name, job.spec.strategy, job.spec.network.port, counts)
+    if shape not in _hashes:
+        if len(_hashes) >= HASHES_KEPT:
+            _hashes.clear()
+        _hashes[shape] = hashlib.sha256(cluster_json(job).encode()).hexdigest()[:10]
+    return _hashes[shape]
+
+
+HASHES_KEPT = 10_000
+# All that the cluster spec depends on, to its hash: each of N pods asks for the hash of a text of N addresses.
+_hashes: dict[tuple[str, Strategy, int, tuple[tuple[Role, int], ...]], str] = {}
 
 
 def tf_config(job: Job, task: Task) -> str:
