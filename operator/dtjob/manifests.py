@@ -53,7 +53,7 @@ def service(job: Job) -> Manifest:
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": {labels.SERVING: job.metadata.name},
+            "selector": {labels.SERVING: job.metadata.uid},
             "ports": ports,
         },
     }

@@ -60,7 +60,7 @@ def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
         labels.ROLE: task.role.value,
         labels.INDEX: str(task.index),
         labels.ATTEMPT: str(attempt),
-        labels.SERVING: job.metadata.name,
+        labels.SERVING: job.metadata.uid,
     }
 
 
