@@ -63,6 +63,7 @@ def run(options: Options) -> int:
     if saved is not None and outcome.interrupted is not None:
         # Saved after the last look at the chief, which does not wait for one when it is told to end.
         result["checkpoint"] = {**(result["checkpoint"] or {}), "step": saved}
+        result["steps"] = max(result["steps"] or 0, saved)
     again = shlex.join(["dtjob", "run", str(options.file)])
     talk = sys.stderr if options.json_output else sys.stdout
     print("\n".join(summary_text(result, record.logs, again)), file=talk, flush=True)
@@ -151,7 +152,7 @@ async def _train(job: Job, record: Run, options: Options) -> Outcome:
             screen.say(line)
         stack.enter_context(_log_to(record.logs / "dtjob.log", screen))
         outcome = await engine.run()
-        screen.observe(outcome.snapshot, False)
+        screen.observe(outcome.snapshot, outcome.interrupted is not None)
         return outcome
 
 

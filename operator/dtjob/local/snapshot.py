@@ -10,6 +10,9 @@ from dtjob import children, labels, topology
 from dtjob.actions import Manifest
 from dtjob.api import Job
 
+STOPPED = 143
+"""Exit code of a supervisor that was told to end (docs/contract.md)."""
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -83,7 +86,7 @@ def _line(
     if pod is None:
         state = "pending"
     elif end is not None:
-        state = "finished" if end["exitCode"] == 0 else "failed"
+        state = {0: "finished", STOPPED: "stopped"}.get(end["exitCode"], "failed")
     else:
         state = str(current.get("state", "starting"))
     if pod is not None and end is None and labels.SERVING not in labels.of(pod):

@@ -12,6 +12,9 @@ from dtjob.progress import duration
 BY_PLAN_ONLY = ("Succeeded",)
 """Events that say no more than the summary does."""
 
+EVALUATOR = "evaluator:"
+"""Begins the lines with the evaluator's word."""
+
 ACCURACIES = ("val_accuracy", "accuracy", "val_acc", "acc")
 
 
@@ -34,7 +37,7 @@ class Story:
         evaluation = snapshot.evaluation
         if evaluation and evaluation.get("step") != self._evaluated:
             self._evaluated = evaluation["step"]
-            lines.append(f"evaluator: {metrics_text(evaluation.get('metrics') or {})} at step {self._evaluated}")
+            lines.append(f"{EVALUATOR} {metrics_text(evaluation.get('metrics') or {})} at step {self._evaluated}")
         return lines
 
     def _restarts_in_place(self, snapshot: Snapshot) -> list[str]:

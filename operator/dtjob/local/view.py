@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dtjob.local.snapshot import Snapshot, TaskLine, task_lines
-from dtjob.local.story import metrics_text, progress_text
+from dtjob.local.story import EVALUATOR, metrics_text, progress_text
 from dtjob.progress import duration
 
 LATEST = 6
@@ -26,6 +26,7 @@ COLOURS = {
     "finished": "cyan",
     "failed": "bold red",
     "ending": "yellow",
+    "stopped": "yellow",
     "waiting": "yellow",
     "starting": "yellow",
     "saving": "blue",
@@ -38,15 +39,18 @@ def live_view(snapshot: Snapshot, story: Sequence[str], stopping: bool = False) 
     parts: list[RenderableType] = [_header(snapshot, stopping), _tasks(snapshot), _bar(snapshot)]
     evaluation = snapshot.evaluation
     if evaluation:
-        text = f"evaluator: {metrics_text(evaluation.get('metrics') or {})} at step {evaluation.get('step')}"
+        text = f"{EVALUATOR} {metrics_text(evaluation.get('metrics') or {})} at step {evaluation.get('step')}"
         parts.append(Text(text, style="cyan"))
-    parts += [Text(f"· {line}", style="dim", overflow="fold") for line in story[-LATEST:]]
+    events = [line for line in story if not line.startswith(EVALUATOR)]
+    parts += [Text(f"· {line}", style="dim", overflow="fold") for line in events[-LATEST:]]
     return Group(*parts)
 
 
 def _header(snapshot: Snapshot, stopping: bool) -> Text:
     strategy = snapshot.job.spec.strategy.value
-    state = "Stopping: saving a checkpoint (Ctrl-C again kills)" if stopping else snapshot.phase
+    state = snapshot.phase
+    if stopping:
+        state = "Stopping: saving a checkpoint (Ctrl-C again kills)" if snapshot.pids else "Stopped"
     colour = "yellow" if stopping or snapshot.phase in ("Pending", "Restarting") else "green"
     header = Text.assemble((snapshot.job.metadata.name, "bold"), f"  {strategy}  ", (state, colour))
     header.append(f"  {duration(snapshot.elapsed)}", style="dim")

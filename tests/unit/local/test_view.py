@@ -51,6 +51,10 @@ def test_a_failure_and_the_latest_events():
 
 def test_stopping_says_what_ctrl_c_does_now():
     assert "Ctrl-C again kills" in shown(snapshot(), stopping=True)
+    ended = dict.fromkeys(("chief-0", "worker-0", "worker-1", "evaluator-0"), 143)
+    text = shown(snapshot(ended=ended), stopping=True)
+    assert "Stopped" in text
+    assert text.count("stopped") == 4
 
 
 def test_many_tasks_are_counted():
