@@ -56,13 +56,17 @@ def remove_half_written(directory: str) -> None:
     whole = set(steps_in(directory))
     for entry in gfile.listdir(directory):
         name = entry.rstrip("/")
-        path = os.path.join(directory, name)
+        path = f"{directory}/{name}"
         if re.fullmatch(r"ckpt-\d+_temp", name):
             gfile.rmtree(path)
-        elif name.startswith(TEMPORARY_MODEL):
+        elif name.startswith(TEMPORARY_MODEL) or _step_of_part(name) not in whole | {None}:
             gfile.remove(path)
-        elif (match := re.fullmatch(r"ckpt-(\d+)\.(index|data-.*)", name)) and int(match[1]) not in whole:
-            gfile.remove(path)
+
+
+def _step_of_part(name: str) -> int | None:
+    """The step that a checkpoint's file belongs to, None for other files."""
+    match = re.fullmatch(r"ckpt-(\d+)\.(index|data-.*)", name)
+    return int(match[1]) if match else None
 
 
 def write(directory: str, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any], keep: int) -> None:
@@ -71,18 +75,18 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: Mapping[
     Killed at any line, this leaves the older checkpoints whole: files are renamed to their names when complete, the
     index last.
     """
-    temporary = os.path.join(directory, f"ckpt-{step}_temp")
+    temporary = f"{directory}/ckpt-{step}_temp"
     if gfile.isdir(temporary):
         gfile.rmtree(temporary)
     gfile.makedirs(temporary)
-    prefix = os.path.join(temporary, "ckpt")
+    prefix = f"{temporary}/ckpt"
     blob = np.frombuffer(json.dumps(state).encode(), np.uint8)
     with tf.device("CPU:0"):
         named = {**tensors, STATE: tf.constant(blob)}
         names = list(named)
         tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names),
                           tensors=[tf.convert_to_tensor(named[name]) for name in names])
-    final = os.path.join(directory, f"ckpt-{step}")
+    final = f"{directory}/ckpt-{step}"
     for suffix in (DATA_SUFFIX, ".index"):
         _flush(prefix + suffix)
         gfile.rename(prefix + suffix, final + suffix, overwrite=True)
@@ -91,12 +95,12 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: Mapping[
     _write_state_file(directory, steps[-keep:])
     for old in steps[:-keep]:
         for suffix in (".index", DATA_SUFFIX):
-            gfile.remove(os.path.join(directory, f"ckpt-{old}{suffix}"))
+            gfile.remove(f"{directory}/ckpt-{old}{suffix}")
 
 
 def read(directory: str, step: int) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """The arrays and the state of checkpoint `step`. Raises CheckpointError where it is not one of ours."""
-    reader = tf.train.load_checkpoint(os.path.join(directory, f"ckpt-{step}"))
+    reader = tf.train.load_checkpoint(f"{directory}/ckpt-{step}")
     arrays = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
     if STATE not in arrays:
         raise CheckpointError(f"{directory}/ckpt-{step} was not written by dtjob; choose another checkpoint.directory")
@@ -107,7 +111,7 @@ def read(directory: str, step: int) -> tuple[dict[str, npt.NDArray[Any]], dict[s
 def read_done(directory: str) -> dict[str, Any] | None:
     """The mark DONE of `directory`, None where there is none."""
     try:
-        with gfile.GFile(os.path.join(directory, DONE)) as file:
+        with gfile.GFile(f"{directory}/{DONE}") as file:
             mark: dict[str, Any] = json.loads(file.read())
             return mark
     except tf.errors.NotFoundError:
@@ -119,14 +123,14 @@ def mark_done(task: Task, status: Mapping[str, Any]) -> None:
     assert task.checkpoint is not None
     gfile.makedirs(task.checkpoint.directory)
     mark = {"uid": task.uid, "step": status.get("step"), "status": dict(status)}
-    _write_text(os.path.join(task.checkpoint.directory, DONE), json.dumps(mark, default=float))
+    _write_text(f"{task.checkpoint.directory}/{DONE}", json.dumps(mark, default=float))
 
 
 def remove_others_mark(directory: str, uid: str) -> None:
     """Remove a mark DONE that another job left: this job trains on from its checkpoints."""
     mark = read_done(directory)
     if mark is not None and mark.get("uid") != uid:
-        gfile.remove(os.path.join(directory, DONE))
+        gfile.remove(f"{directory}/{DONE}")
 
 
 class Writer:
@@ -177,7 +181,7 @@ def _write_state_file(directory: str, steps: list[int]) -> None:
     """TensorFlow's own file `checkpoint`, so that tf.train.latest_checkpoint works on the directory."""
     lines = [f'model_checkpoint_path: "ckpt-{steps[-1]}"']
     lines += [f'all_model_checkpoint_paths: "ckpt-{step}"' for step in steps]
-    _write_text(os.path.join(directory, "checkpoint"), "\n".join(lines) + "\n")
+    _write_text(f"{directory}/checkpoint", "\n".join(lines) + "\n")
 
 
 def _write_text(path: str, text: str) -> None:

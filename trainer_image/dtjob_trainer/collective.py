@@ -1,4 +1,4 @@
-"""Sums and broadcasts among the tasks of a synchronous strategy. Every task must call each function at the same step."""
+"""Sums and broadcasts among the tasks of a synchronous strategy. All tasks must call each function at the same step."""
 
 from __future__ import annotations
 

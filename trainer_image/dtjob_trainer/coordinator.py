@@ -11,6 +11,7 @@ from dtjob_trainer.collective import Group
 from dtjob_trainer.sources import Source
 from dtjob_trainer.steps import body_of, read_metrics
 
+
 class CoordinatorEngine:
     """Runs steps of a built, compiled model on ParameterServer's workers. The same methods as `steps.Engine`.
 
@@ -62,8 +63,6 @@ class CoordinatorEngine:
             x_spec, y_spec = source.spec()
             specs = (x_spec,) if y_spec is None else (x_spec, y_spec)
 
-            # the signature leaves the batch dimension open, so that the last batch is not traced again
-            @tf.function(autograph=False, input_signature=[specs, tf.TensorSpec([], tf.int32)])
             def step(inputs: Any, total: Any) -> Any:
                 def replica() -> Any:
                     x, y = source.decode(*inputs)
@@ -72,6 +71,8 @@ class CoordinatorEngine:
                 strategy = self.group.strategy
                 return strategy.experimental_local_results(strategy.run(replica))[0]
 
-            self._functions[key] = step
+            # the signature leaves the batch dimension open, so that the last batch is not traced again
+            signature = [specs, tf.TensorSpec([], tf.int32)]
+            self._functions[key] = tf.function(step, autograph=False, input_signature=signature)
         tensors = keras.tree.map_structure(tf.convert_to_tensor, tuple(part for part in inputs if part is not None))
         return self._coordinator.schedule(self._functions[key], args=(tensors, tf.constant(total)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from dtjob_trainer.checkpoint import TEMPORARY_MODEL, Writer
 from dtjob_trainer.collective import Group
 from dtjob_trainer.state import ModelState
 from dtjob_trainer.training import Training
-
 
 _CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
 
@@ -61,8 +59,7 @@ def fit(
     here.trained = False
     asynchronous = here.task is not None and here.task.strategy == "ParameterServer" and not here.is_evaluator
     group = Group(strategy, here.task)
-    own_step = _has_own_train_step(model)
-    _check_model(model, group, own_step)
+    own_step = _check_model(model, group)
     if epochs < 1:
         raise FitError(f"epochs={epochs} must be at least 1")
     place = sources.Place(group.index, group.tasks, group.replicas, remote=asynchronous)
@@ -119,11 +116,12 @@ def _engine(model: Any, group: Group, asynchronous: bool, own_step: bool) -> Any
 def _save_model(here: runtime.Runtime, model: Any, save: str) -> str:
     """Write the model whole or not at all; returns its path."""
     path = save
-    if not os.path.isabs(save) and here.task is not None and here.task.checkpoint is not None:
-        path = os.path.join(here.task.checkpoint.directory, save)
-    folder, name = os.path.split(path)
-    tf.io.gfile.makedirs(folder or ".")
-    temporary = os.path.join(folder, f"{TEMPORARY_MODEL}{name}")
+    if not save.startswith("/") and "://" not in save and here.task is not None and here.task.checkpoint is not None:
+        path = f"{here.task.checkpoint.directory}/{save}"
+    folder, separator, name = path.rpartition("/")
+    if separator:
+        tf.io.gfile.makedirs(folder)
+    temporary = f"{folder}{separator}{TEMPORARY_MODEL}{name}"
     if here.task is not None and here.task.strategy == "MultiWorkerMirrored":
         strategy = here.strategy
         # saving makes variables of its own, which in the strategy's scope would wait for the other tasks' share
@@ -138,27 +136,26 @@ def _save_model(here: runtime.Runtime, model: Any, save: str) -> str:
     return path
 
 
-def _has_own_train_step(model: Any) -> bool:
-    return not type(model).train_step.__module__.startswith("keras.")
-
-
-def _check_model(model: Any, group: Group, own_step: bool) -> None:
+def _check_model(model: Any, group: Group) -> bool:
+    """Whether `model` has a train_step of its own. Raises FitError for a model that cannot be trained as it is."""
     if not isinstance(model, keras.Model):
         raise FitError(f"model must be a Keras 3 model, not {type(model).__module__}.{type(model).__name__}")
     if not model.compiled:
         raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
     optimizer = model.optimizer
-    many = group.replicas > 1
+    own_step = not type(model).train_step.__module__.startswith("keras.")
     if optimizer is None and not own_step:
         raise FitError("model was compiled without an optimizer; name one in model.compile()")
-    for name, applies, why in _optimizer_limits(many):
+    for name, applies, why in _optimizer_limits(group.replicas > 1):
         if applies and getattr(optimizer, name, None):
             raise FitError(f"optimizer: {name} {why}")
+    return own_step
 
 
 def _optimizer_limits(many: bool) -> list[tuple[str, bool, str]]:
+    """Options of Keras's optimizers, whether they are wrong here, and why."""
     distributed = tf.distribute.has_strategy()
-    clipped = "would clip each replica's gradients before they are summed, which is not what one device does; leave it out"
+    clipped = "would clip each replica's gradients before they are summed, unlike one device; leave it out"
     return [
         ("use_ema", distributed, "fails inside TensorFlow's strategies; leave it out"),
         ("gradient_accumulation_steps", distributed, "fails inside TensorFlow's strategies; use a larger batch_size"),
@@ -170,6 +167,6 @@ def _optimizer_limits(many: bool) -> list[tuple[str, bool, str]]:
 
 def _scale_learning_rate(model: Any, replicas: int) -> None:
     optimizer = model.optimizer
-    if isinstance(optimizer._learning_rate, keras.optimizers.schedules.LearningRateSchedule | Callable):  # type: ignore[arg-type]
+    if isinstance(optimizer._learning_rate, keras.optimizers.schedules.LearningRateSchedule | Callable):
         raise FitError("scale_lr multiplies a plain learning rate; scale the LearningRateSchedule in your program")
     optimizer.learning_rate = float(optimizer.learning_rate.numpy()) * replicas

@@ -6,6 +6,7 @@ exit code that tells the supervisor whose failure it was.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -15,6 +16,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from dtjob_trainer import runtime, template
@@ -52,12 +54,12 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if "DTJOB_PROGRESS_FD" in os.environ:
         die_with_supervisor(os.getppid())
     if not arguments:
-        print("usage: python3 -m dtjob_trainer.program ENTRY [ARGS…]", file=sys.stderr)
+        sys.stderr.write("usage: python3 -m dtjob_trainer.program ENTRY [ARGS…]\n")
         _end(EXIT_USAGE)
     try:
         task = Task.from_environment(os.environ)
     except TaskError as error:
-        print(f"dtjob: {error}", file=sys.stderr)
+        sys.stderr.write(f"dtjob: {error}\n")
         _end(EXIT_USAGE)
     shutdown = Shutdown(task.grace_seconds if task else 30.0)
     shutdown.install()
@@ -121,12 +123,12 @@ def _run_entry(arguments: Sequence[str]) -> None:
     entry = arguments[0]
     sys.argv = list(arguments)
     if entry.endswith(".py"):
-        if not os.path.isfile(entry):
-            sys.exit(f"dtjob: program.entry {entry!r} is no file in {os.getcwd()}")
-        sys.path.insert(0, os.path.dirname(os.path.abspath(entry)))
+        if not Path(entry).is_file():
+            sys.exit(f"dtjob: program.entry {entry!r} is no file in {Path.cwd()}")
+        sys.path.insert(0, str(Path(entry).resolve().parent))
         runpy.run_path(entry, run_name="__main__")
     else:
-        sys.path.insert(0, os.getcwd())
+        sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(entry, run_name="__main__", alter_sys=True)
 
 
@@ -162,17 +164,15 @@ def _finish(here: runtime.Runtime) -> int:
 def _code_of(leave: SystemExit) -> int:
     if leave.code is None or isinstance(leave.code, int):
         return leave.code or 0
-    print(leave.code, file=sys.stderr)
+    sys.stderr.write(f"{leave.code}\n")
     return 1
 
 
 def _end(code: int) -> NoReturn:
     """End at once: an ordinary exit waits up to 35 seconds in TensorFlow's shutdown barrier for a lost peer."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(OSError, ValueError):  # perhaps nobody reads any more
             stream.flush()
-        except (OSError, ValueError):
-            pass  # nobody reads any more
     os._exit(code)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +47,8 @@ class Runtime:
     def log(self, message: str) -> None:
         """Print one line, at the chief and the evaluator only (every task runs the same program)."""
         if self.is_chief or self.is_evaluator:
-            print(f"dtjob: {message}", flush=True)
+            sys.stdout.write(f"dtjob: {message}\n")
+            sys.stdout.flush()
 
 
 _current = Runtime()

@@ -12,10 +12,10 @@ from dtjob_trainer.shutdown import EXIT_SIGNALLED, MARGIN_SECONDS
 from dtjob_trainer.task import Task
 
 THREADS = 4
-"""Fewest inter-op threads of a server: on small machines TensorFlow's default lets waiting functions block each other."""
+"""Fewest inter-op threads of a server: with TensorFlow's default, few on small machines, waiting functions deadlock."""
 POLL_SECONDS = 0.1
 WORKER_SECONDS = 10.0
-"""How long a worker that got SIGTERM serves on, so that a chief that got it too can end the steps in flight and save."""
+"""How long a worker that got SIGTERM serves on: a chief that got it too can end the steps in flight, and save."""
 
 
 def serve(here: Runtime, task: Task) -> NoReturn:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import keras
 import numpy as np
@@ -12,7 +13,8 @@ import tensorflow as tf
 from dtjob_trainer.data import DataContext, DataError, Sizes, common_length, epoch_order, shard_rows, share
 
 
-class Batch(NamedTuple):
+@dataclass(frozen=True)
+class Batch:
     """One step's data for one task."""
 
     inputs: tuple[Any, ...]
@@ -23,7 +25,8 @@ class Batch(NamedTuple):
     """Examples of the global batch."""
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class Place:
     """A task's place in the data: `shard` of `shards`, and the replicas of all tasks together."""
 
     shard: int
@@ -142,7 +145,8 @@ class FunctionSource:
         self._seed, self._shuffle, self._drop_last = seed, shuffle, drop_last
         dataset, sizes = self._call(0, 0)
         if not isinstance(dataset, tf.data.Dataset):
-            raise DataError(f"{argument}: the data function must return a tf.data.Dataset, not {type(dataset).__name__}")
+            kind = type(dataset).__name__
+            raise DataError(f"{argument}: the data function must return a tf.data.Dataset, not {kind}")
         _check_elements(dataset, argument)
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
             sizes = Sizes(int(dataset.cardinality()), batch_size, drop_last)
@@ -218,7 +222,7 @@ def make(
         raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
     if sizes.steps == 0:
         raise DataError(f"{argument}: {n} examples are less than one batch of {batch_size}; give a smaller batch_size")
-    return ArraySource(*arrays, sizes, steps, place, seed if shuffle else None)
+    return ArraySource(arrays[0], arrays[1], sizes, steps, place, seed if shuffle else None)
 
 
 def _array(value: Any) -> Any:

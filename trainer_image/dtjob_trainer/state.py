@@ -84,7 +84,7 @@ class ModelState:
         """
         if self._group.replicas == 1 or not self._averaged:
             return
-        sums = [sum(np.asarray(part, np.float64) for part in self._parts(v)) for v in self._averaged]
+        sums = [sum_of(self._parts(v)) for v in self._averaged]
         total = self._group.sum(np.concatenate([np.ravel(s) for s in sums])) / self._group.replicas
         offset = 0
         for variable, value in zip(self._averaged, sums, strict=True):
@@ -135,6 +135,12 @@ def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
     return parts
 
 
+def sum_of(parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
+    """The sum of the values that the replicas of this task hold of one variable."""
+    total: npt.NDArray[np.float64] = np.sum([np.asarray(part, np.float64) for part in parts], axis=0)
+    return total
+
+
 def optimizers_of(model: Any) -> list[Any]:
     """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes."""
     found = [model.optimizer, *vars(model).values()]
@@ -165,4 +171,4 @@ def _is_local(variable: Any) -> bool:
 
 
 def _byte_size(variable: Any) -> int:
-    return int(np.prod(variable.shape, dtype=np.int64)) * tf.as_dtype(variable.dtype).size
+    return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)

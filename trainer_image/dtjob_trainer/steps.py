@@ -11,8 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.collective import Group
 from dtjob_trainer.sources import Source
-from dtjob_trainer.state import parts_of
-
+from dtjob_trainer.state import parts_of, sum_of
 
 
 class Engine:
@@ -56,8 +55,6 @@ class Engine:
         if key not in self._functions:
             body = body_of(kind, self._own_step)
 
-            # a batch dimension of any size: the smaller last batch must not be traced again
-            @tf.function(reduce_retracing=True, autograph=False)
             def step(inputs: Any, count: Any, total: Any) -> Any:
                 def replica() -> Any:
                     mine, examples = self._share_of_replica(inputs, count)
@@ -67,7 +64,8 @@ class Engine:
                 losses = self.group.strategy.experimental_local_results(self.group.strategy.run(replica))
                 return tf.add_n(list(losses))
 
-            self._functions[key] = step
+            # shapes are relaxed where they change: the smaller last batch must not be traced again and again
+            self._functions[key] = tf.function(step, reduce_retracing=True, autograph=False)
         return self._functions[key]
 
     def _share_of_replica(self, inputs: Any, count: Any) -> tuple[Any, Any]:
@@ -131,7 +129,7 @@ def evaluate_replica(
 def read_metrics(model: Any, group: Group) -> dict[str, float]:
     """Loss and metrics out of every replica's state, in one collective; the same floats in every task."""
     variables = model.metrics_variables
-    sums = [sum(np.asarray(part, np.float64) for part in parts_of(group.strategy, v)) for v in variables]
+    sums = [sum_of(parts_of(group.strategy, v)) for v in variables]
     total = group.sum(np.concatenate([np.ravel(s) for s in sums]))
     mapping, offset = [], 0
     for variable, value in zip(variables, sums, strict=True):

@@ -16,7 +16,7 @@ CLUSTER_ROLES: Mapping[str, tuple[str, ...]] = {
 }
 """The roles that TensorFlow may see in the cluster, for the strategies that have one.
 
-MultiWorkerMirrored with ps in the cluster hangs, as does ParameterServer with an evaluator (measured on TensorFlow 2.21).
+MultiWorkerMirrored with ps in the cluster hangs, as does ParameterServer with an evaluator (TensorFlow 2.21).
 """
 
 STRATEGIES = ("Default", "OneDevice", "Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer")

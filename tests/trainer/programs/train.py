@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 
 import keras
-import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits
 

@@ -1,0 +1,75 @@
+"""Calls `fit` with what cannot be right, under Mirrored with two replicas, and checks what it answers."""
+
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import dtjob_trainer as dt
+from dtjob_trainer.strategies import StrategyError, configure_devices, create
+from dtjob_trainer.task import Task
+
+reloaded = keras.models.load_model(sys.argv[1])
+assert reloaded.predict(np.zeros((1, 8, 8, 1), np.float32), verbose=0).shape == (1, 10)
+
+
+def task(strategy, **options):
+    return Task("j", "default", "u", "chief", 0, strategy=strategy, strategy_options=options)
+
+
+def refused(words, call):
+    """`call` must raise a ValueError whose message holds all of `words`."""
+    try:
+        call()
+    except ValueError as error:
+        assert all(word in str(error) for word in words), error
+        return
+    raise AssertionError(f"not refused: {words}")
+
+
+refused(["crossDeviceOps", "NCCL"], lambda: create(task("Mirrored", crossDeviceOps="NCCL")))
+refused(["communication", "NCCL"], lambda: create(task("MultiWorkerMirrored", communication="NCCL")))
+assert issubclass(StrategyError, ValueError)
+
+x, y = np.zeros((10, 3), np.float32), np.zeros(10, np.int64)
+
+
+def model(**compile_options):
+    made = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    if compile_options:
+        made.compile(loss="mse", **compile_options)
+    return made
+
+
+def fit(*args, **options):
+    return lambda: dt.fit(*args, **options)
+
+
+strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+refused(["compile"], fit(model(), x, y))
+refused(["Keras 3"], fit(object(), x, y))
+good = model(optimizer="sgd")
+refused(["epochs=0"], fit(good, x, y, epochs=0))
+refused(["x", "lengths"], fit(good, x, y[:5]))
+refused(["x", "empty"], fit(good, x[:0], y[:0]))
+refused(["steps_per_epoch=9"], fit(good, x, y, batch_size=5, steps_per_epoch=9))
+refused(["validation_data", "3"], fit(good, x, y, validation_data=(x, y, y)))
+dataset = tf.data.Dataset.from_tensor_slices((x, y))
+refused(["batch_size"], fit(good, dataset.batch(5), batch_size=5))
+refused(["y"], fit(good, dataset.batch(5), y))
+refused(["steps_per_epoch"], fit(good, dataset.filter(lambda a, b: True).batch(5)))
+refused(["tf.data.Dataset"], fit(good, lambda context: x))
+empty = dataset.filter(lambda a, b: False)
+refused(["ended", "steps_per_epoch"], fit(good, lambda context: empty, batch_size=5, steps_per_epoch=2))
+refused(["BackupAndRestore", "spec.checkpoint"], fit(good, x, y, callbacks=[keras.callbacks.BackupAndRestore("/tmp/x")]))
+refused(["ModelCheckpoint", "save="], fit(good, x, y, callbacks=[keras.callbacks.ModelCheckpoint("/tmp/x.keras")]))
+schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
+refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(schedule)), x, y, scale_lr=True))
+
+configured = False
+try:
+    configure_devices({"logicalCPUs": 2})
+except RuntimeError:
+    configured = True  # devices are fixed once TensorFlow has started
+assert configured

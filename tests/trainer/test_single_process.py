@@ -1,0 +1,124 @@
+"""Strategies of one process, the program run by hand, saves that are torn, and what is refused."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.trainer.harness import PROGRAMS, ROOT, Cluster, saved_arrays
+
+EPOCHS, STEPS_PER_EPOCH = 6, 16
+LAST = EPOCHS * STEPS_PER_EPOCH
+HELD, BEFORE = 3 * STEPS_PER_EPOCH, 40
+CHECKPOINT = {"everySteps": 10}
+
+
+@pytest.mark.parametrize("strategy", ["Mirrored", "CentralStorage", "Default"])
+def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, strategy: str) -> None:
+    options = {} if strategy == "Default" else {"logicalCPUs": 2}
+    ends = []
+    for name in ("undisturbed", "killed"):
+        directory = tmp_path / name
+        gate = directory / "gate"
+        with Cluster(
+            directory, strategy, {"chief": 1}, "train.py", "--hold=3", f"--gate={gate}", "--callbacks",
+            checkpoint=CHECKPOINT, options=options,
+        ) as run:
+            run.start()
+            run["chief-0"].wait_for_checkpoint(BEFORE)
+            if name == "killed":
+                run["chief-0"].wait_for_step(HELD)
+                run["chief-0"].kill()
+                assert run["chief-0"].exit_code() == -signal.SIGKILL
+                run.start()
+            gate.touch()
+            run.expect_success()
+            status = run["chief-0"].status
+            assert status["resume"] == "exact"
+            assert ("restoredStep" in status) == (name == "killed")
+            ends.append((saved_arrays(run.checkpoints, LAST), status["metrics"]))
+    assert ends[0] == ends[1]
+
+
+def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path: Path) -> None:
+    """961 examples in batches of 64: the last batch holds one, so that some replica gets none."""
+    common = ("--plain", "--examples=961", "--epochs=2")
+    runs: dict[str, tuple[str, dict[str, int], list[str]]] = {
+        "one device": ("OneDevice", {"chief": 1}, []),
+        "two replicas": ("Mirrored", {"chief": 1}, []),
+        "two tasks": ("MultiWorkerMirrored", {"worker": 2}, ["--data=function"]),
+    }
+    metrics = {}
+    for name, (strategy, counts, arguments) in runs.items():
+        options = {"logicalCPUs": 2} if strategy == "Mirrored" else {}
+        with Cluster(tmp_path / name, strategy, counts, "train.py", *common, *arguments, options=options) as run:
+            run.run()
+            metrics[name] = next(iter(run.members.values())).status["metrics"]
+    assert metrics["two replicas"] == pytest.approx(metrics["one device"], rel=1e-4)
+    assert metrics["two tasks"] == pytest.approx(metrics["one device"], rel=1e-4)
+
+
+def test_kills_in_the_middle_of_saves_leave_whole_checkpoints(tmp_path: Path) -> None:
+    with Cluster(
+        tmp_path, "Default", {"chief": 1}, "train.py", "--epochs=60", checkpoint={"everySteps": 1, "keep": 2}
+    ) as run:
+        restored = 0
+        for kills in range(4):
+            run.start()
+            step = restored + 20 + 7 * kills
+            run["chief-0"].wait_for_checkpoint(step)
+            run["chief-0"].kill()
+            assert run["chief-0"].exit_code() == -signal.SIGKILL
+            assert run["chief-0"].status.get("restoredStep", 0) >= restored
+            restored = step
+            (run.checkpoints / f"ckpt-{10**6}_temp").mkdir()  # as a save that was killed early leaves it
+            (run.checkpoints / f"ckpt-{10**6}.data-00000-of-00001").write_bytes(b"torn")
+            (run.checkpoints / ".saving-model.keras").write_bytes(b"torn")
+        run.start()
+        assert run["chief-0"].wait_until(lambda s: "restoredStep" in s, "restored")["restoredStep"] >= restored
+        run["chief-0"].wait_for_step(restored + 1)
+        names = sorted(path.name for path in run.checkpoints.iterdir())
+        assert not any(re.search(rf"{10**6}|\.saving", name) for name in names), names
+
+
+def test_signal_saves_and_the_next_process_goes_on(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with Cluster(
+        tmp_path, "Default", {"chief": 1}, "train.py", "--hold=3", f"--gate={gate}", checkpoint={"everySeconds": 3600}
+    ) as run:
+        run.start()
+        run["chief-0"].wait_for_step(HELD)
+        run["chief-0"].kill(signal.SIGTERM)
+        gate.touch()
+        assert run["chief-0"].exit_code() == 143
+        step = run["chief-0"].status["checkpoint"]["step"]
+        assert step >= HELD
+        run.run()
+        assert run["chief-0"].status["restoredStep"] == step
+
+
+def test_example_runs_by_hand(tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("DTJOB_")}
+    environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    command = [sys.executable, str(ROOT / "examples" / "digits.py"), "--epochs=5"]
+    result = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    found = re.search(r"held-out accuracy ([\d.]+)", result.stdout)
+    assert found
+    assert float(found[1]) > 0.9
+    assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]
+
+
+def test_saved_model_loads_without_a_strategy_and_refusals_name_the_mend(tmp_path: Path) -> None:
+    """Many refusals in one process: importing TensorFlow for each would take most of a minute."""
+    with Cluster(tmp_path, "Mirrored", {"chief": 1}, "train.py", "--epochs=1", options={"logicalCPUs": 2},
+                 checkpoint=CHECKPOINT) as run:
+        run.run()
+        model = run["chief-0"].status["model"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    command = [sys.executable, str(PROGRAMS / "refusals.py"), model]
+    result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr

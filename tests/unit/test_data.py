@@ -1,0 +1,71 @@
+"""dtjob_trainer.data: every example once an epoch, the same rows whoever asks and whenever."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+np = pytest.importorskip("numpy")
+data = pytest.importorskip("dtjob_trainer.data")
+
+
+@given(n=st.integers(1, 200), batch=st.integers(1, 64), shards=st.integers(1, 5), epoch=st.integers(0, 9))
+def test_shards_of_an_epoch_hold_every_example_once(n: int, batch: int, shards: int, epoch: int) -> None:
+    sizes = data.Sizes(n, batch)
+    order = data.epoch_order(n, 7, epoch)
+    seen: list[int] = []
+    for shard in range(shards):
+        batches = data.shard_rows(order, sizes, shard, shards, 0)
+        assert len(batches) == sizes.steps
+        for step, rows in enumerate(batches):
+            count = sizes.of_shard(step, shard, shards)
+            assert len(rows) == max(count, 1)
+            seen += rows[:count].tolist()
+    assert sorted(seen) == list(range(n))
+    assert sum(sizes.at(step) for step in range(sizes.steps)) == n
+
+
+@given(
+    n=st.integers(1, 200), batch=st.integers(1, 64), shards=st.integers(1, 5), first=st.integers(0, 30),
+    seed=st.integers(-5, 2**70),
+)
+def test_a_restart_gets_the_rest_of_the_same_epoch(n: int, batch: int, shards: int, first: int, seed: int) -> None:
+    sizes = data.Sizes(n, batch)
+    order = data.epoch_order(n, seed, 3)
+    whole = data.shard_rows(order, sizes, 0, shards, 0)
+    rest = data.shard_rows(data.epoch_order(n, seed, 3), sizes, 0, shards, first)
+    assert [rows.tolist() for rows in rest] == [rows.tolist() for rows in whole[first:]]
+
+
+def test_order_depends_on_seed_and_epoch_and_never_changes() -> None:
+    assert data.epoch_order(8, 1, 0).tolist() == [3, 5, 2, 7, 0, 6, 1, 4]
+    orders = {tuple(data.epoch_order(50, seed, epoch)) for seed in range(4) for epoch in range(4)}
+    assert len(orders) == 16
+
+
+def test_context_tells_sizes_and_keeps_validation_in_order() -> None:
+    context = data.DataContext(seed=0, epoch=1, shard=1, shards=2, batch_size=4, shuffle=False)
+    assert context.shuffled(10).tolist() == [2, 3, 6, 7, 9]
+    assert context.sizes == data.Sizes(10, 4)
+    with pytest.raises(data.DataError, match="at least one"):
+        context.shuffled(0)
+
+
+def test_an_empty_share_gets_one_row_of_no_weight() -> None:
+    sizes = data.Sizes(9, 4)
+    rows = data.shard_rows(np.arange(9), sizes, 0, 2, 2)
+    assert [r.tolist() for r in rows] == [[8]]
+    assert sizes.of_shard(2, 0, 2) == 0
+    assert sizes.smallest_share(2) == 0
+
+
+def test_dropping_the_last_batch() -> None:
+    assert data.Sizes(10, 4, drop_last=True).steps == 2
+    assert data.Sizes(3, 4, drop_last=True).steps == 0
+
+
+def test_arrays_must_agree() -> None:
+    assert data.common_length([[1, 2], [3, 4]], "x") == 2
+    with pytest.raises(data.DataError, match="x: the arrays have different lengths"):
+        data.common_length([[1], [1, 2]], "x")
+    with pytest.raises(data.DataError, match="empty"):
+        data.common_length([[]], "x")

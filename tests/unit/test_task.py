@@ -1,0 +1,90 @@
+"""dtjob_trainer.task: who a process is, from its environment."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dtjob_trainer.task import DEFAULT_EVERY_SECONDS, Checkpoint, Task, TaskError
+
+CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
+
+
+def environment(tmp_path: Path, cluster: dict[str, list[str]] | None = None, **changes: str) -> dict[str, str]:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(CLUSTER if cluster is None else cluster))
+    return {
+        "DTJOB_NAME": "job", "DTJOB_NAMESPACE": "ns", "DTJOB_UID": "u", "DTJOB_ROLE": "worker", "DTJOB_INDEX": "1",
+        "DTJOB_ATTEMPT": "2", "DTJOB_STRATEGY": "MultiWorkerMirrored", "DTJOB_CLUSTER_FILE": str(file),
+        "DTJOB_CLUSTER_HASH": "h", "DTJOB_RENDEZVOUS": "a:2", "DTJOB_STATUS_PORT": "2223", **changes,
+    }
+
+
+def task(tmp_path: Path, cluster: dict[str, list[str]] | None = None, **changes: str) -> Task:
+    found = Task.from_environment(environment(tmp_path, cluster, **changes))
+    assert found is not None
+    return found
+
+
+def test_a_program_run_by_hand_is_no_task() -> None:
+    assert Task.from_environment({"PATH": "/bin"}) is None
+
+
+def test_reads_every_variable(tmp_path: Path) -> None:
+    found = task(
+        tmp_path, DTJOB_STRATEGY_OPTIONS='{"communication": "Ring"}', DTJOB_GRACE_SECONDS="7",
+        DTJOB_DIE_WITH_PARENT="1", DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "keep": 2, "async": false}',
+    )
+    assert (found.name, found.namespace, found.uid, found.id, found.attempt) == ("job", "ns", "u", "worker-1", 2)
+    assert found.strategy_options == {"communication": "Ring"}
+    assert (found.cluster_hash, found.rendezvous, found.status_port) == ("h", "a:2", 2223)
+    assert (found.grace_seconds, found.die_with_parent, found.address) == (7.0, True, "c:1")
+    assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
+
+
+def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802
+    assert Checkpoint.from_json('{"directory": "/c"}').every_seconds == DEFAULT_EVERY_SECONDS
+    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9}').every_seconds is None
+
+
+def test_each_strategy_sees_its_own_roles_only(tmp_path: Path) -> None:
+    mirrored = task(tmp_path).tf_config()
+    assert mirrored == {
+        "cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 1},
+    }
+    served = task(tmp_path, DTJOB_STRATEGY="ParameterServer").tf_config()
+    assert served is not None
+    assert served["cluster"] == CLUSTER
+    assert task(tmp_path, DTJOB_ROLE="evaluator", DTJOB_INDEX="0").tf_config() is None
+    assert task(tmp_path, DTJOB_STRATEGY="Mirrored", DTJOB_ROLE="chief", DTJOB_INDEX="0").tf_config() is None
+
+
+def test_chief_task(tmp_path: Path) -> None:
+    assert task(tmp_path, DTJOB_ROLE="chief", DTJOB_INDEX="0").is_chief
+    assert not task(tmp_path, DTJOB_INDEX="0").is_chief
+    without_chief = {"worker": ["b:1", "c:1"]}
+    assert task(tmp_path, without_chief, DTJOB_INDEX="0").is_chief
+    assert not task(tmp_path, without_chief).is_chief
+
+
+def test_members_and_servers(tmp_path: Path) -> None:
+    assert task(tmp_path).members == ("chief-0", "worker-0", "worker-1")
+    assert not task(tmp_path).serves_only
+    assert task(tmp_path, DTJOB_STRATEGY="ParameterServer").serves_only
+    evaluator = task(tmp_path, DTJOB_ROLE="evaluator", DTJOB_INDEX="0")
+    assert (evaluator.in_cluster, evaluator.members, evaluator.address) == (False, ("evaluator-0",), None)
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"DTJOB_ROLE": "boss"}, ["DTJOB_ROLE", "chief"]),
+    ({"DTJOB_INDEX": "-1"}, ["DTJOB_INDEX", "whole number"]),
+    ({"DTJOB_STRATEGY": "Magic"}, ["DTJOB_STRATEGY", "Mirrored"]),
+    ({"DTJOB_CHECKPOINT": "{}"}, ["DTJOB_CHECKPOINT", "directory"]),
+    ({"DTJOB_CHECKPOINT": "x"}, ["DTJOB_CHECKPOINT", "JSON"]),
+    ({"DTJOB_STRATEGY_OPTIONS": "[1]"}, ["DTJOB_STRATEGY_OPTIONS", "object"]),
+    ({"DTJOB_CLUSTER_FILE": "/nowhere"}, ["DTJOB_CLUSTER_FILE"]),
+])
+def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: list[str]) -> None:
+    with pytest.raises(TaskError) as refused:
+        task(tmp_path, **changes)
+    assert all(word in str(refused.value) for word in words)
