@@ -19,6 +19,8 @@ CLUSTER_DIRECTORY = "/etc/dtjob"
 CHECKPOINT_VOLUME = "checkpoints"
 CLUSTER_VOLUME = "dtjob-cluster"
 DEFAULT_SAVE_SECONDS = 300
+TERMINATION_LOG = "/dev/termination-log"
+"""Kubernetes' default terminationMessagePath."""
 NON_ROOT_UID = 1000
 
 POD_SECURITY = {
@@ -100,6 +102,9 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
     ports = [{"name": "tensorflow", "containerPort": network.port}]
     if job.spec.program:
         ports.append({"name": "status", "containerPort": network.status_port})
+    last_words = {}
+    if job.spec.program:
+        last_words["DTJOB_TERMINATION_LOG"] = user.get("terminationMessagePath") or TERMINATION_LOG
     container: dict[str, Any] = {
         "securityContext": CONTAINER_SECURITY,
         # The last log lines tell why a task failed, without a permission to read logs.
@@ -107,7 +112,7 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
         "image": job.spec.image,
         **user,
         "name": TRAINING_CONTAINER,
-        "env": [*_environment(job, task, attempt), *(user.get("env") or [])],
+        "env": [*_environment(job, task, attempt), *_env(last_words), *(user.get("env") or [])],
         "ports": [*ports, *(user.get("ports") or [])],
     }
     if job.spec.program:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times, topology
+from dtjob.actions import Manifest
 from dtjob.api import Job, Role
 from dtjob.children import TaskView, terminated
 
@@ -23,14 +24,22 @@ def final_reports(job: Job, views: list[TaskView], reports: Mapping[str, dict[st
     """The reports, and for tasks that finished the one that their supervisor left as its termination message."""
     merged = dict(reports)
     for view in views:
-        end = terminated(view.pod) if view.pod else None
-        if end and end.get("exitCode") == 0 and end.get("message", "").startswith("{"):
-            try:
-                left = json.loads(end["message"])
-            except ValueError:
-                continue
+        left = last_words(view.pod) if view.pod else None
+        if left:
             merged[view.task.id] = {**merged.get(view.task.id, {}), **left}
     return merged
+
+
+def last_words(pod: Manifest) -> dict[str, Any] | None:
+    """The last status that a supervisor which ended with 0 left as its termination message, None where there is none."""
+    end = terminated(pod)
+    if end is None or end.get("exitCode") != 0:
+        return None
+    try:
+        left = json.loads(end.get("message") or "null")
+    except ValueError:
+        return None  # a message of the image's own
+    return left if isinstance(left, dict) else None
 
 
 def progress_status(

@@ -45,12 +45,22 @@ def test_a_program_that_ends_well(make_job: MakeJob, tmp_path: Path) -> None:
     assert make_job().start("chief-0", "exits").end() == 0
 
 
-def test_the_last_status_can_be_read_where_somebody_reads(make_job: MakeJob, tmp_path: Path) -> None:
-    running = make_job().start("chief-0", "chief_finishes_first")
+def test_the_last_status_is_left_for_the_kubelet(make_job: MakeJob, tmp_path: Path) -> None:
+    left = tmp_path / "termination-log"
+    running = make_job().start("chief-0", "chief_finishes_first", environ={"DTJOB_TERMINATION_LOG": str(left)})
     running.wait_for(state="training")
+    assert not left.exists()
     (tmp_path / "finish").touch()
-    assert running.wait_for(state="finished")["step"] == 1
     assert running.end() == 0
+    last = json.loads(left.read_text())
+    assert (last["task"], last["state"], last["step"]) == ("chief-0", "finished", 1)
+
+
+def test_after_a_failure_the_logs_speak(make_job: MakeJob, tmp_path: Path) -> None:
+    left = tmp_path / "termination-log"
+    (tmp_path / "exit").write_text("3")
+    assert make_job().start("chief-0", "exits", environ={"DTJOB_TERMINATION_LOG": str(left)}).end() == 3
+    assert not left.exists()
 
 
 @pytest.mark.parametrize(("ending", "code"), [("3", 3), (str(-signal.SIGSEGV), 139), (str(-signal.SIGKILL), 137)])

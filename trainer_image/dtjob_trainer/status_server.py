@@ -30,10 +30,6 @@ class StatusServer:
     ) -> None:
         self._status, self._labels, self._rendezvous = status, labels, rendezvous
         self._server: asyncio.Server | None = None
-        self.last_read: float | None = None
-        """When /status was last read, in the event loop's time."""
-        self.status_read = asyncio.Event()
-        """Set by every read of /status; clear it to wait for the next."""
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen on `port` of `host` (None: of every address). Returns the port. Raises OSError where it is taken."""
@@ -51,8 +47,6 @@ class StatusServer:
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET here\n"
         if path == "/status":
-            self.last_read = asyncio.get_running_loop().time()
-            self.status_read.set()
             return _json(200, self._status())
         if path == "/metrics":
             content_type, text = exposition(self._status(), self._labels)

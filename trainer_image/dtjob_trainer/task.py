@@ -81,6 +81,8 @@ class Task:
     checkpoint: Checkpoint | None = None
     grace_seconds: float = 30.0
     die_with_parent: bool = False
+    termination_log: str = ""
+    """Path of the file in which the supervisor leaves its last status; empty: nowhere."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Task | None:
@@ -113,6 +115,7 @@ class Task:
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
             grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", 30)),
             die_with_parent=environ.get("DTJOB_DIE_WITH_PARENT") == "1",
+            termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )
 
     @property

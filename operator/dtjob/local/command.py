@@ -69,6 +69,7 @@ def local_command(
     addresses: Addresses,
     cluster_file: Path,
     checkpoints: Path,
+    termination_log: Path,
     inherited: Mapping[str, str],
     python: str = sys.executable,
 ) -> Command:
@@ -86,6 +87,7 @@ def local_command(
     local["DTJOB_RENDEZVOUS"] = addresses.map(variables["DTJOB_RENDEZVOUS"])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_DIE_WITH_PARENT"] = "1"
+    local["DTJOB_TERMINATION_LOG"] = str(termination_log)
     if "DTJOB_CHECKPOINT" in variables:
         settings = json.loads(variables["DTJOB_CHECKPOINT"])
         settings["directory"] = local_directory(settings["directory"], checkpoints)

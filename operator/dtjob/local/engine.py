@@ -23,6 +23,7 @@ from dtjob.local.snapshot import Snapshot
 from dtjob.local.status_client import read_status
 from dtjob.pod import grace_seconds
 from dtjob.policies.success import succeeded
+from dtjob.progress import last_words
 from dtjob.reconciler import Reconciler
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
@@ -135,6 +136,8 @@ class Engine:
         key = self._store.remove(manifest) if type_ == "DELETED" else self._store.apply(manifest)
         if manifest["kind"] == "Pod":
             self._note_failure(manifest)
+            if left := last_words(manifest):
+                self._reports[labels.task_id(manifest)] = left
         if key is not None:
             self._queue.add(key)
         self._check_end()

@@ -12,6 +12,8 @@ from dtjob.local.addresses import HOST
 MESSAGE_BYTES = 2048
 MESSAGE_LINES = 80
 """The kubelet's limits for FallbackToLogsOnError."""
+MESSAGE_BYTES_LEFT = 4096
+"""The kubelet's limit for what a container leaves at its terminationMessagePath."""
 
 
 def running(started_at: datetime) -> dict[str, Any]:
@@ -19,11 +21,14 @@ def running(started_at: datetime) -> dict[str, Any]:
     return _status("Running", {"running": {"startedAt": times.rfc3339(started_at)}}, ready=True)
 
 
-def ended(return_code: int, started_at: datetime, finished_at: datetime, log: str) -> dict[str, Any]:
+def ended(
+    return_code: int, started_at: datetime, finished_at: datetime, log: str, last_words: str = ""
+) -> dict[str, Any]:
     """The status of a pod whose process has ended.
 
     `return_code` is as Python's subprocess gives it (negative for a signal); `log` is the end of its log, which becomes
-    the termination message after a failure, as the kubelet does it (FallbackToLogsOnError).
+    the termination message after a failure, as the kubelet does it (FallbackToLogsOnError), where the process left no
+    `last_words` in its termination log.
     """
     code = 128 - return_code if return_code < 0 else return_code
     terminated: dict[str, Any] = {
@@ -34,7 +39,7 @@ def ended(return_code: int, started_at: datetime, finished_at: datetime, log: st
     }
     if return_code < 0:
         terminated["signal"] = -return_code
-    if code and (message := tail(log)):
+    if message := last_words[:MESSAGE_BYTES_LEFT] or (tail(log) if code else ""):
         terminated["message"] = message
     return _status("Succeeded" if code == 0 else "Failed", {"terminated": terminated}, ready=False)
 

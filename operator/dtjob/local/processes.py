@@ -31,6 +31,10 @@ class Directories:
     checkpoints: Path
     logs: Path
 
+    def termination_log(self, pod: str) -> Path:
+        """The file that stands for the pod's terminationMessagePath."""
+        return self.logs / f"{pod}.last.json"
+
     def log(self, pod: str) -> Path:
         """The log of one pod."""
         return self.logs / f"{pod}.log"
@@ -166,7 +170,9 @@ class ProcessCluster:
     async def _start(self, pod: Manifest) -> Supervisor:
         name = pod["metadata"]["name"]
         files = self._directories
-        start = command.local_command(pod, self._addresses, files.cluster_file, files.checkpoints, os.environ)
+        last_words = files.termination_log(name)
+        last_words.unlink(missing_ok=True)
+        start = command.local_command(pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ)
         with files.log(name).open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *start.argv,
@@ -185,7 +191,8 @@ class ProcessCluster:
         # As the end of a container: what a killed supervisor left behind must not hold its successor's ports.
         await leftovers.kill(self._marks(name))
         log = _read_tail(self._directories.log(name))
-        status = pod_status.ended(code, started_at, datetime.now(UTC), log)
+        left = _read_tail(self._directories.termination_log(name))
+        status = pod_status.ended(code, started_at, datetime.now(UTC), log, left)
         self._objects.change("Pod", name, lambda pod: pod.update(status=status))
 
     def _marks(self, name: str) -> dict[str, str]:

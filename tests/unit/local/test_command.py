@@ -24,7 +24,13 @@ def command_of(digits, task_id="worker-1", inherited=None):
     task = next(task for task in topology.tasks(digits) if task.id == task_id)
     addresses = Addresses.choose(digits)
     made = local_command(
-        pod(digits, task, 2), addresses, RUN / "cluster.json", RUN / "checkpoints", inherited or {}, python="python"
+        pod(digits, task, 2),
+        addresses,
+        RUN / "cluster.json",
+        RUN / "checkpoints",
+        RUN / "last.json",
+        inherited or {},
+        python="python",
     )
     return made, addresses
 
@@ -57,6 +63,7 @@ def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
     assert environment["DTJOB_ROLE"] == "worker"
     assert (environment["DTJOB_INDEX"], environment["DTJOB_ATTEMPT"]) == ("1", "2")
     assert environment["DTJOB_CLUSTER_FILE"] == "/runs/run-1/cluster.json"
+    assert environment["DTJOB_TERMINATION_LOG"] == "/runs/run-1/last.json"
     assert environment["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(digits)
     assert environment["DTJOB_STATUS_PORT"] == str(addresses.status_port("digits-worker-1"))
     assert environment["DTJOB_RENDEZVOUS"] == f"127.0.0.1:{addresses.status_port('digits-chief-0')}"
