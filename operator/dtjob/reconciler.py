@@ -165,7 +165,9 @@ class Reconciler:
         except Refused as error:
             problem = str(error)
         if problem is None:
-            self._store.apply(stored)
+            # No watch event will say what is known here already; the status still has to say that all were created.
+            if self._store.apply(stored) is not None:
+                self._queue.add(key)
         else:
             self._queue.add_after(key, RETRY_PROBLEM_SECONDS)
         if self._store.set_problem(key, what, problem):

@@ -87,7 +87,7 @@ async def _resync_forever(cluster: kube.Kube, store: Store, queue: WorkQueue[Job
 async def _watch(
     cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], options: Options, stop: asyncio.Event
 ) -> None:
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    logging.getLogger("kopf").setLevel(logging.WARNING)
     await kopf.operator(
         registry=handlers.registry(store, queue, cluster.credentials),
         settings=handlers.settings(),
