@@ -143,3 +143,15 @@ def test_a_chief_is_replaced_only_when_the_old_one_is_gone(
     auto_kubelet.release()
     wait_pods(api, namespace, "digits-chief-0-1", "digits-worker-0-0", "digits-worker-1-0")
     wait_phase(api, namespace, "Running")
+
+
+def test_a_pod_that_goes_before_it_ran_was_there(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_pods(api, namespace, *THREE)
+    api.wait_for("dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("allCreated"))
+    api.delete("pods", namespace, "digits-worker-1-0")
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
+    found = wait_phase(api, namespace, "Restarting")
+    assert restarts(found) == {"total": 1, "causes": {"Deleted": 1}}
