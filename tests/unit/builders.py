@@ -8,8 +8,8 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dtjob import times, topology
-from dtjob.actions import Manifest, Plan
+from dtjob import labels, times, topology
+from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api import Job, Role
 from dtjob.children import Children, TaskView, view_tasks
 from dtjob.pod import pod as pod_of
@@ -32,7 +32,7 @@ def job(
     chief: bool = True,
     ps: int = 0,
     evaluator: bool = False,
-    program: bool = True,
+    program: bool | dict[str, Any] = True,
     status: dict[str, Any] | None = None,
     name: str = "digits",
     uid: str = JOB_UID,
@@ -47,7 +47,7 @@ def job(
         "replicas": {role: {"count": count} for role, count in counts.items() if count},
     }
     if program:
-        base["program"] = {"entry": "examples/digits.py"}
+        base["program"] = {"entry": "examples/digits.py"} if program is True else program
     metadata = {"name": name, "namespace": "default", "uid": uid, "resourceVersion": "1", "generation": 1}
     return Job.model_validate({"metadata": metadata, "spec": {**base, **spec}, "status": status or {}})
 
@@ -156,9 +156,6 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
 
 def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children:
     """What is observed when the plan's actions were carried out and nothing else happened (deletions end at once)."""
-    from dtjob import labels
-    from dtjob.actions import Create, Delete, StopServing
-
     objects = list(children.objects)
     for action in plan.actions:
         if isinstance(action, Create):

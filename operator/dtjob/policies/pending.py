@@ -5,14 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 
 from dtjob.actions import Manifest
-from dtjob.children import PodState, TaskView, container_status
+from dtjob.children import PodState, TaskView, container_status, ended
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
 
 def waiting_reason(views: list[TaskView], now: datetime) -> str:
-    """What the first pod that cannot start waits for, such as an image; empty where every pod is well."""
+    """What the first task that cannot start waits for, such as an image; empty where every pod is well."""
     for view in views:
+        old = next((pod for pod in view.pods if not ended(pod)), None)
+        if view.pod is None and old is not None:
+            node = (old.get("spec") or {}).get("nodeName", "")
+            where = f" on node {node}" if node else ""
+            return f"{view.task.id} waits: its earlier pod {old['metadata']['name']}{where} has not ended"
         if view.pod is not None and view.state(now) is PodState.PENDING:
             reason = _reason(view.pod)
             if reason:

@@ -1,0 +1,51 @@
+"""Which pods an ended job gives up, and when."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from dtjob.api import Job
+from dtjob.policies.cleanup import pods_to_remove
+from tests.unit import builders
+from tests.unit.builders import NOW, at
+
+
+def removed(job: Job, success: bool, now: datetime) -> tuple[list[str], datetime | None]:
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = builders.ended(0 if success else 1)
+    deletes, again = pods_to_remove(job, builders.views(job, *pods.values()), success, NOW, now)
+    return sorted(one.name for one in deletes), again
+
+
+def policy(clean: str) -> dict[str, str]:
+    return {"cleanPods": clean}
+
+
+def test_synchronous_tasks_and_the_evaluator_may_end_by_themselves_first():
+    job = builders.job(workers=1, evaluator=True)
+    assert removed(job, True, at(59)) == ([], at(60))
+    assert removed(job, True, at(60)) == (["digits-evaluator-0-0", "digits-worker-0-0"], None)
+
+
+def test_parameter_servers_and_their_workers_never_end():
+    job = builders.job("ParameterServer", workers=1, ps=1, evaluator=True)
+    assert removed(job, True, at(1)) == (["digits-ps-0-0", "digits-worker-0-0"], at(60))
+
+
+def test_a_failed_jobs_pods_go_at_once():
+    assert removed(builders.job(workers=1), False, at(1)) == (["digits-worker-0-0"], None)
+
+
+@pytest.mark.parametrize(
+    ("clean", "expected"), [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])]
+)
+def test_the_policy(clean: str, expected: list[str]):
+    assert removed(builders.job(workers=1, runPolicy=policy(clean)), False, at(1)) == (expected, None)
+
+
+def test_what_is_being_deleted_is_not_deleted_again():
+    job = builders.job("Mirrored")
+    pod = builders.deleting(builders.pod(job, "chief-0", builders.running()))
+    assert pods_to_remove(job, builders.views(job, pod), False, NOW, at(1)) == ([], None)

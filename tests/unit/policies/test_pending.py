@@ -1,0 +1,44 @@
+"""Why a pod does not run, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.policies.pending import waiting_reason
+from tests.unit import builders
+from tests.unit.builders import NOW
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (builders.waiting("ImagePullBackOff", 'Back-off pulling image "x"'), 'worker-0 waits: ImagePullBackOff: Back-off pulling image "x"'),
+        (builders.waiting("CreateContainerConfigError"), "worker-0 waits: CreateContainerConfigError"),
+        (builders.unschedulable("0/3 nodes are available"), "worker-0 waits: Unschedulable: 0/3 nodes are available"),
+        (builders.waiting("ContainerCreating"), ""),
+        (builders.running(), ""),
+        (builders.ended(1), ""),
+        ({}, ""),
+    ],
+)  # fmt: skip
+def test_words(status: dict[str, Any], words: str):
+    job = builders.job()
+    assert waiting_reason(builders.views(job, builders.pod(job, "worker-0", status)), NOW) == words
+
+
+def test_the_first_task_that_waits_is_named():
+    job = builders.job()
+    pods = builders.all_pods(job, builders.unschedulable("no GPU"))
+    assert waiting_reason(builders.views(job, *pods.values()), NOW) == "chief-0 waits: Unschedulable: no GPU"
+
+
+def test_a_chief_that_waits_for_its_predecessors_end_says_so():
+    """On a lost node that takes until somebody takes the node out of service: the user must know."""
+    job = builders.job(status={"attempts": {"chief-0": 1}})
+    old = builders.deleting(builders.pod(job, "chief-0", builders.running()))
+    words = "chief-0 waits: its earlier pod digits-chief-0-0 on node node-1 has not ended"
+    assert waiting_reason(builders.views(job, old), NOW) == words
+    old["status"] = builders.ended(143)
+    assert waiting_reason(builders.views(job, old), NOW) == ""
