@@ -164,6 +164,9 @@ def _after_the_end(job: Job, status: dict[str, Any], views: list[TaskView], even
     """An ended job only gives up its pods."""
     completed_at = times.parse(status["completionTime"])
     status["replicaStatuses"] = replica_statuses(views, now)
+    status["conditions"] = conditions.with_condition(
+        status["conditions"], conditions.BLOCKED, False, "JobEnded", "", now
+    )
     removed, look_again_at = pods_to_remove(job, views, status["phase"] == "Succeeded", completed_at, now)
     return _finish(job, status, list(removed), events, [look_again_at], now)
 

@@ -157,6 +157,20 @@ def test_the_budget_ends_the_job_with_its_cause():
     assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-worker-0-0"]
 
 
+def test_an_ended_job_is_not_blocked():
+    job, pods, others = running_job(builders.job(evaluator=True))
+    evaluator = pods.pop("evaluator-0")
+    problems = {f"Pod/{evaluator['metadata']['name']}": "exceeded quota: small"}
+    blocked = plan(job, Children((*pods.values(), *others), {}, problems), at(1)).status
+    assert blocked is not None
+    assert "exceeded quota: small" in blocked["message"]
+    pods["chief-0"]["status"] = builders.ended(0, at(2))
+    made = plan_with(builders.with_status(job, blocked), pods, others, at(2))
+    assert made.status is not None
+    held = {one["type"]: one["status"] for one in made.status["conditions"]}
+    assert (held["Succeeded"], held["Blocked"]) == ("True", "False")
+
+
 def test_labels_of_the_pods_name_job_task_and_attempt():
     (*_, made) = plan(builders.job(), Children(), NOW).actions
     assert isinstance(made, Create)

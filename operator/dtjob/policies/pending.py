@@ -13,7 +13,8 @@ HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 def waiting_reason(views: list[TaskView], now: datetime) -> str:
     """What the first task that cannot start waits for, such as an image; empty where every pod is well."""
     for view in views:
-        old = next((pod for pod in view.pods if not ended(pod)), None)
+        # Only the task that writes checkpoints waits for its predecessor, and it stands first.
+        old = next((pod for pod in view.pods if not ended(pod)), None) if view is views[0] else None
         if view.pod is None and old is not None:
             node = (old.get("spec") or {}).get("nodeName", "")
             where = f" on node {node}" if node else ""

@@ -42,3 +42,10 @@ def test_a_chief_that_waits_for_its_predecessors_end_says_so():
     assert waiting_reason(builders.views(job, old), NOW) == words
     old["status"] = builders.ended(143)
     assert waiting_reason(builders.views(job, old), NOW) == ""
+
+
+def test_others_do_not_wait_for_theirs():
+    job = builders.job(status={"attempts": {"worker-0": 1}})
+    pods = builders.all_pods(job)
+    pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))
+    assert waiting_reason(builders.views(job, *pods.values()), NOW) == ""
