@@ -134,6 +134,8 @@ def _belongs_to(incident: Incident, failure: Failure, views: list[TaskView], now
 
 
 def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
-    since = f"since the checkpoint at step {checkpoint_step}" if checkpoint_step >= 0 else "without a checkpoint"
     budget = job.spec.failure_policy.max_restarts
-    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up {since}"
+    if budget == 0:
+        return f"{first.sentence()}; failurePolicy.maxRestarts is 0, so training was not restarted"
+    newer = f"newer than step {checkpoint_step}" if checkpoint_step >= 0 else "at all"
+    return f"{first.sentence()}; {budget} restarts (failurePolicy.maxRestarts) led to no checkpoint {newer}"

@@ -125,6 +125,22 @@ def test_the_budget(spent: int):
     assert not decide(job, pods, at(100), previous, step=51).gives_up
 
 
+@pytest.mark.parametrize(
+    ("budget", "step", "words"),
+    [
+        (0, -1, "failurePolicy.maxRestarts is 0, so training was not restarted"),
+        (3, 50, "3 restarts (failurePolicy.maxRestarts) led to no checkpoint newer than step 50"),
+        (3, -1, "3 restarts (failurePolicy.maxRestarts) led to no checkpoint at all"),
+    ],
+)
+def test_giving_up_says_why(budget: int, step: int, words: str):
+    job = builders.job(failurePolicy={"maxRestarts": budget})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(NOW, Cause.ERROR, NOW, charged=budget, in_a_row=1, checkpoint_step=step)
+    assert decide(job, pods, at(100), previous, step).gives_up == f"worker-0 ran out of memory (OOMKilled); {words}"
+
+
 def test_disruptions_are_never_charged():
     job = builders.job(failurePolicy={"maxRestarts": 0})
     for status in (builders.disrupted(), builders.evicted(), builders.rejected()):
