@@ -14,6 +14,11 @@ CHUNK_BYTES = 64 * 2**20
 """Most bytes that one broadcast moves at a time, so that a large model does not need several times its memory."""
 
 
+def padded_size(size: int) -> int:
+    """The size to which small vectors are padded, so that few functions are traced."""
+    return size if size > 2**14 else max(16, 1 << (size - 1).bit_length())
+
+
 class Group:
     """The replicas of a strategy, as one of its tasks sees them."""
 
@@ -31,17 +36,19 @@ class Group:
         """Replicas of this task."""
         self.first_replica = self.index * self.local
         """Number of this task's first replica among all."""
-        self._sums: dict[tuple[str, tuple[int, ...]], Any] = {}
+        self._sums: dict[tuple[str, int], Any] = {}
 
     def sum(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The sum of every task's `vector` (int32, float32, float64; same shape in all tasks)."""
         if self.tasks == 1:
             return vector
-        key = (vector.dtype.str, vector.shape)
-        if key not in self._sums:  # one function a shape: a collective's shape may never change
+        padded = np.zeros(padded_size(vector.size), vector.dtype)
+        padded[: vector.size] = vector.ravel()
+        key = (padded.dtype.str, padded.size)
+        if key not in self._sums:  # one function a size: a collective's shape may never change
             self._sums[key] = tf.function(self._sum_replicas, autograph=False)
-        summed: npt.NDArray[Any] = self._sums[key](tf.constant(vector)).numpy()
-        return summed
+        summed: npt.NDArray[Any] = self._sums[key](tf.constant(padded)).numpy()
+        return summed[: vector.size].reshape(vector.shape)
 
     def broadcast(self, data: bytes | None, size: int) -> bytes:
         """The chief task's `data` of `size` bytes, bit for bit, in every task; the others pass None."""

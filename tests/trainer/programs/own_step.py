@@ -1,0 +1,49 @@
+"""A model with its own train_step and a callback for each batch, fed from a Dataset, under any strategy."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import dtjob_trainer as dt
+
+
+class Own(keras.Sequential):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
+        self.optimizer.apply_gradients(
+            zip(tape.gradient(loss, self.trainable_weights), self.trainable_weights, strict=True)
+        )
+        return {"loss": loss}
+
+
+class Batches(keras.callbacks.Callback):
+    losses: list[float] = []  # noqa: RUF012  # one instance a process
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.losses.append(logs["loss"])
+
+
+rows = np.random.default_rng(1).normal(size=(100, 4)).astype("float32")
+targets = rows @ np.array([[1.0], [2.0], [-1.0], [0.5]], np.float32)
+layers = [keras.Input((4,)), keras.layers.Dense(1)]
+
+model = Own(layers)
+model.compile(keras.optimizers.SGD(0.1), "mse")
+dt.fit(model, rows, targets, batch_size=32, epochs=2, callbacks=[Batches()])
+assert len(Batches.losses) == 2 * 3, Batches.losses  # the partial batch is dropped
+assert Batches.losses[-1] < Batches.losses[0]
+
+Batches.losses.clear()
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile(keras.optimizers.SGD(0.1), "mse")
+dataset = tf.data.Dataset.from_tensor_slices((rows, targets)).batch(32)
+history = dt.fit(model, dataset, epochs=3, callbacks=[Batches()], validation_data=dataset, scale_lr=True)
+assert len(Batches.losses) == 3 * 4
+losses = np.array(Batches.losses).reshape(3, 4)
+expected = losses @ np.array([32, 32, 32, 4]) / 100
+np.testing.assert_allclose(history.history["loss"], expected, rtol=1e-5)
+assert abs(float(model.optimizer.learning_rate.numpy()) - 0.1 * dt.strategy().num_replicas_in_sync) < 1e-6
+if dt.is_chief():
+    print("all well")
