@@ -149,9 +149,7 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
     """A pod for every task, in the same state (running), by task id."""
     attempts = job.status.get("attempts", {})
     state = running() if status is None else status
-    return {
-        one.id: pod(job, one.id, deepcopy(state), attempt=attempts.get(one.id, 0)) for one in topology.tasks(job)
-    }
+    return {one.id: pod(job, one.id, deepcopy(state), attempt=attempts.get(one.id, 0)) for one in topology.tasks(job)}
 
 
 def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children:

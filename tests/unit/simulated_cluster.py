@@ -47,7 +47,9 @@ class SimulatedCluster:
     # Cluster protocol
 
     async def create(self, manifest: Manifest) -> Manifest:
-        return await self._call(f"create {manifest['kind']} {manifest['metadata']['name']}", lambda: self._create(manifest))
+        what = f"create {manifest['kind']} {manifest['metadata']['name']}"
+        stored: Manifest = await self._call(what, lambda: self._create(manifest))
+        return stored
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
         await self._call(f"delete {kind} {name}", lambda: self._delete(kind, name, uid))
@@ -56,7 +58,8 @@ class SimulatedCluster:
         await self._call(f"stop serving {name}", lambda: self._stop_serving(name, uid))
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
-        return await self._call("write status", lambda: self._write_status(job, status))
+        stored: Manifest = await self._call("write status", lambda: self._write_status(job, status))
+        return stored
 
     async def emit(self, job: Manifest, event: Event) -> None:
         self.events.append(event)

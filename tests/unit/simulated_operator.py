@@ -157,6 +157,11 @@ class World:
 
 def job_manifest(job: Job) -> Manifest:
     """The job as a user applies it."""
-    metadata = {"name": job.metadata.name, "namespace": job.metadata.namespace, "uid": job.metadata.uid, "generation": 1}
+    metadata = {
+        "name": job.metadata.name,
+        "namespace": job.metadata.namespace,
+        "uid": job.metadata.uid,
+        "generation": 1,
+    }
     spec = job.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {"apiVersion": job.api_version, "kind": KIND, "metadata": metadata, "spec": spec}

@@ -1,4 +1,4 @@
-"""An event loop whose time passes only when nothing is left to do: hours of waiting in milliseconds, the same each run."""
+"""An event loop whose time passes only when nothing is left to do: hours of waiting in milliseconds, alike each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any job, any history, a crash anywhere: the real operator over a simulated cluster (`rules.py` holds what must not be).
+"""Any job, any history, a crash anywhere: the real operator over a simulated cluster (`rules.py`: what must not be).
 
 Hypothesis plays user, kubelet, node failures, strangers, the watch and the operator's own crashes. After each history
 everything is mended, and the job must come to Running or to its end by itself, waking up only when it said it would.
@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dtjob import labels, topology
-from dtjob.actions import Create, Delete, Manifest, StopServing
+from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api import KIND, Job
-from dtjob.children import Children, ended as has_ended
+from dtjob.children import Children
+from dtjob.children import ended as has_ended
 from dtjob.cluster import ClusterError, Refused
 from dtjob.plan import ENDED, plan
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 from tests.unit.simulated_operator import World
 
+SHARED = ("Service", "ConfigMap", "NetworkPolicy")
 STRATEGIES = ("Default", "Mirrored", "MultiWorkerMirrored", "ParameterServer")
 
 
@@ -150,7 +152,7 @@ class Life(RuleBasedStateMachine):
 
     # What happens to the rest
 
-    @rule(kind=st.sampled_from(("Service", "ConfigMap", "NetworkPolicy")))
+    @rule(kind=st.sampled_from(SHARED))
     def user_deletes_shared_object(self, kind: str) -> None:
         for one in self.world.cluster.of_kind(kind):
             self.world.cluster.remove(kind, one["metadata"]["name"])
@@ -174,8 +176,8 @@ class Life(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.world.run(seconds)
 
-    @rule(calls=st.integers(0, 8), before=st.booleans(), data=st.data())
-    def operator_will_crash(self, calls: int, before: bool, data: st.DataObject) -> None:
+    @rule(calls=st.integers(0, 8), before=st.booleans())
+    def operator_will_crash(self, calls: int, before: bool) -> None:
         self.world.cluster.crash_in, self.world.cluster.crash_before = calls, before
 
     @rule()
@@ -184,7 +186,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(refused=st.booleans())
     def a_call_fails(self, refused: bool) -> None:
-        self.world.cluster.fail_next = ClusterError("timeout")
+        self.world.cluster.fail_next = Refused("exceeded quota: small") if refused else ClusterError("timeout")
 
     @rule()
     def somebody_touches_the_job(self) -> None:
@@ -249,10 +251,10 @@ class Life(RuleBasedStateMachine):
         phase = job.status.get("phase")
         if phase in ENDED:
             return True
-        wanted = {topology.pod_name(job, one, job.status.get("attempts", {}).get(one.id, 0)) for one in topology.tasks(job)}
-        owned = set(self.pods(lambda one: True))
-        shared = {one["metadata"]["name"] for kind in ("Service", "ConfigMap", "NetworkPolicy") for one in self.world.cluster.of_kind(kind)}
-        return phase == "Running" and wanted == owned and len(shared) == 2
+        attempts = job.status.get("attempts", {})
+        wanted = {topology.pod_name(job, one, attempts.get(one.id, 0)) for one in topology.tasks(job)}
+        shared = sum(len(self.world.cluster.of_kind(kind)) for kind in SHARED)
+        return phase == "Running" and wanted == set(self.pods(lambda one: True)) and shared == len(SHARED)
 
 
 def stranger(kind: str, name: str) -> Manifest:
@@ -261,9 +263,71 @@ def stranger(kind: str, name: str) -> Manifest:
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
 
 
+@st.composite
+def observed(draw: st.DrawFn) -> tuple[Job, Children]:
+    """A job at any attempts, and any pods: missing, of this attempt or an earlier one, in any state, some deleted."""
+    job = draw(jobs())
+    attempts = {one.id: draw(st.integers(0, 2)) for one in topology.tasks(job)}
+    counts = {"total": 0, "evaluator": attempts.get("evaluator-0", 0)}
+    status = {"attempts": attempts, "allCreated": draw(st.booleans()), "restarts": counts}
+    job = builders.with_status(job, status)
+    states = st.one_of(st.just({}), st.just(builders.running()), ends, disruptions)
+    objects = []
+    for one in topology.tasks(job):
+        for attempt in range(attempts[one.id] + 1):
+            if draw(st.integers(0, 3)):
+                pod = builders.pod(job, one.id, deepcopy(draw(states)), attempt=attempt)
+                objects.append(builders.deleting(pod) if draw(st.integers(0, 3)) == 0 else pod)
+    strangers = [
+        builders.stored(stranger("Pod", f"digits-{id_}-9")) for id_ in draw(st.lists(st.sampled_from(["chief-0"])))
+    ]
+    return job, Children((*objects, *strangers))
+
+
+ends = st.builds(builders.ended, st.sampled_from((0, 1, 76, 137, 143)), st.sampled_from((NOW, at(5))))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, phases=(Phase.generate, Phase.shrink))
+@given(seen=observed(), seconds=st.sampled_from((0, 1, 6, 44, 46, 500)))
+def test_any_one_plan(seen: tuple[Job, Children], seconds: int) -> None:
+    """Pure; touches only what is ours and superseded; and asks for nothing more when what it asked for is there."""
+    job, children = seen
+    now = at(seconds)
+    for _ in range(4):
+        before = deepcopy((job, children))
+        made = plan(job, children, now)
+        assert (job, children) == before, "the inputs were changed"
+        assert plan(job, children, now) == made
+        check_actions(builders.with_status(job, made.status or job.status), children, made)
+        if made.status is None and not made.actions:
+            return
+        job = builders.with_status(job, made.status or job.status)
+        children = builders.carried_out(children, made, now)
+    raise AssertionError(f"still asks for {made}")
+
+
+def check_actions(job: Job, children: Children, made: Plan) -> None:
+    """What each action may be about. `job` has the status that is written before them."""
+    owned = {one["metadata"]["uid"]: one for one in children.owned(job, "Pod")}
+    names = [one["metadata"]["name"] for one in owned.values()]
+    attempts = job.status.get("attempts", {})
+    created = [action.name for action in made.actions if isinstance(action, Create)]
+    assert len(created) == len(set(zip(created, (a.kind for a in made.actions if isinstance(a, Create)), strict=True)))
+    for action in made.actions:
+        if isinstance(action, Create):
+            assert action.name not in names
+        else:
+            assert isinstance(action, (Delete, StopServing))
+            pod = owned[action.uid]
+            over = job.status.get("phase") in ENDED
+            assert over or labels.attempt(pod) < attempts.get(labels.task_id(pod), 0)
+    if made.look_again_at is not None:
+        assert made.look_again_at < NOW + timedelta(hours=1)
+
+
 TestLife = Life.TestCase
 TestLife.settings = settings(
-    max_examples=5,
+    max_examples=150,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -42,7 +42,9 @@ def test_identity():
 
 
 def test_the_supervisor_is_told_all_that_the_contract_lists():
-    job = builders.job(checkpoint={"directory": "/checkpoints", "everySteps": 100}, strategyOptions={"communication": "Ring"})
+    job = builders.job(
+        checkpoint={"directory": "/checkpoints", "everySteps": 100}, strategyOptions={"communication": "Ring"}
+    )
     told = environment(job, attempt=2)
     assert told["DTJOB_ATTEMPT"] == "2"
     assert told["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
@@ -75,20 +77,16 @@ def test_a_users_dollar_is_a_dollar():
 
 
 def test_the_template_adds_and_overrides_defaults_but_not_what_is_ours():
-    job = with_template(
-        {
-            "metadata": {"labels": {"team": "vision"}, "annotations": {"note": "x"}},
-            "spec": {
-                "nodeSelector": {"gpu": "a100"},
-                "securityContext": {"runAsUser": 0},
-                "volumes": [{"name": "data", "emptyDir": {}}],
-                "containers": [
-                    {"name": "log-shipper", "image": "shipper"},
-                    {"name": "tensorflow", "env": [{"name": "A", "value": "1"}], "volumeMounts": [{"name": "data", "mountPath": "/data"}]},
-                ],
-            },
-        }
-    )  # fmt: skip
+    mount = {"name": "data", "mountPath": "/data"}
+    training_container = {"name": "tensorflow", "env": [{"name": "A", "value": "1"}], "volumeMounts": [mount]}
+    pod_spec = {
+        "nodeSelector": {"gpu": "a100"},
+        "securityContext": {"runAsUser": 0},
+        "volumes": [{"name": "data", "emptyDir": {}}],
+        "containers": [{"name": "log-shipper", "image": "shipper"}, training_container],
+    }
+    metadata = {"labels": {"team": "vision"}, "annotations": {"note": "x"}}
+    job = with_template({"metadata": metadata, "spec": pod_spec})
     made = pod(job, builders.task("worker-0"), 0)
     assert labels.of(made)["team"] == "vision"
     assert made["spec"]["nodeSelector"] == {"gpu": "a100"}

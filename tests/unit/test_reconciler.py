@@ -44,7 +44,8 @@ def test_the_status_comes_first_and_the_pods_last():
         assert made.cluster.calls[0] == "write status"
         kinds = [call.rsplit(" ", 1)[0] for call in made.cluster.calls]
         assert set(kinds[1:4]) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
-        assert kinds[4:] == ["create Pod"] * 3
+        assert kinds[4:7] == ["create Pod"] * 3
+        assert made.cluster.calls[7:] == ["write status"]  # all were created
 
 
 def test_no_pod_starts_while_a_shared_object_is_refused():
@@ -125,7 +126,9 @@ def test_a_job_that_is_being_deleted_is_left_alone():
     job = builders.job()
     with world(job) as made:
         made.run(0.02)
-        made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(deletionTimestamp="2026-11-21T10:00:00Z"))
+        made.cluster.change(
+            KIND, "digits", lambda one: one["metadata"].update(deletionTimestamp="2026-11-21T10:00:00Z")
+        )
         made.restart()
         calls = len(made.cluster.calls)
         made.run(60)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from dtjob import topology
+from dtjob.api import Job
 from tests.unit import builders
 
 
@@ -71,7 +72,12 @@ def test_the_cluster_spec_is_hashed_once_for_all_pods(monkeypatch: pytest.Monkey
     """Each of N pods names the hash of N addresses: 42 s of one CPU for 4,000 workers, if each computed it."""
     calls = []
     real = topology.cluster_json
-    monkeypatch.setattr(topology, "cluster_json", lambda job: calls.append(1) or real(job))
+
+    def counted(job: Job) -> str:
+        calls.append(job)
+        return real(job)
+
+    monkeypatch.setattr(topology, "cluster_json", counted)
     job = builders.job(name="counted")
     assert {topology.cluster_hash(job) for _ in range(100)} == {topology.cluster_hash(job)}
     assert len(calls) == 1

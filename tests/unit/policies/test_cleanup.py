@@ -39,7 +39,8 @@ def test_a_failed_jobs_pods_go_at_once():
 
 
 @pytest.mark.parametrize(
-    ("clean", "expected"), [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])]
+    ("clean", "expected"),
+    [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])],
 )
 def test_the_policy(clean: str, expected: list[str]):
     assert removed(builders.job(workers=1, runPolicy=policy(clean)), False, at(1)) == (expected, None)

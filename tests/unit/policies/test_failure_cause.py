@@ -1,5 +1,7 @@
 """Why a pod failed: every way in which a kubelet, a scheduler or a user ends one."""
 
+# ruff: noqa: E501 (a table reads best with one case a line)
+
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +26,10 @@ def init_failed(code: int) -> dict[str, Any]:
     """An init container failed, so the training container never started."""
     terminated = {"exitCode": code, "message": "no such bucket"}
     waiting = [{"name": "tensorflow", "state": {"waiting": {"reason": "PodInitializing"}}}]
-    init = [{"name": "ready", "state": {"terminated": {"exitCode": 0}}}, {"name": "fetch", "state": {"terminated": terminated}}]
+    init = [
+        {"name": "ready", "state": {"terminated": {"exitCode": 0}}},
+        {"name": "fetch", "state": {"terminated": terminated}},
+    ]
     return {"phase": "Failed", "containerStatuses": waiting, "initContainerStatuses": init}
 
 

@@ -1,5 +1,7 @@
 """Why a pod does not run, in words."""
 
+# ruff: noqa: E501 (a table reads best with one case a line)
+
 from __future__ import annotations
 
 from typing import Any
