@@ -82,10 +82,13 @@ class ModelState:
 
         Keras 3 lets each replica keep its own; the mean is what the statistics of the global batch come to.
         """
-        if self._group.replicas == 1 or not self._averaged:
+        if not self._averaged:
+            return
+        copies = len(self._parts(self._averaged[0])) * self._group.tasks
+        if copies == 1:  # CentralStorage has one for all replicas, too
             return
         sums = [sum_of(self._parts(v)) for v in self._averaged]
-        total = self._group.sum(np.concatenate([np.ravel(s) for s in sums])) / self._group.replicas
+        total = self._group.sum(np.concatenate([np.ravel(s) for s in sums])) / copies
         offset = 0
         for variable, value in zip(self._averaged, sums, strict=True):
             mean = total[offset : offset + value.size].reshape(value.shape).astype(variable.dtype)

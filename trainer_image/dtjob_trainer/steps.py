@@ -136,7 +136,7 @@ def read_metrics(model: Any, group: Group) -> dict[str, float]:
         merged = total[offset : offset + value.size].reshape(value.shape)
         offset += value.size
         if variable.aggregation != "sum":
-            merged = merged / group.replicas
+            merged = merged / (len(parts_of(group.strategy, variable)) * group.tasks)
         mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
     with keras.StatelessScope(state_mapping=mapping):
         results = model.get_metrics_result()
