@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import json
 import logging
+import os
 import shlex
 import signal
 import sys
@@ -65,10 +66,9 @@ def run(options: Options) -> int:
         result["checkpoint"] = {**(result["checkpoint"] or {}), "step": saved}
         result["steps"] = max(result["steps"] or 0, saved)
     again = shlex.join(["dtjob", "run", str(options.file)])
-    talk = sys.stderr if options.json_output else sys.stdout
-    print("\n".join(summary_text(result, record.logs, again)), file=talk, flush=True)
+    _print("\n".join(summary_text(result, record.logs, again)), sys.stderr if options.json_output else sys.stdout)
     if options.json_output:
-        print(json.dumps(result), flush=True)
+        _print(json.dumps(result), sys.stdout)
     if outcome.interrupted is not None:
         return 128 + outcome.interrupted
     return 0 if result["phase"] == SUCCEEDED else 1
@@ -107,7 +107,7 @@ class _Screen:
     def say(self, line: str) -> None:
         self.lines.append(line)
         if self.live is None:
-            print(f"[{time.monotonic() - self.began:6.1f} s] {line}", file=self.out, flush=True)
+            _print(f"[{time.monotonic() - self.began:6.1f} s] {line}", self.out)
 
     def event(self, event: Event) -> None:
         for line in self.told.event(event):
@@ -126,7 +126,15 @@ class _Screen:
         at, text = time.monotonic(), progress_text(snapshot)
         if text and text != self.last_progress[1] and at - self.last_progress[0] >= PROGRESS_LINE_SECONDS:
             self.last_progress = at, text
-            print(f"[{at - self.began:6.1f} s] {text}", file=self.out, flush=True)
+            _print(f"[{at - self.began:6.1f} s] {text}", self.out)
+
+
+def _print(text: str, out: TextIO) -> None:
+    """Print a line. Where the reader has gone (`dtjob run … | head`), training goes on and is told to nobody."""
+    try:
+        print(text, file=out, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 async def _train(job: Job, record: Run, options: Options) -> Outcome:

@@ -15,6 +15,7 @@ from dtjob.actions import Event, Manifest
 from dtjob.api import API_VERSION, KIND, Job, Role
 from dtjob.children import PodState
 from dtjob.cluster import JobKey
+from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
 from dtjob.local.processes import Directories, ProcessCluster
 from dtjob.local.recovery import Recoveries
@@ -73,6 +74,8 @@ class Engine:
 
     async def run(self) -> Outcome:
         """Train until the job has succeeded or failed, or `stop` is called. No process is left when this returns."""
+        # A dtjob that was killed leaves supervisors that still save: two writers must not meet in one directory.
+        await leftovers.kill({"DTJOB_UID": self.job.metadata.uid})
         reconciling = asyncio.create_task(Reconciler(self._cluster, self._store, self._queue).run(workers=1))
         polling = asyncio.create_task(self._poll_forever())
         waits = [asyncio.create_task(self._ended.wait()), asyncio.create_task(self._stop.wait())]

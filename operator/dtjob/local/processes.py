@@ -172,7 +172,9 @@ class ProcessCluster:
         files = self._directories
         last_words = files.termination_log(name)
         last_words.unlink(missing_ok=True)
-        start = command.local_command(pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ)
+        start = command.local_command(
+            pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ
+        )
         with files.log(name).open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *start.argv,
