@@ -61,6 +61,23 @@ def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path:
     assert metrics["two tasks"] == pytest.approx(metrics["one device"], rel=1e-4)
 
 
+@pytest.mark.parametrize("shards", [1, 2])
+def test_checkpoints_of_somebody_else_are_left_alone(tmp_path: Path, shards: int) -> None:
+    with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint=CHECKPOINT) as run:
+        run.checkpoints.mkdir(parents=True)
+        prefix = str(run.checkpoints / "ckpt-7")
+        write = f"import tensorflow as tf; tf.train.Checkpoint(v=tf.Variable(1.0)).write({prefix!r})"
+        subprocess.run([sys.executable, "-c", write], check=True)
+        if shards == 2:  # as a program with several devices writes it
+            whole = run.checkpoints / "ckpt-7.data-00000-of-00001"
+            whole.rename(run.checkpoints / "ckpt-7.data-00000-of-00002")
+        theirs = {path: path.read_bytes() for path in run.checkpoints.iterdir()}
+        run.start()
+        assert run["chief-0"].exit_code() == 1
+        assert "was not written by dtjob; choose another checkpoint.directory" in run["chief-0"].output()
+        assert {path: path.read_bytes() for path in run.checkpoints.iterdir()} == theirs
+
+
 def test_kills_in_the_middle_of_saves_leave_whole_checkpoints(tmp_path: Path) -> None:
     with Cluster(
         tmp_path, "Default", {"chief": 1}, "train.py", "--epochs=60", checkpoint={"everySteps": 1, "keep": 2}

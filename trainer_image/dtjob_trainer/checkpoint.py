@@ -29,8 +29,14 @@ GONE = (tf.errors.NotFoundError, *UNREADABLE)
 """What it raises for one that is removed while it is read."""
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(Exception):
     """The checkpoint directory cannot be used as asked; the message names it and the mend."""
+
+
+def _foreign(directory: str, step: int) -> CheckpointError:
+    return CheckpointError(
+        f"{directory}/ckpt-{step} was not written by dtjob; choose another checkpoint.directory, or move it away"
+    )
 
 
 def check_directory(directory: str) -> None:
@@ -52,10 +58,17 @@ def steps_in(directory: str) -> list[int]:
 
 
 def remove_half_written(directory: str) -> None:
-    """Remove what a killed process left of a save, so that nothing torn is ever read."""
+    """Remove what a killed process left of a save, so that nothing torn is ever read.
+
+    Raises CheckpointError, and removes nothing, where there is a checkpoint in several parts, as we write none.
+    """
     whole = set(steps_in(directory))
-    for entry in gfile.listdir(directory):
-        name = entry.rstrip("/")
+    names = [entry.rstrip("/") for entry in gfile.listdir(directory)]
+    for name in names:
+        step = _step_of_part(name)
+        if step is not None and not name.endswith((".index", DATA_SUFFIX)):
+            raise _foreign(directory, step)
+    for name in names:
         path = f"{directory}/{name}"
         if re.fullmatch(r"ckpt-\d+_temp", name):
             gfile.rmtree(path)
@@ -103,7 +116,7 @@ def read(directory: str, step: int) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     reader = tf.train.load_checkpoint(f"{directory}/ckpt-{step}")
     arrays = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
     if STATE not in arrays:
-        raise CheckpointError(f"{directory}/ckpt-{step} was not written by dtjob; choose another checkpoint.directory")
+        raise _foreign(directory, step)
     state: dict[str, Any] = json.loads(arrays.pop(STATE).tobytes())
     return arrays, state
 
@@ -148,8 +161,8 @@ class Writer:
     def prepare(self, uid: str) -> list[int]:
         """Make the directory, clear it of torn and foreign leftovers; the steps of its checkpoints."""
         gfile.makedirs(self.settings.directory)
-        remove_others_mark(self.settings.directory, uid)
         remove_half_written(self.settings.directory)
+        remove_others_mark(self.settings.directory, uid)
         return steps_in(self.settings.directory)
 
     def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
