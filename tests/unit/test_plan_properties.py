@@ -313,7 +313,8 @@ def test_any_one_plan(seen: tuple[Job, Children], seconds: int) -> None:
 
 def check_actions(job: Job, children: Children, made: Plan) -> None:
     """What each action may be about. `job` has the status that is written before them."""
-    ours = [one for one in children.objects if labels.controller_uid(one) == job.metadata.uid]
+    pods = [one for one in children.objects if one["kind"] == "Pod"]
+    ours = [one for one in pods if labels.controller_uid(one) == job.metadata.uid]
     owned = {one["metadata"]["uid"]: one for one in ours}
     names = [one["metadata"]["name"] for one in owned.values()]
     attempts = job.status.get("attempts", {})
