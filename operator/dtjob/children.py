@@ -71,6 +71,8 @@ def view_tasks(job: Job, children: Children, attempts: Mapping[str, int]) -> lis
     """Every task of the job with its pods. `attempts` is sparse: a task that is not in it is at attempt 0."""
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
+        if not labels.names_a_task(pod):
+            continue  # somebody took our labels away; its name stays taken, which a create will say
         by_task.setdefault(labels.task_id(pod), []).append(pod)
     return [TaskView(task, attempts.get(task.id, 0), tuple(by_task.get(task.id, ()))) for task in topology.tasks(job)]
 
@@ -111,11 +113,24 @@ def lost_at(pod: Manifest) -> datetime | None:
     return times.parse(pod["metadata"]["deletionTimestamp"]) + LOST_AFTER
 
 
+def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
+    """Whether the training container ended after its pod was evicted or deleted: many programs save and exit 0 then."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in conditions):
+        return True
+    if not deleting(pod):
+        return False
+    grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    asked_at = times.parse(pod["metadata"]["deletionTimestamp"]) - grace
+    return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_at
+
+
 def state_of(pod: Manifest, now: datetime) -> PodState:
     """The state of one pod at `now`."""
     end = terminated(pod)
     if end is not None:
-        return PodState.SUCCEEDED if end.get("exitCode") == 0 else PodState.FAILED
+        done = end.get("exitCode") == 0 and not _was_told_to_end(pod, end)
+        return PodState.SUCCEEDED if done else PodState.FAILED
     phase = (pod.get("status") or {}).get("phase")
     if phase in ("Failed", "Succeeded"):
         # Succeeded without the training container's end was never seen by a kubelet: do not call it success.

@@ -13,13 +13,13 @@ from typing import Any
 
 from dtjob import conditions, labels, manifests, progress, times, topology
 from dtjob.actions import Action, Create, Delete, Event, Plan, StopServing
-from dtjob.api import Job
+from dtjob.api import Job, Role
 from dtjob.children import Children, PodState, TaskView, deleting, ended, finished, lost_at, view_tasks
 from dtjob.pod import pod
 from dtjob.policies.cleanup import pods_to_remove
 from dtjob.policies.incident import Incident
 from dtjob.policies.pending import waiting_reason
-from dtjob.policies.restart import Decision, failures, restart_evaluator, restart_training
+from dtjob.policies.restart import Decision, failures, restart_evaluator, restart_training, trains_without
 from dtjob.policies.success import succeeded
 from dtjob.status import bump_attempts, count_restart, replica_statuses, set_phase
 
@@ -71,9 +71,12 @@ def _restart(job: Job, status: dict[str, Any], decision: Decision) -> list[Event
     if decision.first is None:
         return []
     status["firstFailure"] = decision.first.as_status()
-    step = progress.checkpoint_step(status)
-    source = f" from the checkpoint at step {step}" if step >= 0 else ""
-    return [Event("Warning", "Restarting", f"{decision.first.sentence()}; training restarts{source}")]
+    if trains_without(job, decision.replaced):
+        consequence = "training goes on without it until it is back"
+    else:
+        step = progress.checkpoint_step(status)
+        consequence = f"training restarts from the checkpoint at step {step}" if step >= 0 else "training restarts"
+    return [Event("Warning", "Restarting", f"{decision.first.sentence()}; {consequence}")]
 
 
 def _restart_evaluator(status: dict[str, Any], decision: Decision) -> list[Event]:
@@ -130,9 +133,10 @@ def _describe(
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(children.problems.items())[:3])
     was_blocked = status.get("reason") == "Blocked"
     states = {view.task: view.state(now) for view in views}
-    training = [states[view.task] for view in views if view.task.role.value != "evaluator"]
-    running = all(state in (PodState.RUNNING, PodState.SUCCEEDED) for state in training)
+    absent = [task for task, state in states.items() if state not in (PodState.RUNNING, PodState.SUCCEEDED)]
+    absent = [task for task in absent if task.role is not Role.EVALUATOR]
     started_before = any(c["type"] == conditions.RUNNING for c in status.get("conditions", []))
+    running = not absent or (started_before and trains_without(job, absent))
     ready = sum(state in (PodState.RUNNING, PodState.SUCCEEDED) for state in states.values())
     status["ready"] = f"{ready}/{len(views)}"
     status["replicaStatuses"] = replica_statuses(views, now)
@@ -141,6 +145,9 @@ def _describe(
     elif started_before or "incident" in status:
         first = status.get("firstFailure", {})
         message = f"{first.get('task', 'a task')} {first.get('reason', 'failed')}"
+        incident = Incident.from_status(status)
+        if incident is not None and now < incident.not_before:
+            message += f"; the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"
         set_phase(status, "Restarting", first.get("cause", "Restarting"), waiting_reason(views, now) or message, now)
     else:
         set_phase(status, "Pending", "WaitingForPods", waiting_reason(views, now), now)

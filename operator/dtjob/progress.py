@@ -31,7 +31,8 @@ def final_reports(job: Job, views: list[TaskView], reports: Mapping[str, dict[st
 
 
 def last_words(pod: Manifest) -> dict[str, Any] | None:
-    """The last status that a supervisor which ended with 0 left as its termination message, None where there is none."""
+    """The last status that a supervisor which ended with 0 left as its termination message, None where there is
+    none."""
     end = terminated(pod)
     if end is None or end.get("exitCode") != 0:
         return None

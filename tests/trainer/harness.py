@@ -96,9 +96,17 @@ class Cluster:
     """The tasks of one job on loopback. Use as a context manager: it ends what still runs."""
 
     def __init__(
-        self, directory: Path, strategy: str, counts: Mapping[str, int], program: str | Path, *args: str,
-        checkpoint: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, uid: str = "uid-1",
-        grace: int = 30, env: Mapping[str, str] | None = None,
+        self,
+        directory: Path,
+        strategy: str,
+        counts: Mapping[str, int],
+        program: str | Path,
+        *args: str,
+        checkpoint: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        uid: str = "uid-1",
+        grace: int = 30,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.directory, self.checkpoints = directory, directory / "checkpoints"
         directory.mkdir(parents=True, exist_ok=True)
@@ -107,15 +115,23 @@ class Cluster:
         ports = iter(_free_ports(sum(counts.values())))
         cluster = {
             role: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
-            for role, count in counts.items() if role != "evaluator"
+            for role, count in counts.items()
+            if role != "evaluator"
         }
         cluster_file = directory / "cluster.json"
         cluster_file.write_text(json.dumps(cluster))
         self.tasks = [f"{role}-{index}" for role, count in counts.items() for index in range(count)]
         self._env = {
-            **os.environ, **(env or {}), "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2",
-            "DTJOB_NAME": "test", "DTJOB_NAMESPACE": "default", "DTJOB_UID": uid, "DTJOB_STRATEGY": strategy,
-            "DTJOB_CLUSTER_FILE": str(cluster_file), "DTJOB_GRACE_SECONDS": str(grace),
+            **os.environ,
+            **(env or {}),
+            "PYTHONPATH": str(ROOT / "trainer_image"),
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+            "DTJOB_NAME": "test",
+            "DTJOB_NAMESPACE": "default",
+            "DTJOB_UID": uid,
+            "DTJOB_STRATEGY": strategy,
+            "DTJOB_CLUSTER_FILE": str(cluster_file),
+            "DTJOB_GRACE_SECONDS": str(grace),
         }
         if options:
             self._env["DTJOB_STRATEGY_OPTIONS"] = json.dumps(options)
@@ -161,13 +177,22 @@ class Cluster:
         self._starts += 1
         log = self.directory / f"{task}.{self._starts}.log"
         env = {
-            **self._env, "DTJOB_ROLE": role, "DTJOB_INDEX": index,
-            "DTJOB_PROGRESS_FD": str(progress_write), "DTJOB_GO_FD": str(go_read),
+            **self._env,
+            "DTJOB_ROLE": role,
+            "DTJOB_INDEX": index,
+            "DTJOB_PROGRESS_FD": str(progress_write),
+            "DTJOB_GO_FD": str(go_read),
         }
         with log.open("wb") as output:
             process = subprocess.Popen(
-                self._command, env=env, pass_fds=(progress_write, go_read), stdin=subprocess.DEVNULL,
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT,
+                self._command,
+                env=env,
+                pass_fds=(progress_write, go_read),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                cwd=ROOT,
             )
         os.close(progress_write)
         os.close(go_read)

@@ -30,7 +30,13 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def held(directory: Path, counts: dict[str, int], *args: str) -> Cluster:
     """A run that waits at step HELD until its gate is opened."""
     return Cluster(
-        directory, "MultiWorkerMirrored", counts, "train.py", "--hold=3", f"--gate={directory / 'gate'}", *args,
+        directory,
+        "MultiWorkerMirrored",
+        counts,
+        "train.py",
+        "--hold=3",
+        f"--gate={directory / 'gate'}",
+        *args,
         checkpoint=CHECKPOINT,
     )
 

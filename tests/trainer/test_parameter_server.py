@@ -13,15 +13,27 @@ CHECKPOINT = {"everySteps": 10}
 
 def held(directory: Path, *args: str, epochs: int = 6) -> Cluster:
     return Cluster(
-        directory, "ParameterServer", COUNTS, "train.py", f"--epochs={epochs}", "--hold=3",
-        f"--gate={directory / 'gate'}", *args, checkpoint=CHECKPOINT,
+        directory,
+        "ParameterServer",
+        COUNTS,
+        "train.py",
+        f"--epochs={epochs}",
+        "--hold=3",
+        f"--gate={directory / 'gate'}",
+        *args,
+        checkpoint=CHECKPOINT,
     )
 
 
 def test_undisturbed_run_counts_every_step_and_example(tmp_path: Path) -> None:
     """The optimizer counts every step. A share of 961 examples, each counted once, is a whole number of them."""
     with Cluster(
-        tmp_path, "ParameterServer", {**COUNTS, "evaluator": 1}, "train.py", "--epochs=6", "--examples=961",
+        tmp_path,
+        "ParameterServer",
+        {**COUNTS, "evaluator": 1},
+        "train.py",
+        "--epochs=6",
+        "--examples=961",
         checkpoint=CHECKPOINT,
     ) as run:
         run.start()

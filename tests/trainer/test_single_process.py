@@ -24,8 +24,15 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, strategy
         directory = tmp_path / name
         gate = directory / "gate"
         with Cluster(
-            directory, strategy, {"chief": 1}, "train.py", "--hold=3", f"--gate={gate}", "--callbacks",
-            checkpoint=CHECKPOINT, options=options,
+            directory,
+            strategy,
+            {"chief": 1},
+            "train.py",
+            "--hold=3",
+            f"--gate={gate}",
+            "--callbacks",
+            checkpoint=CHECKPOINT,
+            options=options,
         ) as run:
             run.start()
             run["chief-0"].wait_for_checkpoint(BEFORE)
@@ -131,8 +138,9 @@ def test_example_runs_by_hand(tmp_path: Path) -> None:
 
 def test_saved_model_loads_without_a_strategy_and_refusals_name_the_mend(tmp_path: Path) -> None:
     """Many refusals in one process: importing TensorFlow for each would take most of a minute."""
-    with Cluster(tmp_path, "Mirrored", {"chief": 1}, "train.py", "--epochs=1", options={"logicalCPUs": 2},
-                 checkpoint=CHECKPOINT) as run:
+    with Cluster(
+        tmp_path, "Mirrored", {"chief": 1}, "train.py", "--epochs=1", options={"logicalCPUs": 2}, checkpoint=CHECKPOINT
+    ) as run:
         run.run()
         model = run["chief-0"].status["model"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}

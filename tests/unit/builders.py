@@ -90,6 +90,7 @@ def deleting(pod: Manifest, since: datetime = NOW, grace: float = 30) -> Manifes
     """The pod after a deletion was asked for: deletionTimestamp is when its grace period ends."""
     changed = deepcopy(pod)
     changed["metadata"]["deletionTimestamp"] = times.rfc3339(since + timedelta(seconds=grace))
+    changed["metadata"]["deletionGracePeriodSeconds"] = grace
     return changed
 
 

@@ -63,3 +63,25 @@ def test_owned_is_by_uid_and_not_by_label():
     orphan = builders.pod(JOB, "chief-0")
     del orphan["metadata"]["ownerReferences"]
     assert Children((ours, others, orphan)).owned(JOB, "Pod") == [ours]
+
+
+@pytest.mark.parametrize(
+    ("pod", "state"),
+    [
+        (builders.deleting(builders.pod(JOB, "chief-0", builders.ended(0, at(5))), NOW), PodState.FAILED),
+        (builders.deleting(builders.pod(JOB, "chief-0", builders.ended(0, at(-5))), NOW), PodState.SUCCEEDED),
+        (
+            builders.pod(JOB, "chief-0", {**builders.ended(0), "conditions": builders.disrupted()["conditions"]}),
+            PodState.FAILED,
+        ),
+    ],
+    ids=["saved and left when it was deleted", "deleted after its end", "saved and left when it was evicted"],
+)
+def test_an_end_on_request_is_no_success(pod: Any, state: PodState):
+    assert children.state_of(pod, NOW) is state
+
+
+def test_a_pod_that_lost_its_labels_is_at_no_task():
+    pod = builders.pod(JOB, "worker-0", builders.running())
+    del pod["metadata"]["labels"]["training.dtjob.dev/role"]
+    assert all(view.pod is None for view in builders.views(JOB, pod))

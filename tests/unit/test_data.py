@@ -25,7 +25,10 @@ def test_shards_of_an_epoch_hold_every_example_once(n: int, batch: int, shards: 
 
 
 @given(
-    n=st.integers(1, 200), batch=st.integers(1, 64), shards=st.integers(1, 5), first=st.integers(0, 30),
+    n=st.integers(1, 200),
+    batch=st.integers(1, 64),
+    shards=st.integers(1, 5),
+    first=st.integers(0, 30),
     seed=st.integers(-5, 2**70),
 )
 def test_a_restart_gets_the_rest_of_the_same_epoch(n: int, batch: int, shards: int, first: int, seed: int) -> None:

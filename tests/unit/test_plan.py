@@ -175,3 +175,29 @@ def test_labels_of_the_pods_name_job_task_and_attempt():
     (*_, made) = plan(builders.job(), Children(), NOW).actions
     assert isinstance(made, Create)
     assert (labels.task_id(made.manifest), labels.attempt(made.manifest)) == ("worker-1", 0)
+
+
+def test_a_lost_worker_does_not_stop_a_parameter_server_job():
+    job, pods, others = running_job(builders.job("ParameterServer", workers=2, ps=1))
+    pods["worker-1"] = builders.pod(job, "worker-1", builders.ended(137, signal=9))
+    made = plan_with(job, pods, others)
+    assert made.status is not None
+    assert made.status["phase"] == "Running"
+    assert [event.message for event in made.events] == [
+        "worker-1 was killed (SIGKILL); training goes on without it until it is back"
+    ]
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(137, signal=9))
+    both = plan_with(job, pods, others)
+    assert both.status is not None
+    assert both.status["phase"] == "Restarting"
+
+
+def test_a_wait_before_a_restart_is_announced():
+    job, pods, others = running_job(builders.job())
+    for attempt, now in ((0, at(60)), (1, at(120))):
+        pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, now), attempt=attempt, created=now)
+        made = plan_with(job, pods, others, now)
+        assert made.status is not None
+        job = builders.with_status(job, made.status)
+    assert "worker-0 failed (exit code 1); the next start is at" in made.status["message"]
+    assert created_pods(made) == []

@@ -6,13 +6,16 @@ from dtjob_trainer.program import is_peer_loss
 from dtjob_trainer.shutdown import Shutdown, stops_training
 
 
-@pytest.mark.parametrize(("peer", "strategy", "stops"), [
-    ("worker-1", "MultiWorkerMirrored", True),
-    ("chief-0", "MultiWorkerMirrored", True),
-    ("evaluator-0", "MultiWorkerMirrored", False),
-    ("ps-0", "ParameterServer", True),
-    ("worker-1", "ParameterServer", False),
-])
+@pytest.mark.parametrize(
+    ("peer", "strategy", "stops"),
+    [
+        ("worker-1", "MultiWorkerMirrored", True),
+        ("chief-0", "MultiWorkerMirrored", True),
+        ("evaluator-0", "MultiWorkerMirrored", False),
+        ("ps-0", "ParameterServer", True),
+        ("worker-1", "ParameterServer", False),
+    ],
+)
 def test_a_preempted_peer_stops_training_that_needs_it(peer: str, strategy: str, stops: bool) -> None:
     assert stops_training({"peerPreempted": peer}, strategy) is stops
 
@@ -30,16 +33,19 @@ def test_the_signalled_task_ends_with_143_and_its_peers_with_75() -> None:
     assert shutdown.exit_code == 143
 
 
-@pytest.mark.parametrize(("error", "message", "lost"), [
-    ("UnavailableError", "Collective ops is aborted by: …", True),
-    ("DeadlineExceededError", "CoordinationService/Heartbeat", True),
-    ("AbortedError", "", True),
-    ("CancelledError", "", True),
-    ("FailedPreconditionError", "the coordination agent is in error", True),
-    ("FailedPreconditionError", "Table not initialized.", False),
-    ("InvalidArgumentError", "Collective …", False),
-    ("ResourceExhaustedError", "OOM", False),
-    ("ValueError", "", False),
-])
+@pytest.mark.parametrize(
+    ("error", "message", "lost"),
+    [
+        ("UnavailableError", "Collective ops is aborted by: …", True),
+        ("DeadlineExceededError", "CoordinationService/Heartbeat", True),
+        ("AbortedError", "", True),
+        ("CancelledError", "", True),
+        ("FailedPreconditionError", "the coordination agent is in error", True),
+        ("FailedPreconditionError", "Table not initialized.", False),
+        ("InvalidArgumentError", "Collective …", False),
+        ("ResourceExhaustedError", "OOM", False),
+        ("ValueError", "", False),
+    ],
+)
 def test_whose_failure_an_error_is(error: str, message: str, lost: bool) -> None:
     assert is_peer_loss(error, message) is lost

@@ -14,9 +14,18 @@ def environment(tmp_path: Path, cluster: dict[str, list[str]] | None = None, **c
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(CLUSTER if cluster is None else cluster))
     return {
-        "DTJOB_NAME": "job", "DTJOB_NAMESPACE": "ns", "DTJOB_UID": "u", "DTJOB_ROLE": "worker", "DTJOB_INDEX": "1",
-        "DTJOB_ATTEMPT": "2", "DTJOB_STRATEGY": "MultiWorkerMirrored", "DTJOB_CLUSTER_FILE": str(file),
-        "DTJOB_CLUSTER_HASH": "h", "DTJOB_RENDEZVOUS": "a:2", "DTJOB_STATUS_PORT": "2223", **changes,
+        "DTJOB_NAME": "job",
+        "DTJOB_NAMESPACE": "ns",
+        "DTJOB_UID": "u",
+        "DTJOB_ROLE": "worker",
+        "DTJOB_INDEX": "1",
+        "DTJOB_ATTEMPT": "2",
+        "DTJOB_STRATEGY": "MultiWorkerMirrored",
+        "DTJOB_CLUSTER_FILE": str(file),
+        "DTJOB_CLUSTER_HASH": "h",
+        "DTJOB_RENDEZVOUS": "a:2",
+        "DTJOB_STATUS_PORT": "2223",
+        **changes,
     }
 
 
@@ -32,8 +41,11 @@ def test_a_program_run_by_hand_is_no_task() -> None:
 
 def test_reads_every_variable(tmp_path: Path) -> None:
     found = task(
-        tmp_path, DTJOB_STRATEGY_OPTIONS='{"communication": "Ring"}', DTJOB_GRACE_SECONDS="7",
-        DTJOB_DIE_WITH_PARENT="1", DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "keep": 2, "async": false}',
+        tmp_path,
+        DTJOB_STRATEGY_OPTIONS='{"communication": "Ring"}',
+        DTJOB_GRACE_SECONDS="7",
+        DTJOB_DIE_WITH_PARENT="1",
+        DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "keep": 2, "async": false}',
     )
     assert (found.name, found.namespace, found.uid, found.id, found.attempt) == ("job", "ns", "u", "worker-1", 2)
     assert found.strategy_options == {"communication": "Ring"}
@@ -50,7 +62,8 @@ def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802
 def test_each_strategy_sees_its_own_roles_only(tmp_path: Path) -> None:
     mirrored = task(tmp_path).tf_config()
     assert mirrored == {
-        "cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 1},
+        "cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]},
+        "task": {"type": "worker", "index": 1},
     }
     served = task(tmp_path, DTJOB_STRATEGY="ParameterServer").tf_config()
     assert served is not None
@@ -75,15 +88,18 @@ def test_members_and_servers(tmp_path: Path) -> None:
     assert (evaluator.in_cluster, evaluator.members, evaluator.address) == (False, ("evaluator-0",), None)
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"DTJOB_ROLE": "boss"}, ["DTJOB_ROLE", "chief"]),
-    ({"DTJOB_INDEX": "-1"}, ["DTJOB_INDEX", "whole number"]),
-    ({"DTJOB_STRATEGY": "Magic"}, ["DTJOB_STRATEGY", "Mirrored"]),
-    ({"DTJOB_CHECKPOINT": "{}"}, ["DTJOB_CHECKPOINT", "directory"]),
-    ({"DTJOB_CHECKPOINT": "x"}, ["DTJOB_CHECKPOINT", "JSON"]),
-    ({"DTJOB_STRATEGY_OPTIONS": "[1]"}, ["DTJOB_STRATEGY_OPTIONS", "object"]),
-    ({"DTJOB_CLUSTER_FILE": "/nowhere"}, ["DTJOB_CLUSTER_FILE"]),
-])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"DTJOB_ROLE": "boss"}, ["DTJOB_ROLE", "chief"]),
+        ({"DTJOB_INDEX": "-1"}, ["DTJOB_INDEX", "whole number"]),
+        ({"DTJOB_STRATEGY": "Magic"}, ["DTJOB_STRATEGY", "Mirrored"]),
+        ({"DTJOB_CHECKPOINT": "{}"}, ["DTJOB_CHECKPOINT", "directory"]),
+        ({"DTJOB_CHECKPOINT": "x"}, ["DTJOB_CHECKPOINT", "JSON"]),
+        ({"DTJOB_STRATEGY_OPTIONS": "[1]"}, ["DTJOB_STRATEGY_OPTIONS", "object"]),
+        ({"DTJOB_CLUSTER_FILE": "/nowhere"}, ["DTJOB_CLUSTER_FILE"]),
+    ],
+)
 def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: list[str]) -> None:
     with pytest.raises(TaskError) as refused:
         task(tmp_path, **changes)

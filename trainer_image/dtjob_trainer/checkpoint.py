@@ -97,8 +97,12 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: Mapping[
     with tf.device("CPU:0"):
         named = {**tensors, STATE: tf.constant(blob)}
         names = list(named)
-        tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names),
-                          tensors=[tf.convert_to_tensor(named[name]) for name in names])
+        tf.raw_ops.SaveV2(
+            prefix=prefix,
+            tensor_names=names,
+            shape_and_slices=[""] * len(names),
+            tensors=[tf.convert_to_tensor(named[name]) for name in names],
+        )
     final = f"{directory}/ckpt-{step}"
     for suffix in (DATA_SUFFIX, ".index"):
         _flush(prefix + suffix)

@@ -84,8 +84,16 @@ class DataContext:
     """
 
     def __init__(
-        self, *, seed: int, epoch: int, shard: int, shards: int, batch_size: int, first_step: int = 0,
-        shuffle: bool = True, drop_last: bool = False,
+        self,
+        *,
+        seed: int,
+        epoch: int,
+        shard: int,
+        shards: int,
+        batch_size: int,
+        first_step: int = 0,
+        shuffle: bool = True,
+        drop_last: bool = False,
     ) -> None:
         self.seed = seed
         """Seed of the data order."""

@@ -37,8 +37,12 @@ def serve(here: Runtime, task: Task) -> NoReturn:
     if task.role == "ps":
         settings.device_count["GPU"] = 0
     server = tf.distribute.Server(
-        tf.train.ClusterSpec(config["cluster"]), job_name=task.role, task_index=task.index, protocol="grpc",
-        config=settings, start=True,
+        tf.train.ClusterSpec(config["cluster"]),
+        job_name=task.role,
+        task_index=task.index,
+        protocol="grpc",
+        config=settings,
+        start=True,
     )
     here.shutdown.training_begins()
     here.progress.report(state="serving")

@@ -138,8 +138,16 @@ class FunctionSource:
     """A function of DataContext that returns this shard's unbatched Dataset, called anew for each epoch."""
 
     def __init__(
-        self, function: Callable[[DataContext], Any], batch_size: int, steps: int | None, place: Place, *,
-        seed: int, shuffle: bool, drop_last: bool, argument: str,
+        self,
+        function: Callable[[DataContext], Any],
+        batch_size: int,
+        steps: int | None,
+        place: Place,
+        *,
+        seed: int,
+        shuffle: bool,
+        drop_last: bool,
+        argument: str,
     ) -> None:
         self._function, self._batch_size, self._place = function, batch_size, place
         self._seed, self._shuffle, self._drop_last = seed, shuffle, drop_last
@@ -187,15 +195,29 @@ class FunctionSource:
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
         context = DataContext(
-            seed=self._seed, epoch=epoch, shard=self._place.shard, shards=self._place.shards,
-            batch_size=self._batch_size, first_step=first_step, shuffle=self._shuffle, drop_last=self._drop_last,
+            seed=self._seed,
+            epoch=epoch,
+            shard=self._place.shard,
+            shards=self._place.shards,
+            batch_size=self._batch_size,
+            first_step=first_step,
+            shuffle=self._shuffle,
+            drop_last=self._drop_last,
         )
         return self._function(context), context.sizes
 
 
 def make(
-    x: Any, y: Any, *, batch_size: int | None, steps: int | None, place: Place, seed: int, shuffle: bool,
-    drop_last: bool, argument: str,
+    x: Any,
+    y: Any,
+    *,
+    batch_size: int | None,
+    steps: int | None,
+    place: Place,
+    seed: int,
+    shuffle: bool,
+    drop_last: bool,
+    argument: str,
 ) -> Source:
     """The source for what the user gave as `argument`. Raises DataError where it cannot be trained on as asked."""
     if isinstance(x, tf.data.Dataset):

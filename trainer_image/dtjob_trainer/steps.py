@@ -81,9 +81,7 @@ class Engine:
         return keras.tree.map_structure(lambda part: part[begin:end], inputs), high - low
 
 
-def train_replica(
-    model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool
-) -> Any:
+def train_replica(model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool) -> Any:
     """One replica's training step; its share (scalar) of the loss of the global batch.
 
     Keras scales a loss by 1/replicas; times `examples` · replicas / `total`, gradients sum up to what one device gets
@@ -101,9 +99,7 @@ def train_replica(
     return tf.cast(scaled, tf.float32)
 
 
-def own_train_replica(
-    model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool
-) -> Any:
+def own_train_replica(model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool) -> Any:
     """One replica's step of a model with its own `train_step`; shares are equal, as Keras scales losses itself."""
     logs = model.train_step((x, y))
     return tf.cast(logs.get("loss", 0.0), tf.float32) / replicas
@@ -116,9 +112,7 @@ def body_of(kind: str, own_step: bool) -> Callable[..., Any]:
     return own_train_replica if own_step else train_replica
 
 
-def evaluate_replica(
-    model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool
-) -> Any:
+def evaluate_replica(model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool) -> Any:
     """One replica's evaluation step: updates loss and metrics; returns its share of the loss as `train_replica`."""
     y_pred = _call(model, x, training=False)
     loss = model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=None, training=False)
@@ -155,9 +149,7 @@ def _call(model: Any, x: Any, training: bool) -> Any:
     return model(x, training=training) if model._call_has_training_arg else model(x)
 
 
-def _update_metrics(
-    model: Any, x: Any, y: Any, y_pred: Any, loss: Any, examples: Any, may_be_empty: bool
-) -> None:
+def _update_metrics(model: Any, x: Any, y: Any, y_pred: Any, loss: Any, examples: Any, may_be_empty: bool) -> None:
     def update() -> Any:
         model._loss_tracker.update_state(loss, sample_weight=examples)
         model.compute_metrics(x, y, y_pred, sample_weight=None)

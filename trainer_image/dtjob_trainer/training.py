@@ -23,8 +23,15 @@ class Training:
     """Trains from wherever the checkpoints are to the last epoch. Every task runs the same steps."""
 
     def __init__(
-        self, here: Runtime, engine: Any, state: ModelState, callbacks: Callbacks, writer: checkpoint.Writer | None,
-        source: Source, validation: Source | None, epochs: int,
+        self,
+        here: Runtime,
+        engine: Any,
+        state: ModelState,
+        callbacks: Callbacks,
+        writer: checkpoint.Writer | None,
+        source: Source,
+        validation: Source | None,
+        epochs: int,
     ) -> None:
         self._here, self._engine, self._state, self._callbacks = here, engine, state, callbacks
         self._writer, self._source, self._validation, self._epochs = writer, source, validation, epochs
@@ -50,8 +57,11 @@ class Training:
             self._restore()
         here.shutdown.training_begins()
         here.progress.report(
-            state="training", step=self._step, totalSteps=self._epochs * self._steps_per_epoch,
-            epoch=self._epochs_ended, resume="exact" if self._exact else "approximate",
+            state="training",
+            step=self._step,
+            totalSteps=self._epochs * self._steps_per_epoch,
+            epoch=self._epochs_ended,
+            resume="exact" if self._exact else "approximate",
         )
         clock = self._settings.every_seconds if self._settings is not None else None
         control = Control(self._engine.group, here.shutdown, clock, self._step)
@@ -148,11 +158,20 @@ class Training:
         tensors = self._state.capture()
         if self._writer is None:
             return
-        self._writer.write(self._step, tensors, {
-            "format": FORMAT, "step": self._step, "epochsEnded": self._epochs_ended, "stopped": self._stopped,
-            "stepsPerEpoch": self._steps_per_epoch, "history": self._history, "exact": self._exact,
-            "callbacks": self._callbacks.get_state() if self._callbacks.exact else None,
-        })
+        self._writer.write(
+            self._step,
+            tensors,
+            {
+                "format": FORMAT,
+                "step": self._step,
+                "epochsEnded": self._epochs_ended,
+                "stopped": self._stopped,
+                "stepsPerEpoch": self._steps_per_epoch,
+                "history": self._history,
+                "exact": self._exact,
+                "callbacks": self._callbacks.get_state() if self._callbacks.exact else None,
+            },
+        )
 
     def _leave(self) -> None:
         """End the process after a stop that all tasks agreed on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -118,6 +119,14 @@ def replacement_group(job: Job, views: list[TaskView], failed: list[Task], now: 
     if strategy is Strategy.PARAMETER_SERVER and not supervised and any(task.role is Role.PS for task in failed):
         group.add(topology.chief_task(job))
     return tuple(view.task for view in views if view.task in group)
+
+
+def trains_without(job: Job, absent: Sequence[Task]) -> bool:
+    """Whether training goes on while these tasks are away: a ParameterServer chief hands the steps to other workers."""
+    replica = job.spec.replicas.worker
+    workers = replica.count if replica else 0
+    only_workers = all(task.role is Role.WORKER for task in absent)
+    return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and len(absent) < workers
 
 
 def _first(failed: list[Failure]) -> Failure:

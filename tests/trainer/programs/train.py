@@ -48,13 +48,15 @@ def shard(context):
 
 
 extra = [] if options.plain else [keras.layers.BatchNormalization(), keras.layers.Dropout(0.3)]
-model = keras.Sequential([
-    keras.Input((8, 8, 1)),
-    keras.layers.Conv2D(8, 3, activation="relu"),
-    *extra,
-    keras.layers.Flatten(),
-    keras.layers.Dense(10, activation="softmax", kernel_regularizer=keras.regularizers.L2(1e-4)),
-])
+model = keras.Sequential(
+    [
+        keras.Input((8, 8, 1)),
+        keras.layers.Conv2D(8, 3, activation="relu"),
+        *extra,
+        keras.layers.Flatten(),
+        keras.layers.Dense(10, activation="softmax", kernel_regularizer=keras.regularizers.L2(1e-4)),
+    ]
+)
 optimizer = keras.optimizers.SGD(0.1, momentum=0.9) if options.plain else keras.optimizers.Adam(0.005)
 model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
 callbacks = [Hold()] if options.gate else []
