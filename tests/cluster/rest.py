@@ -9,6 +9,7 @@ api.wait_for("dtjobs", "default", "digits", lambda job: job and job.get("status"
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import ssl
 import time
@@ -149,7 +150,12 @@ class Api:
             timeout=urllib3.Timeout(connect=10.0, read=max(0.1, timeout)),
             preload_content=False,
         )
-        opened(stream.shutdown)
+
+        def interrupt() -> None:
+            with contextlib.suppress(OSError):  # it has ended by itself
+                stream.shutdown()
+
+        opened(interrupt)
         rest = b""
         try:
             for chunk in stream.stream(None):

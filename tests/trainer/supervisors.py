@@ -25,7 +25,7 @@ from dtjob_trainer.__main__ import supervise
 from dtjob_trainer.supervisor import Supervisor
 from dtjob_trainer.task import Task
 task = Task.from_environment(os.environ)
-supervise(Supervisor(task, [sys.executable, *sys.argv[1:]], os.environ), die_with_parent=task.die_with_parent)
+supervise(Supervisor(task, [sys.executable, *sys.argv[1:]], os.environ), task.parent)
 """
 """A supervisor whose training process is another program than dtjob_trainer.program."""
 
@@ -143,7 +143,7 @@ class Job:
             "DTJOB_INDEX": index, "DTJOB_ATTEMPT": str(attempt), "DTJOB_STRATEGY": self.strategy,
             "DTJOB_CLUSTER_FILE": str(self.cluster_file), "DTJOB_CLUSTER_HASH": "hash-1",
             "DTJOB_RENDEZVOUS": f"127.0.0.1:{self.status_ports[chief]}", "DTJOB_STATUS_PORT": str(port),
-            "DTJOB_GRACE_SECONDS": "30", "DTJOB_DIE_WITH_PARENT": "1",
+            "DTJOB_GRACE_SECONDS": "30", "DTJOB_PARENT": str(os.getpid()),
             "SMALL_PROGRAM_DIRECTORY": str(self.directory), "PYTHONPATH": str(ROOT / "trainer_image"),
         }  # fmt: skip
         with log.open("wb") as output:

@@ -347,10 +347,13 @@ def test_a_run_that_is_done_stays_done(make_job: MakeJob, tmp_path: Path) -> Non
 
 def test_a_supervisor_ends_with_its_parent(make_job: MakeJob, tmp_path: Path) -> None:
     job = make_job()
-    program = f"import subprocess, sys; subprocess.Popen({[sys.executable, '-c', LAUNCHER]} + sys.argv[1:]).wait()"
+    program = (
+        "import os, subprocess, sys; os.environ['DTJOB_PARENT'] = str(os.getpid()); "
+        f"subprocess.Popen({[sys.executable, '-c', LAUNCHER]} + sys.argv[1:]).wait()"
+    )
     environ = {
         "DTJOB_ROLE": "chief", "DTJOB_INDEX": "0",
-        "DTJOB_STATUS_PORT": str(job.status_ports["chief-0"]), "DTJOB_DIE_WITH_PARENT": "1",
+        "DTJOB_STATUS_PORT": str(job.status_ports["chief-0"]),
         "SMALL_PROGRAM_DIRECTORY": str(tmp_path), "PYTHONPATH": str(ROOT / "trainer_image"),
     }  # fmt: skip
     command = [sys.executable, "-c", program, str(SMALL_PROGRAM), "saves_on_sigterm"]
@@ -363,6 +366,11 @@ def test_a_supervisor_ends_with_its_parent(make_job: MakeJob, tmp_path: Path) ->
     wait_until(lambda: not runs(status["trainingPid"]), "the end of the training process")
     wait_until(lambda: not runs(status["pid"]), "the end of the supervisor")
     assert (tmp_path / "saved").exists()
+
+
+def test_a_supervisor_whose_parent_is_gone_already_ends(make_job: MakeJob) -> None:
+    running = make_job().start("chief-0", "saves_on_sigterm", environ={"DTJOB_PARENT": str(2**22 - 1)})
+    assert running.end() == 143
 
 
 @pytest.mark.parametrize(

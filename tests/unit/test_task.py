@@ -44,13 +44,13 @@ def test_reads_every_variable(tmp_path: Path) -> None:
         tmp_path,
         DTJOB_STRATEGY_OPTIONS='{"communication": "Ring"}',
         DTJOB_GRACE_SECONDS="7",
-        DTJOB_DIE_WITH_PARENT="1",
+        DTJOB_PARENT="41",
         DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "keep": 2, "async": false}',
     )
     assert (found.name, found.namespace, found.uid, found.id, found.attempt) == ("job", "ns", "u", "worker-1", 2)
     assert found.strategy_options == {"communication": "Ring"}
     assert (found.cluster_hash, found.rendezvous, found.status_port) == ("h", "a:2", 2223)
-    assert (found.grace_seconds, found.die_with_parent, found.address) == (7.0, True, "c:1")
+    assert (found.grace_seconds, found.parent, found.address) == (7.0, 41, "c:1")
     assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
 
 

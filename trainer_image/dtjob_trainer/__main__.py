@@ -31,16 +31,16 @@ def main(arguments: list[str]) -> int:
     except TaskError as error:
         sys.stderr.write(f"dtjob_trainer: {error}\n")
         return 2
-    return supervise(supervisor, die_with_parent=task.die_with_parent)
+    return supervise(supervisor, task.parent)
 
 
-def supervise(supervisor: Supervisor, *, die_with_parent: bool = False) -> NoReturn:
+def supervise(supervisor: Supervisor, parent: int | None = None) -> NoReturn:
     """Run `supervisor` as this whole process, and end the process with its exit code.
 
-    `die_with_parent`: SIGTERM comes to us when the thread that started this process ends (DTJOB_DIE_WITH_PARENT).
+    `parent`: the process that started this one; SIGTERM comes to us when it ends (DTJOB_PARENT).
     """
-    if die_with_parent:
-        processes.die_with_parent(signal.SIGTERM)
+    if parent is not None:
+        processes.die_with_parent(signal.SIGTERM, parent)
     processes.adopt_orphans()
     asyncio.run(_run_and_exit(supervisor))
     raise AssertionError("unreachable")

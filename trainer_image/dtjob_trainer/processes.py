@@ -15,9 +15,14 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def die_with_parent(signal_number: int) -> None:
-    """Have the kernel send `signal_number` to this process when the thread that started it ends."""
+def die_with_parent(signal_number: int, parent: int) -> None:
+    """Have the kernel send `signal_number` to this process when the thread that started it ends.
+
+    `parent` is the id of the process that started it: where that is gone already, this process ends at once.
+    """
     _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(128 + signal_number)
 
 
 def adopt_orphans() -> None:

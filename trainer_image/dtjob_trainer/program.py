@@ -7,7 +7,6 @@ exit code that tells the supervisor whose failure it was.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import runpy
@@ -20,12 +19,12 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from dtjob_trainer import runtime, template
+from dtjob_trainer.processes import die_with_parent
 from dtjob_trainer.progress import Progress
 from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
 from dtjob_trainer.task import Task, TaskError
 
 EXIT_USAGE = 2
-PR_SET_PDEATHSIG = 1
 EVALUATOR_NICENESS = 10
 """The evaluator yields the processor to training where they share a machine."""
 
@@ -42,17 +41,10 @@ def is_peer_loss(error_class: str, message: str) -> bool:
     return error_class == "FailedPreconditionError" and any(phrase in message.lower() for phrase in PEER_PHRASES)
 
 
-def die_with_supervisor(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends; `parent` is who started it."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(128 + signal.SIGKILL)  # the parent ended before prctl
-
-
 def main(arguments: Sequence[str]) -> NoReturn:
     """Run the program that `arguments` name, and end the process with the contract's exit code."""
     if "DTJOB_PROGRESS_FD" in os.environ:
-        die_with_supervisor(os.getppid())
+        die_with_parent(signal.SIGKILL, os.getppid())
     if not arguments:
         sys.stderr.write("usage: python3 -m dtjob_trainer.program ENTRY [ARGS…]\n")
         _end(EXIT_USAGE)

@@ -90,7 +90,7 @@ class Supervisor:
         if task.status_port:
             try:
                 # Under `dtjob run` all supervisors share one machine, which may have strangers on its network.
-                await server.start("127.0.0.1" if task.die_with_parent else None, task.status_port)
+                await server.start("127.0.0.1" if task.parent else None, task.status_port)
             except OSError as error:
                 self._log(f"DTJOB_STATUS_PORT {task.status_port} cannot be listened on: {error}")
                 return PORT_TAKEN

@@ -80,7 +80,8 @@ class Task:
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
     grace_seconds: float = 30.0
-    die_with_parent: bool = False
+    parent: int | None = None
+    """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
     termination_log: str = ""
     """Path of the file in which the supervisor leaves its last status; empty: nowhere."""
 
@@ -114,7 +115,7 @@ class Task:
             status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
             grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", 30)),
-            die_with_parent=environ.get("DTJOB_DIE_WITH_PARENT") == "1",
+            parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )
 

@@ -17,11 +17,13 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from dtjob_trainer.processes import die_with_parent
+
 DESCRIPTOR_VARIABLE = "DTJOB_TEMPLATE_FD"
 """Names the inherited end of the socket on which the template is asked for processes."""
 REPLY_SECONDS = 5.0
 LONGEST_REQUEST = 1 << 20
-_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_PR_SET_NAME = 15
 
 
 class Template:
@@ -144,9 +146,7 @@ def _become_child_of(supervisor: int) -> None:
         if parent == 1:
             os._exit(1)  # the supervisor is gone
         os.sched_yield()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != supervisor:
-        os._exit(1)
+    die_with_parent(signal.SIGKILL, supervisor)
 
 
 def _close_all_but(kept: int) -> None:

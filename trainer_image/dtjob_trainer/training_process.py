@@ -62,17 +62,12 @@ class TrainingProcess:
         if leave is not None:
             descriptors = {**descriptors, DESCRIPTOR_VARIABLE: leave}
 
-        def before_exec() -> None:
-            processes.die_with_parent(signal.SIGKILL)
-            if os.getppid() != supervisor:  # it ended between fork and prctl
-                os._exit(1)
-
         process = subprocess.Popen(
             list(command),
             env={**environ, **{variable: str(number) for variable, number in descriptors.items()}},
             pass_fds=tuple(descriptors.values()),
             start_new_session=True,
-            preexec_fn=before_exec,
+            preexec_fn=lambda: processes.die_with_parent(signal.SIGKILL, supervisor),
             stdin=subprocess.DEVNULL,
         )
         process.returncode = 0  # the reaper waits for it, not this object

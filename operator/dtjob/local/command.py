@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -86,7 +87,7 @@ def local_command(
     local["DTJOB_CLUSTER_FILE"] = str(cluster_file)
     local["DTJOB_RENDEZVOUS"] = addresses.map(variables["DTJOB_RENDEZVOUS"])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
-    local["DTJOB_DIE_WITH_PARENT"] = "1"
+    local["DTJOB_PARENT"] = str(os.getpid())
     local["DTJOB_TERMINATION_LOG"] = str(termination_log)
     if "DTJOB_CHECKPOINT" in variables:
         settings = json.loads(variables["DTJOB_CHECKPOINT"])

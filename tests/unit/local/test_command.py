@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from dtjob import topology
@@ -67,7 +68,7 @@ def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
     assert environment["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(digits)
     assert environment["DTJOB_STATUS_PORT"] == str(addresses.status_port("digits-worker-1"))
     assert environment["DTJOB_RENDEZVOUS"] == f"127.0.0.1:{addresses.status_port('digits-chief-0')}"
-    assert environment["DTJOB_DIE_WITH_PARENT"] == "1"
+    assert environment["DTJOB_PARENT"] == str(os.getpid())
     settings = json.loads(environment["DTJOB_CHECKPOINT"])
     assert settings["directory"] == "/runs/run-1/checkpoints"
     assert settings["everySteps"] == 7
