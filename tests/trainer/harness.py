@@ -192,7 +192,7 @@ class Cluster:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                cwd=ROOT,
+                cwd=self.directory,
             )
         os.close(progress_write)
         os.close(go_read)

@@ -146,5 +146,5 @@ def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
     budget = job.spec.failure_policy.max_restarts
     if budget == 0:
         return f"{first.sentence()}; failurePolicy.maxRestarts is 0, so training was not restarted"
-    newer = f"newer than step {checkpoint_step}" if checkpoint_step >= 0 else "at all"
-    return f"{first.sentence()}; {budget} restarts (failurePolicy.maxRestarts) led to no checkpoint {newer}"
+    progress = f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""
+    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up{progress}"

@@ -66,7 +66,7 @@ def test_a_user_who_deletes_a_pod_is_no_failure_of_its_own():
     assert vanished(builders.task("worker-1"), "digits-worker-1-0", NOW).sentence() == "worker-1 was deleted"
 
 
-@pytest.mark.parametrize("status", [builders.running(), builders.ended(0), builders.unschedulable(), {}])
+@pytest.mark.parametrize("status", [builders.running(), builders.unschedulable(), {}])
 def test_a_deletion_that_was_only_asked_for_is_no_failure(status: dict[str, Any]):
     pod = builders.deleting(builders.pod(JOB, "worker-1", status), grace=30)
     assert failure_of(builders.task("worker-1"), pod, at(44)) is None

@@ -129,8 +129,8 @@ def test_the_budget(spent: int):
     ("budget", "step", "words"),
     [
         (0, -1, "failurePolicy.maxRestarts is 0, so training was not restarted"),
-        (3, 50, "3 restarts (failurePolicy.maxRestarts) led to no checkpoint newer than step 50"),
-        (3, -1, "3 restarts (failurePolicy.maxRestarts) led to no checkpoint at all"),
+        (3, 50, "failurePolicy.maxRestarts (3) is used up, with no checkpoint newer than step 50"),
+        (3, -1, "failurePolicy.maxRestarts (3) is used up"),
     ],
 )
 def test_giving_up_says_why(budget: int, step: int, words: str):
