@@ -16,10 +16,17 @@ HELD, BEFORE = 3 * STEPS_PER_EPOCH, 40
 CHECKPOINT = {"everySteps": 10}
 
 
-@pytest.mark.parametrize("strategy", ["Mirrored", "CentralStorage", "Default"])
-def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, strategy: str) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "every_steps", "hold"),
+    # resumed in the middle of an epoch; and at its last batch, so that the smallest one is the first that is seen
+    [("Mirrored", 10, 3), ("CentralStorage", 10, 3), ("Default", 10, 3), ("Default", 15, 1)],
+)
+def test_killed_and_resumed_run_ends_with_the_same_bits(
+    tmp_path: Path, strategy: str, every_steps: int, hold: int
+) -> None:
     options = {} if strategy == "Default" else {"logicalCPUs": 2}
     ends = []
+    before = hold * STEPS_PER_EPOCH // every_steps * every_steps
     for name in ("undisturbed", "killed"):
         directory = tmp_path / name
         gate = directory / "gate"
@@ -28,16 +35,16 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, strategy
             strategy,
             {"chief": 1},
             "train.py",
-            "--hold=3",
+            f"--hold={hold}",
             f"--gate={gate}",
             "--callbacks",
-            checkpoint=CHECKPOINT,
+            checkpoint={"everySteps": every_steps},
             options=options,
         ) as run:
             run.start()
-            run["chief-0"].wait_for_checkpoint(BEFORE)
+            run["chief-0"].wait_for_checkpoint(before)
             if name == "killed":
-                run["chief-0"].wait_for_step(HELD)
+                run["chief-0"].wait_for_step(hold * STEPS_PER_EPOCH)
                 run["chief-0"].kill()
                 assert run["chief-0"].exit_code() == -signal.SIGKILL
                 run.start()

@@ -60,8 +60,6 @@ class CoordinatorEngine:
         key = (kind, id(source))
         if key not in self._functions:
             body = body_of(kind, self._own_step)
-            x_spec, y_spec = source.spec()
-            specs = (x_spec,) if y_spec is None else (x_spec, y_spec)
 
             def step(inputs: Any, total: Any) -> Any:
                 def replica() -> Any:
@@ -72,7 +70,7 @@ class CoordinatorEngine:
                 return strategy.experimental_local_results(strategy.run(replica))[0]
 
             # the signature leaves the batch dimension open, so that the last batch is not traced again
-            signature = [specs, tf.TensorSpec([], tf.int32)]
+            signature = [source.input_spec(), tf.TensorSpec([], tf.int32)]
             self._functions[key] = tf.function(step, autograph=False, input_signature=signature)
         tensors = keras.tree.map_structure(tf.convert_to_tensor, tuple(part for part in inputs if part is not None))
         return self._coordinator.schedule(self._functions[key], args=(tensors, tf.constant(total)))

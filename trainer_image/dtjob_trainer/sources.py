@@ -52,6 +52,9 @@ class Source(Protocol):
     def decode(self, *inputs: Any) -> tuple[Any, Any]:
         """In the graph: a batch's inputs → (x, y)."""
 
+    def input_spec(self) -> tuple[Any, ...]:
+        """A batch's inputs as `tf.TensorSpec`s with a batch dimension of None."""
+
     def spec(self) -> tuple[Any, Any]:
         """(x, y) as `tf.TensorSpec`s with a batch dimension of None."""
 
@@ -85,6 +88,12 @@ class ArraySource:
             return _pair(inputs)
         gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
         return _pair(gathered)
+
+    def input_spec(self) -> tuple[Any, ...]:
+        """Spec of the row numbers, or of the examples."""
+        if self._place.remote:
+            return tuple(part for part in self.spec() if part is not None)
+        return (tf.TensorSpec([None], tf.int64),)
 
     def spec(self) -> tuple[Any, Any]:
         """Specs of the examples."""
@@ -128,10 +137,15 @@ class DatasetSource:
         """The inputs are the examples."""
         return _pair(inputs)
 
+    def input_spec(self) -> tuple[Any, ...]:
+        """Specs of the parts of an element."""
+        spec = self._dataset.element_spec
+        parts: tuple[Any, ...] = keras.tree.map_structure(_any_batch, spec if isinstance(spec, tuple) else (spec,))
+        return parts
+
     def spec(self) -> tuple[Any, Any]:
         """Specs of the examples."""
-        spec = self._dataset.element_spec
-        return _pair(keras.tree.map_structure(_any_batch, spec if isinstance(spec, tuple) else (spec,)))
+        return _pair(self.input_spec())
 
 
 class FunctionSource:
@@ -188,10 +202,15 @@ class FunctionSource:
         """The inputs are the examples."""
         return _pair(inputs)
 
+    def input_spec(self) -> tuple[Any, ...]:
+        """Specs of the parts of an element, with a batch dimension."""
+        spec = self._spec if isinstance(self._spec, tuple) else (self._spec,)
+        parts: tuple[Any, ...] = keras.tree.map_structure(lambda s: tf.TensorSpec([None, *s.shape], s.dtype), spec)
+        return parts
+
     def spec(self) -> tuple[Any, Any]:
         """Specs of the examples, with a batch dimension."""
-        spec = self._spec if isinstance(self._spec, tuple) else (self._spec,)
-        return _pair(keras.tree.map_structure(lambda s: tf.TensorSpec([None, *s.shape], s.dtype), spec))
+        return _pair(self.input_spec())
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
         context = DataContext(

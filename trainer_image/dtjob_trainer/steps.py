@@ -64,8 +64,11 @@ class Engine:
                 losses = self.group.strategy.experimental_local_results(self.group.strategy.run(replica))
                 return tf.add_n(list(losses))
 
-            # shapes are relaxed where they change: the smaller last batch must not be traced again and again
-            self._functions[key] = tf.function(step, reduce_retracing=True, autograph=False)
+            # One trace with an open batch dimension: graphs for other shapes differ in their last bits, and which of
+            # them a restarted run traces first depends on the step at which it resumes.
+            number = tf.TensorSpec([], tf.int32)
+            signature = [source.input_spec(), number, number]
+            self._functions[key] = tf.function(step, autograph=False, input_signature=signature)
         return self._functions[key]
 
     def _share_of_replica(self, inputs: Any, count: Any) -> tuple[Any, Any]:
