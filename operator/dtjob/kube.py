@@ -160,7 +160,12 @@ class Kube:
         query = {"limit": str(PAGE), "labelSelector": selector}
         items: list[Manifest] = []
         while True:
-            page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}")
+            try:
+                page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}")
+            except ApiError as error:
+                if error.code == 404:
+                    raise ClusterError(f"the API server knows no {kind}; apply dtjob's crds/ to it") from None
+                raise
             items += [_typed(kind, item) for item in page["items"]]
             if not page["metadata"].get("continue"):
                 return items, int(page["metadata"]["resourceVersion"])
