@@ -249,6 +249,11 @@ class Kubelet:
                             return
                 except self.api.UNREACHABLE:  # a test took the API server away
                     self._stopping.wait(0.2)
+                except ValueError:
+                    # Python drops a TLS session at once when its socket is shut down, and a read that is under way in
+                    # this thread then gets what the wire carries.
+                    if not self._stopping.is_set():
+                        raise
         except BaseException as error:
             self.errors.append(error)
 
