@@ -78,7 +78,8 @@ class Kube:
             ca_path=configuration.ssl_ca_cert,
             ca_data=configuration.ca_cert_data,
             insecure=not configuration.verify_ssl,
-            token=authorization.removeprefix("Bearer ") if authorization else None,
+            # "Bearer …" from a kubeconfig, "bearer …" from a pod's service account.
+            token=authorization.split(" ", 1)[-1] if authorization else None,
             certificate_path=configuration.cert_file,
             private_key_path=configuration.key_file,
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import platform
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,6 +90,8 @@ async def _watch(
     cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], options: Options, stop: asyncio.Event
 ) -> None:
     logging.getLogger("kopf").setLevel(logging.WARNING)
+    # Else kopf asks for the user's name, which the uid of a container need not have.
+    os.environ.setdefault("POD_ID", platform.node())
     await kopf.operator(
         registry=handlers.registry(store, queue, cluster.credentials),
         settings=handlers.settings(),
