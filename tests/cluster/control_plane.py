@@ -67,7 +67,7 @@ class Options:
 class ControlPlane:
     """One cluster. `programs` are the paths that `tests.tools.binaries.find()` returns.
 
-    Attributes: `kubeconfig` (an administrator's, CA verified), `server` (URL), `directory` (with the logs).
+    Attributes: `kubeconfig` (an administrator's, CA verified), `server` (URL), `port`, `directory` (with the logs).
     """
 
     def __init__(self, programs: dict[str, Path], options: Options = Options()) -> None:
@@ -85,8 +85,8 @@ class ControlPlane:
     def __enter__(self) -> Self:
         try:
             self._start_etcd()
-            self._api_port = free_port(self.options.address)
-            self.server = f"https://{self.options.address}:{self._api_port}"
+            self.port = free_port(self.options.address)
+            self.server = f"https://{self.options.address}:{self.port}"
             lines = (f"{self._tokens[user]},{user},{user},{group}\n" for user, group in self._users)
             (self.directory / "tokens.csv").write_text("".join(lines))
             self.start_api()
@@ -159,7 +159,7 @@ class ControlPlane:
         return [
             str(self.programs["kube-apiserver"]),
             f"--etcd-servers={self._etcd}",
-            f"--secure-port={self._api_port}",
+            f"--secure-port={self.port}",
             f"--bind-address={self.options.address}",
             f"--advertise-address={self.options.address}",
             f"--cert-dir={key.parent}",
