@@ -23,7 +23,6 @@ from tests.cluster.operator_process import OperatorProcess
 from tests.cluster.rest import Api
 from tests.tools import binaries
 
-CRD = "distributedtrainingjobs.training.dtjob.dev"
 ROOT = Path(__file__).resolve().parents[2]
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -39,7 +38,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
         pytest.skip(f"no Kubernetes programs: {str(error).splitlines()[0]}")
     with ControlPlane(programs) as running:
         running.kubectl("apply", "-f", str(ROOT / "crds"))
-        Api(running.kubeconfig).wait_established(CRD)
+        Api(running.kubeconfig).wait_established()
         yield running
 
 

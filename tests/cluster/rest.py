@@ -41,6 +41,7 @@ GROUPS = {
 """Where each resource is served."""
 SHORT = {"dtjob": "distributedtrainingjobs", "dtjobs": "distributedtrainingjobs"}
 
+CRD = "distributedtrainingjobs.training.dtjob.dev"
 DEFAULT_TIMEOUT = 60.0
 
 
@@ -207,7 +208,7 @@ class Api:
         """Return one object (None: it is not there) as soon as `condition` holds for it."""
         return self.wait(resource, namespace, lambda seen: condition(seen.get(name)), timeout).get(name)
 
-    def wait_established(self, crd: str) -> None:
+    def wait_established(self, crd: str = CRD) -> None:
         """Return once the API server serves the CRD's objects. (`kubectl wait` fails while it has no status.)"""
 
         def established(found: Object | None) -> bool:

@@ -21,7 +21,6 @@ from tests.e2e.node import Node, directory, machine_lock
 from tests.tools import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
-CRD = "distributedtrainingjobs.training.dtjob.dev"
 
 
 def log() -> Path:
@@ -82,7 +81,7 @@ def keep() -> int:
     try:
         with Node(binaries.find(binaries.NODE)) as node:
             node.kubectl("apply", "-f", str(ROOT / "crds"))
-            Api(node.kubeconfig).wait_established(CRD)
+            Api(node.kubeconfig).wait_established()
             sys.stdout.write("ready\n")
             sys.stdout.flush()
             while True:

@@ -63,7 +63,8 @@ class Tool:
     def version(self) -> str:
         """What go.mod requires of the module that holds the package."""
         required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
-        return max((len(path), version) for path, version in required if f"{self.package}/".startswith(f"{path}/"))[1]
+        _, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
+        return str(version)
 
     @property
     def flags(self) -> tuple[str, ...]:
