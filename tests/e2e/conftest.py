@@ -31,14 +31,20 @@ def node_programs(pytestconfig: pytest.Config) -> dict[str, Path]:
         pytest.skip(f"no node: {str(error).splitlines()[0]}")
 
 
-@pytest.fixture(scope="session")
-def node(node_programs: dict[str, Path]) -> Iterator[Node]:
-    """The cluster. Skips where another node holds the machine."""
-    running = Node(node_programs)
+def started_or_skipped(programs: dict[str, Path]) -> Node:
+    """A running node. Skips where this machine can have none, or has another."""
+    node = Node(programs)
     try:
-        running.start()
+        node.start()
     except packages.UnavailableError as error:
         pytest.skip(f"no node: {error}")
+    return node
+
+
+@pytest.fixture(scope="session")
+def node(node_programs: dict[str, Path]) -> Iterator[Node]:
+    """The cluster, for the whole session."""
+    running = started_or_skipped(node_programs)
     yield running
     running.stop()
 

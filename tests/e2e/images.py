@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import platform
 import tarfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def write(archive: Path, name: str, files: dict[str, Path], command: list[str]) 
             _add(tar, path, source.read_bytes(), 0o755)
     digest = hashlib.sha256(layer.getvalue()).hexdigest()
     config = {
-        "architecture": "amd64",
+        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()],
         "os": "linux",
         "config": {"Cmd": command, "User": "65532:65532", "Env": ["PATH=/bin"]},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.cluster.control_plane import ControlPlane, Options
-from tests.cluster.program import Program
+from tests.cluster.program import Program, ProgramError
 from tests.cluster.rest import Api, Object
 from tests.e2e import coredns, kubelet, leftovers, network
 from tests.e2e.containerd import Containerd
@@ -96,9 +96,13 @@ class Node:
     def _start(self, undo: contextlib.ExitStack) -> None:
         """Start everything, each with its end on `undo`: the last first."""
         namespaces = self.namespaces = Namespaces(self.directory)
-        namespaces.start()
-        undo.callback(namespaces.stop)
-        network.start(namespaces)
+        try:
+            namespaces.start()
+            undo.callback(namespaces.stop)
+            network.start(namespaces)
+        except (ProgramError, AssertionError) as error:  # rootless container; the addresses are in use; no bridges
+            reason = str(error).splitlines()[-1]
+            raise UnavailableError(f"this machine gives a node no namespaces or network: {reason}") from None
         options = Options(
             address=network.HOST,
             whole=True,

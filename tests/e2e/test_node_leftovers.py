@@ -8,14 +8,19 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.cluster.test_control_plane import processes_of
+import pytest
+
+from tests.cluster.test_control_plane import processes_of, wait_until
 from tests.e2e import leftovers
+from tests.e2e.conftest import started_or_skipped
 from tests.e2e.node import Node, directory
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = """
 import signal
+from tests.e2e.conftest import started_or_skipped
 from tests.e2e.node import Node
 from tests.tools import binaries
 with Node(binaries.find(binaries.NODE)) as node:
@@ -42,24 +47,41 @@ def network_interfaces() -> set[Path]:
     return set(Path("/sys/class/net").iterdir())
 
 
-def test_nothing_is_left_after_a_stop_and_after_a_kill(node_programs: dict[str, Path]) -> None:
-    interfaces, flags = network_interfaces(), kernel_flags()
-    with Node(node_programs) as first:
-        assert "Ready" in first.kubectl("get", "nodes").stdout
-        assert leftovers.link_exists()
-        assert leftovers.cgroups()
-    assert_nothing_left(first.control_plane.directory)
+class Machine(NamedTuple):
+    interfaces: set[Path]
+    flags: list[str]
+
+
+@pytest.fixture(scope="module")
+def before() -> Machine:
+    return Machine(network_interfaces(), kernel_flags())
+
+
+@pytest.fixture(scope="module")
+def stopped(before: Machine, node_programs: dict[str, Path]) -> Path:
+    """The control plane's directory of a node that came and went. Skips the tests where there can be none."""
+    node = started_or_skipped(node_programs)
+    there = [leftovers.link_exists(), leftovers.cgroups(), node.control_plane.directory.exists()]
+    node.stop()
+    assert all(there)
+    return node.control_plane.directory
+
+
+def test_nothing_is_left_after_a_stop(before: Machine, stopped: Path) -> None:
+    assert_nothing_left(stopped)
+    assert network_interfaces() == before.interfaces
+    assert kernel_flags() == before.flags
+
+
+def test_nothing_is_left_after_a_kill(before: Machine, stopped: Path, node_programs: dict[str, Path]) -> None:
     plane = start_and_kill()
-    # The janitor is at work meanwhile: a new node waits for it.
-    with Node(node_programs) as third:
-        assert not plane.exists()
-        assert "Ready" in third.kubectl("get", "nodes").stdout
-    assert_nothing_left(third.control_plane.directory)
-    assert network_interfaces() == interfaces
-    assert kernel_flags() == flags
+    wait_until(lambda: not plane.exists() and not directory().exists())
+    assert_nothing_left(plane)
+    assert network_interfaces() == before.interfaces
+    assert kernel_flags() == before.flags
 
 
-def test_a_new_node_clears_what_an_old_one_and_its_janitor_left(node_programs: dict[str, Path]) -> None:
+def test_a_new_node_clears_what_an_old_one_and_its_janitor_left(stopped: Path, node_programs: dict[str, Path]) -> None:
     plane = start_and_kill(janitors=True)
     assert directory().exists()
     with Node(node_programs) as node:
