@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit cluster trainer binaries crd setup clean
+.PHONY: help run test lint unit cluster-tests trainer e2e cluster cluster-down binaries crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +13,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
 
 help:  ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of them and watch it come back
 	@$(BIN)/dtjob run examples/digits.yaml
@@ -29,11 +29,20 @@ lint: $(STAMP)  ## ruff and mypy --strict
 unit: $(STAMP)  ## Only the unit tests (seconds)
 	@$(BIN)/python -m pytest tests/unit
 
-cluster: $(STAMP) binaries  ## Only the tests against a real API server
+cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 	@$(BIN)/python -m pytest tests/cluster
 
 trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 	@$(BIN)/python -m pytest tests/trainer
+
+e2e: $(STAMP)  ## The end-to-end tests on a real node (root; not part of `make test`)
+	@$(BIN)/python -m pytest tests/e2e
+
+cluster: $(STAMP)  ## Leave a cluster with a real node running, to play with (root)
+	@$(BIN)/python -m tests.e2e.developer up
+
+cluster-down: $(STAMP)  ## Remove that cluster
+	@$(BIN)/python -m tests.e2e.developer down
 
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
 binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager and kubectl

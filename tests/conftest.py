@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-TIERS = ("unit", "cluster", "trainer")
+TIERS = ("unit", "cluster", "trainer", "e2e")
 
 
 def tier_of(path: Path) -> str | None:

@@ -20,18 +20,11 @@ import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api, Object
+from tests.cluster.rest import Api
 from tests.tools import binaries
 
-CRD = "distributedtrainingjobs.training.dtjob.dev"
 ROOT = Path(__file__).resolve().parents[2]
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def established(crd: Object | None) -> bool:
-    """Whether the API server serves the CRD's objects."""
-    conditions = ((crd or {}).get("status") or {}).get("conditions") or []  # null before the first was set
-    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 @pytest.fixture(scope="session")
@@ -45,8 +38,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
         pytest.skip(f"no Kubernetes programs: {str(error).splitlines()[0]}")
     with ControlPlane(programs) as running:
         running.kubectl("apply", "-f", str(ROOT / "crds"))
-        # Not `kubectl wait`: it fails where the CRD has no status yet.
-        Api(running.kubeconfig).wait_for("customresourcedefinitions", None, CRD, established)
+        Api(running.kubeconfig).wait_established()
         yield running
 
 

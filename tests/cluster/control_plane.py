@@ -14,30 +14,23 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import ctypes
 import os
 import secrets
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import yaml
 
-START_TIMEOUT = 120.0
-"""Seconds that one program may take until it answers; a busy machine needs more than the usual few."""
-PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: a child may not import
+from tests.cluster.program import Program, answers, free_port
+
 _CONTROLLERS = (
     "endpointslice-controller",
     "garbage-collector-controller",
@@ -47,6 +40,7 @@ _CONTROLLERS = (
     "serviceaccount-controller",
 )
 """Only those that our objects need: the others would only use up the machine."""
+
 _JANITOR = """
 import os, shutil, sys, time
 sys.stdin.read()  # until the pipe's other end is gone, however that came
@@ -56,75 +50,33 @@ while os.path.exists(sys.argv[1]):
 """
 
 
-class ControlPlaneError(Exception):
-    """A program did not come up; the message has the end of its log."""
+@dataclass(frozen=True)
+class Options:
+    """How a control plane differs from the smallest one, for a cluster with a node."""
 
-
-def _die_with_parent() -> None:
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Program:
-    """One running program with its log file."""
-
-    def __init__(self, name: str, command: list[str], directory: Path) -> None:
-        self.name = name
-        self.log = directory / f"{name}.log"
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=directory,
-                start_new_session=True,  # a Ctrl-C at the terminal is for pytest, which then stops us in order
-                preexec_fn=_die_with_parent,
-            )
-
-    def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Return once `ready` says so. Raises ControlPlaneError when the program ends or takes too long."""
-        limit = time.monotonic() + START_TIMEOUT
-        while not ready():
-            if self.process.poll() is not None:
-                raise ControlPlaneError(f"{self.name} ended with {self.process.returncode}:\n{self.last_lines()}")
-            if time.monotonic() > limit:
-                raise ControlPlaneError(f"{self.name} was not ready after {START_TIMEOUT:.0f} s:\n{self.last_lines()}")
-            time.sleep(0.05)
-
-    def last_lines(self) -> str:
-        """The end of the log, for messages."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
-
-    def stop(self) -> None:
-        """SIGTERM and, as open watches hold it up, SIGKILL after a second; to the process group. Waits for its end."""
-        for number, patience in ((signal.SIGTERM, 1.0), (signal.SIGKILL, None)):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
-            try:
-                self.process.wait(patience)
-                return
-            except subprocess.TimeoutExpired:
-                continue
+    address: str = "127.0.0.1"
+    """Where the API server listens."""
+    whole: bool = False
+    """Run every controller, and the scheduler."""
+    users: tuple[tuple[str, str], ...] = ()
+    """More users, each with its group."""
+    api_arguments: tuple[str, ...] = ()
+    """More arguments for kube-apiserver."""
 
 
 class ControlPlane:
     """One cluster. `programs` are the paths that `tests.tools.binaries.find()` returns.
 
-    Attributes: `kubeconfig` (an administrator's, CA verified), `server` (URL), `directory` (with the logs).
+    Attributes: `kubeconfig` (an administrator's, CA verified), `server` (URL), `port`, `directory` (with the logs).
     """
 
-    def __init__(self, programs: dict[str, Path], controllers: bool = True) -> None:
+    def __init__(self, programs: dict[str, Path], options: Options = Options()) -> None:
         self.programs = programs
-        self.controllers = controllers
+        self.options = options
         self.directory = Path(tempfile.mkdtemp(prefix="dtjob-cluster-"))
         self.kubeconfig = self.directory / "kubeconfig"
-        self.token = secrets.token_hex(16)
+        self._users = (("admin", "system:masters"), *options.users)
+        self._tokens = {user: secrets.token_hex(16) for user, _ in self._users}
         self._running: dict[str, Program] = {}
         self._janitor = subprocess.Popen(
             [sys.executable, "-c", _JANITOR, str(self.directory)], stdin=subprocess.PIPE, start_new_session=True
@@ -133,13 +85,15 @@ class ControlPlane:
     def __enter__(self) -> Self:
         try:
             self._start_etcd()
-            self._api_port = _free_port()
-            self.server = f"https://127.0.0.1:{self._api_port}"
-            (self.directory / "tokens.csv").write_text(f"{self.token},admin,admin,system:masters\n")
+            self.port = free_port(self.options.address)
+            self.server = f"https://{self.options.address}:{self.port}"
+            lines = (f"{self._tokens[user]},{user},{user},{group}\n" for user, group in self._users)
+            (self.directory / "tokens.csv").write_text("".join(lines))
             self.start_api()
-            if self.controllers:
-                self._start_controllers()
-                self.kubectl("wait", "--for=create", "serviceaccount/default", "-n", "default", "--timeout=60s")
+            self._start_controllers()
+            if self.options.whole:
+                self._start_scheduler()
+            self.kubectl("wait", "--for=create", "serviceaccount/default", "-n", "default", "--timeout=60s")
         except BaseException:
             self.stop()
             raise
@@ -152,7 +106,7 @@ class ControlPlane:
 
     def stop(self) -> None:
         """Stop everything and remove the directory. The API server goes before its etcd: without it, it hangs."""
-        for name in ("kube-controller-manager", "kube-apiserver", "etcd"):
+        for name in ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"):
             if name in self._running:
                 self._running.pop(name).stop()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -184,7 +138,7 @@ class ControlPlane:
         server.wait_until(self._api_ready)
 
     def _start_etcd(self) -> None:
-        client, peer = (f"http://127.0.0.1:{_free_port()}" for _ in range(2))
+        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         self._etcd = client
         command = [
             str(self.programs["etcd"]),
@@ -198,15 +152,16 @@ class ControlPlane:
             "--log-level=warn",
         ]
         etcd = self._running["etcd"] = Program("etcd", command, self.directory)
-        etcd.wait_until(lambda: _answers(f"{client}/health"))
+        etcd.wait_until(lambda: answers(f"{client}/health"))
 
     def _api_command(self) -> list[str]:
         key = self.directory / "certificates" / "apiserver.key"  # made by the server, before it reads it as signing key
         return [
             str(self.programs["kube-apiserver"]),
             f"--etcd-servers={self._etcd}",
-            f"--secure-port={self._api_port}",
-            "--bind-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--bind-address={self.options.address}",
+            f"--advertise-address={self.options.address}",
             f"--cert-dir={key.parent}",
             "--endpoint-reconciler-type=none",
             "--service-account-issuer=https://kubernetes.default.svc",
@@ -217,6 +172,7 @@ class ControlPlane:
             "--service-cluster-ip-range=10.96.0.0/16",
             "--watch-cache=true",
             "--profiling=false",
+            *self.options.api_arguments,
         ]
 
     def _api_ready(self) -> bool:
@@ -228,21 +184,23 @@ class ControlPlane:
             context = ssl.create_default_context(cafile=str(certificate))
         except ssl.SSLError:  # half written
             return False
-        if not _answers(f"{self.server}/readyz", context, self.token):
+        if not answers(f"{self.server}/readyz", context, self._tokens["admin"]):
             return False
         if not self.kubeconfig.exists():
-            self.kubeconfig.write_text(self._kubeconfig_text(certificate.read_bytes()))
+            self.kubeconfig.write_text(self.kubeconfig_for("admin"))
         return True
 
-    def _kubeconfig_text(self, certificate: bytes) -> str:
+    def kubeconfig_for(self, user: str) -> str:
+        """The text of a kubeconfig for one of the users. Only once the API server is up: it holds its certificate."""
+        certificate = (self.directory / "certificates" / "apiserver.crt").read_bytes()
         cluster = {"server": self.server, "certificate-authority-data": base64.b64encode(certificate).decode()}
         return yaml.safe_dump(
             {
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [{"name": "test", "cluster": cluster}],
-                "users": [{"name": "admin", "user": {"token": self.token}}],
-                "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+                "users": [{"name": user, "user": {"token": self._tokens[user]}}],
+                "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
                 "current-context": "test",
             }
         )
@@ -256,26 +214,21 @@ class ControlPlane:
             "--use-service-account-credentials",
             "--leader-elect=false",
             "--secure-port=0",
-            f"--controllers={','.join(_CONTROLLERS)}",
+            f"--controllers={'*' if self.options.whole else ','.join(_CONTROLLERS)}",
             "--concurrent-gc-syncs=4",
             "--kube-api-qps=200",
             "--kube-api-burst=400",
         ]
         self._running["kube-controller-manager"] = Program("kube-controller-manager", command, self.directory)
 
-
-def _answers(url: str, context: ssl.SSLContext | None = None, token: str = "") -> bool:
-    """Whether `url` answers 200."""
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}),
-        urllib.request.HTTPSHandler(context=context),  # loopback, whatever the proxy
-    )
-    try:
-        with opener.open(request, timeout=5) as answer:
-            return int(answer.status) == 200
-    except (urllib.error.URLError, OSError):
-        return False
+    def _start_scheduler(self) -> None:
+        command = [
+            str(self.programs["kube-scheduler"]),
+            f"--kubeconfig={self.kubeconfig}",
+            "--leader-elect=false",
+            "--secure-port=0",
+        ]
+        self._running["kube-scheduler"] = Program("kube-scheduler", command, self.directory)
 
 
 def main() -> None:

@@ -41,6 +41,7 @@ GROUPS = {
 """Where each resource is served."""
 SHORT = {"dtjob": "distributedtrainingjobs", "dtjobs": "distributedtrainingjobs"}
 
+CRD = "distributedtrainingjobs.training.dtjob.dev"
 DEFAULT_TIMEOUT = 60.0
 
 
@@ -206,6 +207,15 @@ class Api:
     ) -> Object | None:
         """Return one object (None: it is not there) as soon as `condition` holds for it."""
         return self.wait(resource, namespace, lambda seen: condition(seen.get(name)), timeout).get(name)
+
+    def wait_established(self, crd: str = CRD) -> None:
+        """Return once the API server serves the CRD's objects. (`kubectl wait` fails while it has no status.)"""
+
+        def established(found: Object | None) -> bool:
+            conditions = ((found or {}).get("status") or {}).get("conditions") or []  # null before the first was set
+            return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+        self.wait_for("customresourcedefinitions", None, crd, established)
 
     def _url(self, path: str, query: dict[str, str] | None) -> str:
         used = {key: value for key, value in (query or {}).items() if value}

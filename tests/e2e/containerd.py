@@ -1,0 +1,68 @@
+"""containerd in the node's namespaces, and images for it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.cluster.program import Program
+from tests.e2e import images, network
+from tests.e2e.namespaces import Namespaces, run
+
+PAUSE = "localhost/dtjob-pause:1"
+_CONFIG = """
+version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "{socket}"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "/var/lib/containerd/opt"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{pause}"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{cni}"
+"""
+
+
+class Containerd:
+    """The container runtime of one node. Attribute: `socket`."""
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self._namespaces = namespaces
+        self._directory = namespaces.directory
+        self.socket = self._directory / "containerd.sock"
+
+    def start(self) -> None:
+        """Start containerd, wait until it answers, and give it the image that holds a pod's namespaces."""
+        cni = self._directory / "cni"
+        network.write_cni(cni)
+        config = self._directory / "containerd.toml"
+        config.write_text(_CONFIG.format(socket=self.socket, pause=PAUSE, cni=cni))
+        command = self._namespaces.entering("containerd", f"--config={config}")
+        self._program = Program("containerd", command, self._directory)
+        self._program.wait_until(self._answers)
+        archive = self._directory / "pause.tar"
+        images.write(archive, PAUSE, {"pause": Path(shutil.which("catatonit") or "")}, ["/pause", "-P"])
+        self.import_image(archive)
+
+    def import_image(self, archive: Path) -> None:
+        """Bring an image to the node: a tar as `buildah push IMAGE docker-archive:FILE:NAME` writes it."""
+        self._namespaces.run("ctr", f"--address={self.socket}", "-n", "k8s.io", "images", "import", str(archive))
+
+    def stop(self) -> None:
+        """Stop containerd."""
+        self._program.stop()
+
+    def _answers(self) -> bool:
+        if not self.socket.exists():
+            return False
+        try:
+            run("ctr", f"--address={self.socket}", "version")
+        except AssertionError:
+            return False
+        return True

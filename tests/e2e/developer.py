@@ -1,0 +1,130 @@
+"""A cluster to play with: `make cluster` and `make cluster-down`.
+
+python -m tests.e2e.developer up        # leaves a node running in the background, with dtjob's CRD applied
+python -m tests.e2e.developer down      # ends it; whatever the state, nothing of it is left
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.cluster.program import ProgramError
+from tests.cluster.rest import Api
+from tests.e2e import leftovers, packages
+from tests.e2e.node import Node, directory, machine_lock
+from tests.tools import binaries
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def log() -> Path:
+    """What the background process says."""
+    return binaries.cache() / "cluster.log"
+
+
+def pid_file() -> Path:
+    """The background process: its pid and when it started."""
+    return binaries.cache() / "cluster.pid"
+
+
+def keeper() -> int | None:
+    """The background process where it runs."""
+    try:
+        pid, when = pid_file().read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(pid) if leftovers.started(int(pid)) == when else None
+
+
+def up() -> int:
+    """Start the node in the background and say how to use it. Returns the exit code."""
+    if not keeper():
+        say("starting a cluster of one node ...")
+        try:
+            packages.ensure(say)
+            binaries.find(binaries.NODE, say)
+        except (packages.UnavailableError, binaries.BinariesError) as error:
+            return complain(str(error))
+        with log().open("w") as errors:
+            command = [sys.executable, "-m", "tests.e2e.developer", "keep"]
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        assert process.stdout
+        if process.stdout.readline() != b"ready\n":
+            process.wait()
+            return complain(log().read_text().strip())
+    tools = binaries.find(binaries.NODE, say)
+    say("The cluster is up. In this shell, point kubectl at it (and take the kubectl of its version) with")
+    say(f"  export KUBECONFIG={directory() / 'kubeconfig'} PATH={tools['kubectl'].parent}:$PATH")
+    say("Bring an image to it (a docker-archive, as `buildah push IMAGE docker-archive:FILE:NAME` writes it) with")
+    say(f"  ctr --address={directory() / 'containerd.sock'} -n k8s.io images import FILE")
+    say("`make cluster-down` removes it.")
+    return 0
+
+
+def keep() -> int:
+    """The background process: a node until SIGTERM."""
+    pid_file().write_text(f"{os.getpid()} {leftovers.started(os.getpid())}")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    try:
+        with Node(binaries.find(binaries.NODE)) as node:
+            node.kubectl("apply", "-f", str(ROOT / "crds"))
+            Api(node.kubeconfig).wait_established()
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+            while True:
+                signal.pause()
+    except (packages.UnavailableError, ProgramError, AssertionError) as error:
+        return complain(str(error))
+    finally:
+        pid_file().unlink(missing_ok=True)
+
+
+def down() -> int:
+    """End the background process, and remove what a crash of it may have left. Returns the exit code."""
+    pid = keeper()
+    if pid:
+        os.kill(pid, signal.SIGTERM)
+        while keeper() == pid:
+            time.sleep(0.05)
+    elif not directory().exists():
+        say("no cluster is up")
+        return 0
+    try:
+        with contextlib.ExitStack() as undo:
+            machine_lock(undo)
+            leftovers.remove(directory())
+    except packages.UnavailableError:
+        return complain("the node that runs here belongs to a test run, and ends with it")
+    say("the cluster is gone")
+    return 0
+
+
+def say(line: str) -> None:
+    """For the developer."""
+    print(line, flush=True)
+
+
+def complain(line: str) -> int:
+    """Why it did not work; the exit code for it."""
+    print(line, file=sys.stderr, flush=True)
+    return 1
+
+
+if __name__ == "__main__":
+    actions = {"up": up, "keep": keep, "down": down}
+    if len(sys.argv) != 2 or sys.argv[1] not in actions:
+        sys.exit(f"usage: python -m tests.e2e.developer {'|'.join(actions)}")
+    sys.exit(actions[sys.argv[1]]())

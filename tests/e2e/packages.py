@@ -1,0 +1,58 @@
+"""What a node needs from the system: root, Linux, and programs that come from Debian's packages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+PACKAGES = {
+    "containerd": "containerd",
+    "ctr": "containerd",
+    "runc": "runc",
+    "/usr/lib/cni/bridge": "containernetworking-plugins",
+    "buildah": "buildah",
+    "debootstrap": "debootstrap",
+    "catatonit": "catatonit",
+    "busybox": "busybox-static",
+    "ip": "iproute2",
+    "iptables": "iptables",
+    "openssl": "openssl",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+}
+"""Each program, and the package that has it."""
+
+Say = Callable[[str], None]
+
+
+class UnavailableError(Exception):
+    """There can be no node here; the message says why in one line."""
+
+
+def missing() -> list[str]:
+    """The packages whose programs are not here."""
+    return sorted({package for program, package in PACKAGES.items() if not shutil.which(program)})
+
+
+def ensure(say: Say = print) -> None:
+    """Install what is missing by apt, saying what. Raises UnavailableError where that is not possible."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        raise UnavailableError("a node needs Linux and root")
+    if not Path("/sys/fs/cgroup").is_dir():
+        raise UnavailableError("a node needs /sys/fs/cgroup")
+    wanted = missing()
+    if not wanted:
+        return
+    if not shutil.which("apt-get"):
+        raise UnavailableError(f"a node needs {', '.join(wanted)}, and there is no apt-get to install them")
+    say(f"installing with apt-get: {', '.join(wanted)}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", *wanted]):
+        done = subprocess.run(["apt-get", "--quiet", *arguments], env=environment, capture_output=True, text=True)
+        if done.returncode:
+            last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            raise UnavailableError(f"apt-get {arguments[0]} of {', '.join(wanted)} failed: {''.join(last)}")
