@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit cluster-tests trainer e2e cluster cluster-down binaries crd setup clean
+.PHONY: help run test lint unit cluster-tests trainer e2e cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -47,6 +47,9 @@ cluster-down: $(STAMP)  ## Remove that cluster
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
 binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager and kubectl
 	@$(BIN)/python tests/tools/binaries.py >/dev/null || echo "make: without them the cluster tests are skipped" >&2
+
+images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/images
+	@$(PYTHON) tests/tools/images.py
 
 crd: $(STAMP)  ## Write crds/ from operator/dtjob/api.py
 	@$(BIN)/python -m dtjob.crd
