@@ -39,7 +39,7 @@ trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager and kubectl
 	@$(BIN)/python tests/tools/binaries.py >/dev/null || echo "make: without them the cluster tests are skipped" >&2
 
-crd: $(STAMP)  ## Write crds/ from operator/dtjob/api.py
+crd: $(STAMP)  ## Write crds/ and the chart's copy from operator/dtjob/api.py
 	@$(BIN)/python -m dtjob.crd
 
 setup: $(STAMP)  ## Set up .venv and nothing more
