@@ -70,11 +70,11 @@ async def _operate(cluster: kube.Kube, options: Options, pulse: Pulse, stop: asy
         asyncio.create_task(Reconciler(cluster, store, queue).run(), name="reconciler"),
         asyncio.create_task(_resync_forever(cluster, store, queue, pulse, options), name="resync"),
         asyncio.create_task(reports.poll_forever(store, queue, options.report_seconds), name="reports"),
-        asyncio.create_task(_watch(cluster, store, queue, options, stop), name="watch"),
+        asyncio.create_task(_watch(cluster, store, queue, options), name="watch"),
+        asyncio.create_task(_stopped(stop), name="stop"),
     ]
     logger.info("dtjob operator is watching %s", ", ".join(options.namespaces) or "all namespaces")
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    stop.set()
     for task in tasks:
         task.cancel()
     for task in tasks:
@@ -125,9 +125,13 @@ async def _resync_forever(
             queue.add(key)
 
 
-async def _watch(
-    cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], options: Options, stop: asyncio.Event
-) -> None:
+async def _stopped(stop: asyncio.Event) -> None:
+    await stop.wait()
+
+
+async def _watch(cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], options: Options) -> None:
+    """kopf, until it gets SIGTERM or SIGINT, whose handlers it takes over. (Given a stop flag as well, it would wait
+    5 s at its end for its own waiting for that flag.)"""
     logging.getLogger("kopf").setLevel(logging.WARNING)
     await kopf.operator(
         registry=handlers.registry(store, queue, cluster.credentials),
@@ -135,5 +139,4 @@ async def _watch(
         standalone=True,
         clusterwide=not options.namespaces,
         namespaces=list(options.namespaces),
-        stop_flag=stop,
     )
