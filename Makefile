@@ -45,13 +45,13 @@ cluster-down: $(STAMP)  ## Remove that cluster
 	@$(BIN)/python -m tests.e2e.developer down
 
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
-binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager and kubectl
-	@$(BIN)/python tests/tools/binaries.py >/dev/null || echo "make: without them the cluster tests are skipped" >&2
+binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl and helm
+	@$(BIN)/python tests/tools/binaries.py control-plane helm >/dev/null || echo "make: without them the cluster tests are skipped" >&2
 
 images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/images
 	@$(PYTHON) tests/tools/images.py
 
-crd: $(STAMP)  ## Write crds/ from operator/dtjob/api.py
+crd: $(STAMP)  ## Write crds/ and the chart's copy from operator/dtjob/api.py
 	@$(BIN)/python -m dtjob.crd
 
 setup: $(STAMP)  ## Set up .venv and nothing more

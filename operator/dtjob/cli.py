@@ -96,22 +96,47 @@ def operator(
         list[str] | None, typer.Option("--namespace", "-n", help="Watch only this one; may be repeated.")
     ] = None,
     kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
-    liveness: Annotated[str | None, typer.Option(help="host:port on which to answer /healthz.")] = None,
+    liveness: Annotated[
+        str | None, typer.Option(help="host:port on which to answer /healthz; :port for every address.")
+    ] = None,
     resync_seconds: Annotated[float, typer.Option(min=0.1, help="How often everything is listed again.")] = 180.0,
     report_seconds: Annotated[
         float, typer.Option(min=0.1, help="How often chiefs are asked for their progress.")
     ] = 5.0,
+    leader_election: Annotated[
+        bool, typer.Option("--leader-election/--no-leader-election", help="Work only while holding a Lease.")
+    ] = False,
+    lease_namespace: Annotated[str | None, typer.Option(help="The Lease's namespace; in a pod, its own.")] = None,
+    lease_name: Annotated[str, typer.Option(help="The Lease's name.")] = "dtjob",
+    lease_seconds: Annotated[
+        int, typer.Option(min=1, help="How long a leader that died keeps the others waiting.")
+    ] = 15,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
 ) -> None:
     """Run the operator against the cluster that kubectl would use, until it is told to stop."""
-    from dtjob.commands.operator import run
+    from dtjob.commands.operator import election, endpoint, run
     from dtjob.runtime import Options
 
-    endpoint = f"http://{liveness}/healthz" if liveness else None
     options = Options(
-        namespace or [], str(kubeconfig) if kubeconfig else None, resync_seconds, report_seconds, endpoint
+        namespace or [],
+        str(kubeconfig) if kubeconfig else None,
+        resync_seconds,
+        report_seconds,
+        endpoint(liveness),
+        election(lease_namespace, lease_name, lease_seconds) if leader_election else None,
     )
     raise typer.Exit(run(options, verbose))
+
+
+@app.command()
+def check(
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Ask only in this one.")] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
+) -> None:
+    """Ask the cluster whether it serves DistributedTrainingJobs."""
+    from dtjob.commands.check import run
+
+    typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
 
 
 def _version(wanted: bool) -> None:

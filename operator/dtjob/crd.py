@@ -1,7 +1,7 @@
 """The CustomResourceDefinition, made from the models and the rules.
 
-python -m dtjob.crd             # writes crds/distributedtrainingjobs.yaml
-python -m dtjob.crd --check     # exit code 1 where that file is not what would be written
+python -m dtjob.crd             # writes crds/distributedtrainingjobs.yaml and the chart's copy of it
+python -m dtjob.crd --check     # exit code 1 where a file is not what would be written
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from dtjob.rules import RULES, UNCHANGING
 from dtjob.schema import Schema, spec_schema
 from dtjob.status_schema import status_schema
 
-FILE = Path(__file__).resolve().parents[2] / "crds" / f"{PLURAL}.yaml"
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "crds" / f"{PLURAL}.yaml"
+CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
+KEEP = {"helm.sh/resource-policy": "keep"}
+"""Uninstalling the chart must not delete every job with their definition."""
 HEADER = "# Made by `python -m dtjob.crd` from operator/dtjob/api.py and the rules beside it: change those, not this.\n"
 VALIDATIONS = "x-kubernetes-validations"
 
@@ -90,9 +94,16 @@ def schema() -> Schema:
     return root
 
 
-def text() -> str:
-    """The file's content."""
-    return HEADER + yaml.dump(crd(), Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+def text(annotations: dict[str, str] | None = None) -> str:
+    """A file's content."""
+    made = crd()
+    made["metadata"] |= {"annotations": annotations} if annotations else {}
+    return HEADER + yaml.dump(made, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+
+
+def files() -> dict[Path, str]:
+    """Each file that is made from here, and its content."""
+    return {FILE: text(), CHART_FILE: text(KEEP)}
 
 
 def _parts(schema: Schema, path: str) -> Iterator[Schema]:
@@ -115,17 +126,17 @@ class _Plain(yaml.SafeDumper):
 
 
 def main(arguments: list[str]) -> int:
-    """Write the file, or with `--check` compare it."""
+    """Write the files, or with `--check` compare them."""
     if arguments not in ([], ["--check"]):
         print("usage: python -m dtjob.crd [--check]", file=sys.stderr)  # noqa: T201
         return 2
-    if arguments:
-        fresh = FILE.exists() and FILE.read_text() == text()
-        if not fresh:
-            print(f"{FILE} is not fresh: run `python -m dtjob.crd`", file=sys.stderr)  # noqa: T201
-        return 0 if fresh else 1
-    FILE.write_text(text())
-    return 0
+    stale = [file for file, content in files().items() if not (file.exists() and file.read_text() == content)]
+    for file in stale:
+        if arguments:
+            print(f"{file} is not fresh: run `python -m dtjob.crd`", file=sys.stderr)  # noqa: T201
+        else:
+            file.write_text(files()[file])
+    return 1 if arguments and stale else 0
 
 
 if __name__ == "__main__":

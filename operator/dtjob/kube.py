@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import aiohttp
 from kubernetes.aio import client, config
 
-from dtjob import labels
+from dtjob import labels, lease
 from dtjob.actions import Event, Manifest
 from dtjob.api import API_VERSION, KIND, PLURAL
 from dtjob.cluster import AlreadyExists, ClusterError, Refused, Stale
@@ -37,6 +37,7 @@ KINDS = {
     "ConfigMap": ("v1", "configmaps"),
     "Event": ("v1", "events"),
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
+    lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
 }
 
@@ -171,6 +172,26 @@ class Kube:
             if not page["metadata"].get("continue"):
                 return items, int(page["metadata"]["resourceVersion"])
             query["continue"] = page["metadata"]["continue"]
+
+    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """The object as etcd has it now, None where there is none."""
+        try:
+            return await self._get(kind, namespace, name)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    async def replace(self, manifest: Manifest) -> Manifest:
+        """PUT the object against the resourceVersion that it carries. Raises Stale where it changed or went."""
+        kind, metadata = manifest["kind"], manifest["metadata"]
+        try:
+            path = f"{_path(kind, metadata['namespace'])}/{metadata['name']}"
+            return _typed(kind, await self._call("PUT", path, manifest))
+        except ApiError as error:
+            if error.code in (404, 409):
+                raise Stale(str(error)) from None
+            raise
 
     async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 OPERATOR_DIRECTORY = Path(__file__).resolve().parents[2] / "operator"
@@ -17,13 +18,16 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 class OperatorProcess:
     """One `dtjob operator` for one namespace. Its log goes to `log`; close() shows where when a test failed."""
 
-    def __init__(self, kubeconfig: Path, namespace: str, log: Path, resync_seconds: float = 180.0) -> None:
+    def __init__(
+        self, kubeconfig: Path, namespace: str, log: Path, resync_seconds: float = 180.0, more: tuple[str, ...] = ()
+    ) -> None:
         self._arguments = [
             "operator",
             f"--kubeconfig={kubeconfig}",
             f"--namespace={namespace}",
             f"--resync-seconds={resync_seconds}",
             "--report-seconds=0.2",
+            *more,
         ]
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -56,6 +60,24 @@ class OperatorProcess:
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(timeout=30)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, such as SIGSTOP."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def ended(self, timeout: float = 30) -> int:
+        """Wait until it has ended by itself; returns the exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout)
+
+    def wait_log(self, words: str, timeout: float = 60) -> None:
+        """Wait until its log says this. Raises AssertionError with the log where it does not."""
+        limit = time.monotonic() + timeout
+        while words not in self.log.read_text():
+            assert self.running(), f"the operator ended:\n{self.log.read_text()}"
+            assert time.monotonic() < limit, f"no {words!r} after {timeout:.0f} s:\n{self.log.read_text()}"
+            time.sleep(0.05)
 
     def running(self) -> bool:
         """Whether the process is there."""

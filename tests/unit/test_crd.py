@@ -34,8 +34,16 @@ def test_the_file_is_fresh() -> None:
     assert yaml.safe_load(crd.text()) == crd.crd()
 
 
+def test_the_charts_copy_is_fresh_and_kept_at_uninstall() -> None:
+    assert crd.CHART_FILE.read_text() == crd.files()[crd.CHART_FILE], "run `python -m dtjob.crd`"
+    copy = yaml.safe_load(crd.CHART_FILE.read_text())
+    assert copy["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+    assert copy == crd.crd()
+
+
 def test_check_notices_a_stale_file(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crd, "FILE", tmp_path / "crd.yaml")
+    monkeypatch.setattr(crd, "CHART_FILE", tmp_path / "chart.yaml")
     assert crd.main(["--check"]) == 1
     assert crd.main([]) == 0
     assert crd.main(["--check"]) == 0

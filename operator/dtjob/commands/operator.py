@@ -10,8 +10,29 @@ from kubernetes.aio.config import ConfigException
 
 from dtjob import runtime
 from dtjob.commands.bad_input import BadInput
+from dtjob.leader import Election
+from dtjob.liveness import EndpointError, parse_endpoint
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""Where a pod reads which namespace it is in."""
+
+
+def endpoint(liveness: str | None) -> tuple[str | None, int] | None:
+    """Host and port of `--liveness`. Raises BadInput on what is none."""
+    try:
+        return parse_endpoint(liveness) if liveness is not None else None
+    except ValueError as error:
+        raise BadInput(f"--liveness: {error}; write for example 127.0.0.1:8080 or :8080") from None
+
+
+def election(namespace: str | None, name: str, seconds: int) -> Election:
+    """The election to take part in. Raises BadInput outside a pod where no namespace is given."""
+    if not namespace and OWN_NAMESPACE.is_file():
+        namespace = OWN_NAMESPACE.read_text().strip()
+    if not namespace:
+        raise BadInput("--leader-election: this is no pod, so say in which namespace the Lease is: --lease-namespace")
+    return Election(namespace, name, seconds)
 
 
 def run(options: runtime.Options, verbose: bool) -> int:
@@ -24,4 +45,6 @@ def run(options: runtime.Options, verbose: bool) -> int:
     except ConfigException as error:
         hint = "give --kubeconfig FILE, set KUBECONFIG, or run in a pod with a service account"
         raise BadInput(f"no cluster is configured ({error}); {hint}") from None
+    except EndpointError as error:
+        raise BadInput(f"--liveness: {error}") from None
     return 0

@@ -1,0 +1,68 @@
+{{- define "dtjob.fullname" -}}
+{{- if contains "dtjob" .Release.Name }}{{ .Release.Name | trunc 53 | trimSuffix "-" }}{{ else }}{{ printf "%s-dtjob" .Release.Name | trunc 53 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "dtjob.selector" -}}
+app.kubernetes.io/name: dtjob
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "dtjob.labels" -}}
+{{ include "dtjob.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "dtjob.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}{{ .Values.serviceAccount.name | default (include "dtjob.fullname" .) }}{{ else }}{{ .Values.serviceAccount.name }}{{ end }}
+{{- end }}
+
+{{- define "dtjob.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- /* A cluster-wide object belongs to one release of one namespace. */ -}}
+{{- define "dtjob.clusterName" -}}
+{{ printf "%s-%s" .Release.Namespace (include "dtjob.fullname" .) }}
+{{- end }}
+
+{{- /* Both contexts together pass the restricted Pod Security profile. */ -}}
+{{- define "dtjob.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 1000
+runAsGroup: 1000
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "dtjob.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* Exactly the calls that operator/dtjob/kube.py and kopf's two watches make. */ -}}
+{{- define "dtjob.rules" -}}
+- apiGroups: [training.dtjob.dev]
+  resources: [distributedtrainingjobs]
+  verbs: [list, watch]
+- apiGroups: [training.dtjob.dev]
+  resources: [distributedtrainingjobs/status]
+  verbs: [update]
+# Only asked for where OwnerReferencesPermissionEnforcement is on: children block their job's foreground deletion.
+- apiGroups: [training.dtjob.dev]
+  resources: [distributedtrainingjobs/finalizers]
+  verbs: [update]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [services, configmaps]
+  verbs: [get, list, create]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, create]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
+{{- end }}

@@ -1,0 +1,29 @@
+"""`dtjob check`: asks a cluster whether it serves DistributedTrainingJobs, with the operator's own client."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kubernetes.aio.config import ConfigException
+
+from dtjob import kube
+from dtjob.api import KIND
+from dtjob.cluster import ClusterError
+from dtjob.commands.bad_input import BadInput
+
+
+def run(kubeconfig: str | None, namespace: str | None) -> str:
+    """One sentence with the answer. Raises BadInput where the cluster cannot be asked or does not serve them."""
+    try:
+        count = asyncio.run(_count(kubeconfig, namespace))
+    except ConfigException as error:
+        raise BadInput(f"no cluster is configured ({error}); give --kubeconfig FILE or set KUBECONFIG") from None
+    except ClusterError as error:
+        raise BadInput(f"the cluster does not serve {KIND}s: {error}") from None
+    return f"the cluster serves {KIND}s; there are {count} in {namespace or 'all namespaces'}"
+
+
+async def _count(kubeconfig: str | None, namespace: str | None) -> int:
+    async with kube.connect(kubeconfig) as cluster:
+        jobs, _ = await cluster.list_all(KIND, namespace)
+        return len(jobs)

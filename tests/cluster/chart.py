@@ -1,0 +1,147 @@
+"""helm, the chart, and the operator run as the chart would have it: its arguments, its service account, its rights.
+
+There is no kubelet here, so the container's process runs beside the cluster: with the Deployment's own arguments, and
+with a token of the release's service account in place of the one that a pod would find mounted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.rest import Api, Object
+from tests.tools import binaries
+
+CHART = Path(__file__).resolve().parents[2] / "helm" / "dtjob"
+NAMESPACE = "dtjob-system"
+RELEASE = "dtjob"
+USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
+_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": [USER]}, {"level": "None"}],
+}
+
+
+def find_helm() -> Path | None:
+    """helm by DTJOB_HELM, on the PATH, or built; None where it can be had in no way."""
+    if found := os.environ.get("DTJOB_HELM") or shutil.which("helm"):
+        return Path(found)
+    try:
+        return binaries.find(("helm",))["helm"]
+    except binaries.BinariesError:
+        return None
+
+
+def free_port() -> int:
+    """A port of loopback that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class AuditedControlPlane(ControlPlane):
+    """Notes each call of the chart's service account, and lets nobody set a blocking owner reference without rights."""
+
+    @property
+    def _audit_log(self) -> Path:
+        return self.directory / "audit.log"
+
+    def _api_command(self) -> list[str]:
+        policy = self.directory / "audit-policy.yaml"
+        policy.write_text(yaml.safe_dump(_POLICY))
+        return [
+            *super()._api_command(),
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={self._audit_log}",
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+        ]
+
+    def calls(self) -> Iterator[tuple[str, str, str, int]]:
+        """Group, resource (with subresource), verb and HTTP status of each call that was answered so far."""
+        for line in self._audit_log.read_text().splitlines() if self._audit_log.exists() else ():
+            event = json.loads(line)
+            where = event.get("objectRef")
+            if where:  # else it is discovery, which everybody may do
+                resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))
+                yield where.get("apiGroup", ""), resource, event["verb"], event["responseStatus"]["code"]
+
+
+class Helm:
+    """helm with one kubeconfig, and nothing of the user's own configuration."""
+
+    def __init__(self, program: Path, cluster: ControlPlane, home: Path) -> None:
+        self._program = program
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("HELM_")},
+            "KUBECONFIG": str(cluster.kubeconfig),
+            "HOME": str(home),
+            **{f"HELM_{kind}_HOME": str(home / kind) for kind in ("CACHE", "CONFIG", "DATA")},
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line, in the release's namespace."""
+        return [str(self._program), "--namespace", NAMESPACE, *arguments]
+
+    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run helm. With `check`, a failure raises AssertionError with what helm said."""
+        done = subprocess.run(self.command(*arguments), env=self.environment, capture_output=True, text=True)
+        if check and done.returncode:
+            raise AssertionError(f"helm {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+        return done
+
+
+class InstalledOperator(OperatorProcess):
+    """The process of the release's Deployment."""
+
+    def __init__(self, cluster: ControlPlane, api: Api, directory: Path) -> None:
+        self._cluster, self._api = cluster, api
+        self._kubeconfig = directory / "kubeconfig"
+        self.log = directory / "operator.log"
+        self._process = None
+
+    def start(self) -> None:
+        """Start it as the Deployment and the service account are now."""
+        container = self.container()
+        self._arguments = [*container["args"], f"--kubeconfig={self.kubeconfig()}"]
+        super().start()
+
+    def container(self) -> Object:
+        """The Deployment's container."""
+        found = self._cluster.kubectl("get", "deployment", RELEASE, f"--namespace={NAMESPACE}", "--output=json")
+        return dict(json.loads(found.stdout)["spec"]["template"]["spec"]["containers"][0])
+
+    def kubeconfig(self) -> Path:
+        """A kubeconfig with a fresh token of the service account and no other right."""
+        request: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        path = f"api/v1/namespaces/{NAMESPACE}/serviceaccounts/{RELEASE}/token"
+        token = self._api.call("POST", path, request)["status"]["token"]
+        config: dict[str, Any] = yaml.safe_load(self._cluster.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        self._kubeconfig.write_text(yaml.safe_dump(config))
+        return self._kubeconfig
+
+
+def older_chart(directory: Path) -> Path:
+    """The chart as it might have been before: its CRD lets everything in."""
+    copy = directory / "older"
+    shutil.copytree(CHART, copy)
+    file = copy / "files" / "crd.yaml"
+    crd = yaml.safe_load(file.read_text())
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema.pop("x-kubernetes-validations", None)
+    schema["properties"] |= {"spec": anything, "status": anything}
+    file.write_text(yaml.safe_dump(crd))
+    return copy

@@ -1,0 +1,137 @@
+"""Two operators with a real lease: one works, the other takes over, and nothing is done twice."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.births import Births
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.jobs import job, wait_phase, wait_pods
+from tests.cluster.kubelet import Kubelet
+from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.rest import Api, Object
+
+SECONDS = 6
+"""The lease's duration here; long enough that a busy machine loses no leader in four of them."""
+WORKERS = 12
+
+
+class Pair:
+    """Two operators of one namespace, started one after the other: `leader` leads, `standby` waits."""
+
+    def __init__(self, cluster: ControlPlane, api: Api, namespace: str, directory: Path) -> None:
+        self._api, self._namespace = api, namespace
+        self.ports = [_free_port(), _free_port()]
+        self.leader, self.standby = (
+            OperatorProcess(
+                cluster.kubeconfig,
+                namespace,
+                directory / f"operator-{port}.log",
+                more=(
+                    "--leader-election",
+                    f"--lease-namespace={namespace}",
+                    f"--lease-seconds={SECONDS}",
+                    f"--liveness=127.0.0.1:{port}",
+                ),
+            )
+            for port in self.ports
+        )
+        self.leader.start()
+        self.first = self.wait_holder(bool)
+        self.standby.start()
+        self.standby.wait_log("is held by")
+
+    def wait_holder(self, fits: Callable[[str], object]) -> str:
+        """Wait until the lease's holder fits; returns it."""
+
+        def holds(lease: Object | None) -> bool:
+            return lease is not None and bool(fits(lease["spec"]["holderIdentity"]))
+
+        lease = self._api.wait_for("leases", self._namespace, "dtjob", holds)
+        assert lease is not None
+        return str(lease["spec"]["holderIdentity"])
+
+
+@pytest.fixture
+def pair(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Iterator[Pair]:
+    running = Pair(cluster, api, namespace, tmp_path)
+    yield running
+    for process in (running.leader, running.standby):
+        if process.running():
+            process.kill()
+        print(process.log.read_text())
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_one_works_and_the_other_lives(pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    for port in pair.ports:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
+            assert answer.read() == b"ok\n"
+    assert "is watching" in pair.leader.log.read_text()
+    assert "is watching" not in pair.standby.log.read_text()
+
+
+def test_a_killed_leader_is_followed_when_its_lease_expires(
+    pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    births = Births(api, namespace)
+    manifest = job()
+    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    api.create("dtjobs", namespace, manifest)
+    api.wait("pods", namespace, lambda pods: len(pods) >= 4)
+    pair.leader.kill()
+    pair.wait_holder(lambda holder: holder != pair.first)
+    found = wait_phase(api, namespace, "Running")
+    assert len(api.list("pods", namespace)) == WORKERS + 1
+    assert births.doubled() == []
+    assert found["status"]["restarts"]["total"] == 0
+
+
+def test_a_leader_told_to_end_hands_over(pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet) -> None:
+    births = Births(api, namespace)
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    assert pair.leader.terminate() == 0
+    # Given back before it ended, so that nobody has to wait for it to expire.
+    assert "is released" in pair.leader.log.read_text()
+    pair.wait_holder(lambda holder: holder not in (pair.first, ""))
+    auto_kubelet.exit("digits-worker-0-0", 1)
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
+    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 1
+    assert births.doubled() == []
+
+
+def test_a_standby_told_to_end_ends(pair: Pair, api: Api, namespace: str) -> None:
+    assert pair.standby.terminate() == 0
+    assert pair.wait_holder(bool) == pair.first
+
+
+def test_a_leader_that_was_frozen_ends_when_it_wakes(
+    pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    births = Births(api, namespace)
+    manifest = job()
+    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    api.create("dtjobs", namespace, manifest)
+    api.wait("pods", namespace, lambda pods: len(pods) >= 4)
+    pair.leader.signal(signal.SIGSTOP)
+    pair.wait_holder(lambda holder: holder != pair.first)
+    wait_phase(api, namespace, "Running")
+    pair.leader.signal(signal.SIGCONT)
+    assert pair.leader.ended() == 1
+    assert "is lost" in pair.leader.log.read_text()
+    assert births.doubled() == []
