@@ -26,11 +26,10 @@ from tests.cluster.chart import (
     free_port,
     older_chart,
 )
-from tests.cluster.conftest import CRD, established
 from tests.cluster.jobs import GROUP, job, uids, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OPERATOR_DIRECTORY
-from tests.cluster.rest import Api, ApiError, Object
+from tests.cluster.rest import CRD, Api, ApiError, Object
 from tests.tools import binaries
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
@@ -86,7 +85,7 @@ def install(helm: Helm, api: Api, *values: str, chart: Path = CHART, verb: str =
     port = free_port()
     settings = (f"operator.livenessPort={port}", "leaderElection.leaseSeconds=6", *values)
     helm(verb, RELEASE, str(chart), "--set", ",".join(settings))
-    api.wait_for("customresourcedefinitions", None, CRD, established)
+    api.wait_established()
     return port
 
 
