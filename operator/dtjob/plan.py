@@ -102,7 +102,7 @@ def _converge(
     incident = Incident.from_status(status)
     missing = [view for view in views if view.pod is None]
     if incident is None or now >= incident.not_before:
-        actions += [Create(pod(job, view.task, view.attempt)) for view in missing if _may_create(job, view, now)]
+        actions += [Create(pod(job, view.task, view.attempt)) for view in missing if _may_create(job, view)]
     return actions, not missing
 
 
@@ -120,7 +120,7 @@ def _retire(job: Job, view: TaskView) -> list[Action]:
     return actions
 
 
-def _may_create(job: Job, view: TaskView, now: datetime) -> bool:
+def _may_create(job: Job, view: TaskView) -> bool:
     """The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is
     stuck."""
     return view.task != topology.chief_task(job) or all(ended(old) for old in view.pods)
