@@ -35,6 +35,7 @@ class Strategy(StrEnum):
     CENTRAL_STORAGE = "CentralStorage"
     MULTI_WORKER_MIRRORED = "MultiWorkerMirrored"
     PARAMETER_SERVER = "ParameterServer"
+    TPU = "TPU"
 
     @property
     def single_pod(self) -> bool:
@@ -65,6 +66,20 @@ class CrossDeviceOps(StrEnum):
     NCCL = "NCCL"
     HIERARCHICAL_COPY = "HierarchicalCopy"
     REDUCTION_TO_ONE_DEVICE = "ReductionToOneDevice"
+
+
+class EvaluatedCheckpoints(StrEnum):
+    """Which checkpoints the evaluator looks at."""
+
+    LATEST = "Latest"
+    EVERY = "Every"
+
+
+class BestMode(StrEnum):
+    """Which value of a metric is the best."""
+
+    MAX = "Max"
+    MIN = "Min"
 
 
 class CleanPods(StrEnum):
@@ -134,6 +149,32 @@ class Program(Block):
     """Environment variables for every task."""
 
 
+class Partitioner(Block):
+    """How ParameterServer cuts variables into shards, by rows, over the parameter servers. Integers stay whole."""
+
+    fixed_shards: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = None
+    """Cut every variable into this many shards, or one for each row where it has fewer rows."""
+    min_shard_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Cut so that no shard is smaller than this; into maxShards at most."""
+    max_shard_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Cut so that no shard is larger than this; into maxShards at most, where that is set."""
+    max_shards: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = None
+    """With minShardBytes or maxShardBytes: most shards of one variable. With minShardBytes, by default the number of
+    parameter servers."""
+
+
+class Tpu(Block):
+    """The TPU that strategy TPU trains on: a slice of one host."""
+
+    address: Annotated[str, Field(min_length=1, max_length=253)] = "local"
+    """local: the TPU of the pod's own node. Otherwise the name or grpc:// address of a Cloud TPU."""
+    accelerator: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """Kind of TPU, as GKE labels its nodes (gke-tpu-accelerator), such as tpu-v5-lite-podslice."""
+    topology: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """Shape of the slice, as GKE labels its nodes (gke-tpu-topology), such as 2x2. The chief's pod asks for all of its
+    chips (google.com/tpu)."""
+
+
 class StrategyOptions(Block):
     """Options of the strategy."""
 
@@ -142,7 +183,14 @@ class StrategyOptions(Block):
     cross_device_ops: CrossDeviceOps | None = None
     """Mirrored: how gradients are reduced between devices. NCCL needs GPUs."""
     logical_cpus: Annotated[int | None, Field(ge=1, le=64, alias="logicalCPUs")] = None
-    """Mirrored and CentralStorage: splits the CPU into this many devices, to try a job without GPUs."""
+    """OneDevice, Mirrored and CentralStorage: splits the CPU into this many devices, to try a job without GPUs."""
+    device: Annotated[str, Field(max_length=16)] | None = None
+    """OneDevice: the device that trains, such as GPU:0 or CPU:0. Left out: the first GPU, or the CPU where there is
+    none."""
+    partitioner: Partitioner | None = None
+    """ParameterServer: cuts large variables into shards. Left out: each variable is whole on one parameter server."""
+    tpu: Tpu | None = None
+    """TPU: which one."""
 
 
 class Checkpoint(Block):
@@ -165,6 +213,24 @@ class Checkpoint(Block):
     """Whether training goes on while a checkpoint is written; true where left out."""
     save_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
     """Time that a pod is given to save before it is removed (its terminationGracePeriodSeconds)."""
+
+
+class BestModel(Block):
+    """The model that was best so far, kept beside the checkpoints as best.keras."""
+
+    metric: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the metric as the evaluator reports it, such as loss or accuracy."""
+    mode: BestMode
+    """Max: the highest value is the best (accuracy). Min: the lowest is (loss)."""
+
+
+class Evaluation(Block):
+    """What the evaluator does."""
+
+    checkpoints: EvaluatedCheckpoints = EvaluatedCheckpoints.LATEST
+    """Latest: whenever it is free, the newest. Every: each in turn, but those that checkpoint.keep removes."""
+    best: BestModel | None = None
+    """Keeps the best model."""
 
 
 class Backoff(Block):
@@ -220,8 +286,9 @@ class Spec(Block):
 
     strategy: Strategy
     """The tf.distribute strategy that trains."""
-    image: Annotated[str, Field(min_length=1, max_length=1024)]
-    """Container image of every task: dtjob's trainer image or one built on it; with program left out, any image."""
+    image: Annotated[str, Field(min_length=1, max_length=1024)] | None = None
+    """Container image of every task: dtjob's trainer image or one built on it; with program left out, any image. Left
+    out: the default image of the operator, if it has one; the job keeps the one it began with."""
     program: Program | None = None
     """The program to run. Left out: the image's own command trains, and TF_CONFIG is there for it."""
     replicas: Replicas
@@ -230,6 +297,8 @@ class Spec(Block):
     """Options of the strategy."""
     checkpoint: Checkpoint | None = None
     """Where and how often training is saved. Left out: a restart begins again at step 0."""
+    evaluation: Evaluation | None = None
+    """What the evaluator does. Left out: it evaluates the latest checkpoint and keeps no model."""
     failure_policy: FailurePolicy = FailurePolicy()
     """What happens when tasks fail."""
     run_policy: RunPolicy = RunPolicy()

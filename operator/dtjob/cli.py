@@ -22,6 +22,11 @@ app = typer.Typer(
 )
 
 BAD_INPUT = 2
+DefaultImage = Annotated[str | None, typer.Option(metavar="IMAGE", help="The image of jobs that leave out spec.image.")]
+DefaultPodLabels = Annotated[
+    list[str] | None,
+    typer.Option("--default-pod-label", metavar="KEY=VALUE", help="A label for every pod; may be repeated."),
+]
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
 
 
@@ -64,7 +69,8 @@ def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help
     for file in files:
         try:
             job = read_job(file)
-            typer.echo(f"{file}: {job.metadata.name} is valid")
+            needs = "" if job.spec.image else "; it leaves out spec.image, so the operator must have a default image"
+            typer.echo(f"{file}: {job.metadata.name} is valid{needs}")
         except BadInput as error:
             wrong += error.lines
     if wrong:
@@ -77,9 +83,12 @@ def explain(
     output: Annotated[
         ExplainOutput, typer.Option("--output", "-o", help="yaml: the objects in full; json: all of it.")
     ] = ExplainOutput.TEXT,
+    default_image: DefaultImage = None,
+    default_pod_label: DefaultPodLabels = None,
 ) -> None:
     """Show what a job would be in a cluster: its tasks, their hosts and TF_CONFIG, the objects that are created."""
     from dtjob.commands import explain as explaining
+    from dtjob.commands.default_options import defaults
     from dtjob.commands.job_file import read_job
 
     render = {
@@ -87,7 +96,7 @@ def explain(
         ExplainOutput.YAML: explaining.as_yaml,
         ExplainOutput.JSON: explaining.as_json,
     }
-    typer.echo(render[output](read_job(file)))
+    typer.echo(render[output](read_job(file), defaults(default_image, default_pod_label or [])))
 
 
 @app.command()
@@ -98,6 +107,9 @@ def operator(
     kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
     liveness: Annotated[
         str | None, typer.Option(help="host:port on which to answer /healthz; :port for every address.")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="host:port on which to answer /metrics for Prometheus; :port for every address.")
     ] = None,
     resync_seconds: Annotated[float, typer.Option(min=0.1, help="How often everything is listed again.")] = 180.0,
     report_seconds: Annotated[
@@ -111,19 +123,24 @@ def operator(
     lease_seconds: Annotated[
         int, typer.Option(min=1, help="How long a leader that died keeps the others waiting.")
     ] = 15,
+    default_image: DefaultImage = None,
+    default_pod_label: DefaultPodLabels = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
 ) -> None:
     """Run the operator against the cluster that kubectl would use, until it is told to stop."""
+    from dtjob.commands.default_options import defaults
     from dtjob.commands.operator import election, endpoint, run
     from dtjob.runtime import Options
 
     options = Options(
-        namespace or [],
-        str(kubeconfig) if kubeconfig else None,
-        resync_seconds,
-        report_seconds,
-        endpoint(liveness),
-        election(lease_namespace, lease_name, lease_seconds) if leader_election else None,
+        namespaces=namespace or [],
+        kubeconfig=str(kubeconfig) if kubeconfig else None,
+        resync_seconds=resync_seconds,
+        report_seconds=report_seconds,
+        liveness=endpoint("--liveness", liveness),
+        metrics=endpoint("--metrics", metrics),
+        election=election(lease_namespace, lease_name, lease_seconds) if leader_election else None,
+        defaults=defaults(default_image, default_pod_label or []),
     )
     raise typer.Exit(run(options, verbose))
 

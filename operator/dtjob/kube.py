@@ -23,6 +23,7 @@ from dtjob import labels, lease
 from dtjob.actions import Event, Manifest
 from dtjob.api import API_VERSION, KIND, PLURAL
 from dtjob.cluster import AlreadyExists, ClusterError, Refused, Stale
+from dtjob.observer import NOBODY, Observer
 
 logger = logging.getLogger(__name__)
 
@@ -67,8 +68,9 @@ class Credentials:
 class Kube:
     """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
 
-    def __init__(self, api_client: client.ApiClient) -> None:
+    def __init__(self, api_client: client.ApiClient, observer: Observer = NOBODY) -> None:
         self._client = api_client
+        self._observer = observer
 
     async def credentials(self) -> Credentials:
         """How this connection reaches the API server now; a token is renewed where the kubeconfig says how."""
@@ -215,7 +217,9 @@ class Kube:
             )
             text = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self._observer.called(method, resource_of(path), "<error>")
             raise ClusterError(f"the API server did not answer ({type(error).__name__}: {error})") from error
+        self._observer.called(method, resource_of(path), str(response.status))
         if 200 <= response.status < 300:
             answer: dict[str, Any] = json.loads(text)
             return answer
@@ -223,7 +227,9 @@ class Kube:
 
 
 @asynccontextmanager
-async def connect(kubeconfig: str | None = None, context: str | None = None) -> AsyncIterator[Kube]:
+async def connect(
+    kubeconfig: str | None = None, context: str | None = None, observer: Observer = NOBODY
+) -> AsyncIterator[Kube]:
     """A connection by kubeconfig (a path, or kubectl's usual places), else by the pod's own service account.
 
     Raises kubernetes' ConfigException where there is neither.
@@ -236,7 +242,7 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
             raise
         config.load_incluster_config(client_configuration=configuration)
     async with client.ApiClient(configuration) as api_client:
-        yield Kube(api_client)
+        yield Kube(api_client, observer)
 
 
 def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
@@ -248,6 +254,15 @@ def _path(kind: str, namespace: str | None) -> str:
     version, plural = KINDS[kind]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+
+
+def resource_of(path: str) -> str:
+    """The resource in a path of the API, with its subresource: `pods`, `distributedtrainingjobs/status`."""
+    _, root, *rest = path.partition("?")[0].split("/")
+    rest = rest[2:] if root == "apis" else rest[1:]
+    if rest[0] == "namespaces" and len(rest) > 2:
+        rest = rest[2:]
+    return "/".join((rest[0], *rest[2:3]))
 
 
 def _typed(kind: str, manifest: Manifest) -> Manifest:

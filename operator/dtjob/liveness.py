@@ -7,14 +7,9 @@ no reason to be restarted, and a standby that only watches the lease is alive.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from aiohttp import web
-
-
-class EndpointError(Exception):
-    """The address for `/healthz` cannot be had."""
 
 
 class Pulse:
@@ -32,32 +27,7 @@ class Pulse:
         """What should have been attempted again by now."""
         return sorted(what for what, due in self._due.items() if self._clock() > due)
 
-
-def parse_endpoint(text: str) -> tuple[str | None, int]:
-    """`host:port`, `[address]:port` or `:port` (every address) as host and port. Raises ValueError on anything else."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or not 0 < int(port) < 65536 or (":" in host and host[:1] != "["):
-        raise ValueError(f"{text!r} is not host:port")
-    return host.strip("[]") or None, int(port)
-
-
-@asynccontextmanager
-async def serving(pulse: Pulse, host: str | None, port: int) -> AsyncIterator[None]:
-    """Answer `/healthz` meanwhile: 200, or 503 with what is late. Raises EndpointError where the port cannot be had."""
-
-    async def healthz(_: web.Request) -> web.Response:
-        late = pulse.late()
+    def answer(self, _: web.Request) -> web.Response:
+        """What `/healthz` says: 200, or 503 with what is late."""
+        late = self.late()
         return web.Response(status=503 if late else 200, text=f"late: {', '.join(late)}\n" if late else "ok\n")
-
-    app = web.Application()
-    app.add_routes([web.get("/healthz", healthz)])
-    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            raise EndpointError(error.strerror or str(error)) from error
-        yield
-    finally:
-        await runner.cleanup()

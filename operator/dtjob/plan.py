@@ -15,6 +15,7 @@ from dtjob import conditions, labels, manifests, progress, times, topology
 from dtjob.actions import Action, Create, Delete, Event, Plan, StopServing
 from dtjob.api import Job, Role
 from dtjob.children import Children, PodState, TaskView, deleting, ended, finished, lost_at, view_tasks
+from dtjob.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
 from dtjob.pod import pod
 from dtjob.policies.cleanup import pods_to_remove
 from dtjob.policies.incident import Incident
@@ -26,8 +27,8 @@ from dtjob.status import bump_attempts, count_restart, replica_statuses, set_pha
 ENDED = ("Succeeded", "Failed")
 
 
-def plan(job: Job, children: Children, now: datetime) -> Plan:
-    """What to do for `job` now, given what is observed of its children.
+def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Plan:
+    """What to do for `job` now, given what is observed of its children. `defaults` are for what the job leaves out.
 
     Idempotent: planning again on the plan's own outcome gives nothing more to do. Touches only objects whose
     controller is this very job (by uid).
@@ -40,6 +41,10 @@ def plan(job: Job, children: Children, now: datetime) -> Plan:
     status.setdefault("restarts", {"total": 0})
     if status.get("phase") in ENDED:
         return _after_the_end(job, status, views, [], now)
+    if lacks_image(job, defaults):
+        return _without_image(job, status, views, now)
+    if job.spec.image is None and (image := image_of(job, defaults)):
+        status["image"] = image
     if succeeded(job, views, now):
         set_phase(status, "Succeeded", "Completed", "training has ended", now)
         return _after_the_end(job, status, views, [Event("Normal", "Succeeded", "Training has ended")], now)
@@ -54,7 +59,7 @@ def plan(job: Job, children: Children, now: datetime) -> Plan:
     evaluator = restart_evaluator(job, views, failed, now)
     events = [*_restart(job, status, decision), *_restart_evaluator(status, evaluator)]
     views = view_tasks(job, children, status.get("attempts", {}))
-    actions, created = _converge(job, status, views, children, now)
+    actions, created = _converge(job, status, views, children, defaults, now)
     status["allCreated"] = created
     events += _describe(job, status, views, children, now)
     times_to_look = [decision.look_again_at, evaluator.look_again_at, *_time_alone(status, views, now)]
@@ -89,7 +94,7 @@ def _restart_evaluator(status: dict[str, Any], decision: Decision) -> list[Event
 
 
 def _converge(
-    job: Job, status: dict[str, Any], views: list[TaskView], children: Children, now: datetime
+    job: Job, status: dict[str, Any], views: list[TaskView], children: Children, defaults: Defaults, now: datetime
 ) -> tuple[list[Action], bool]:
     """Calls that bring the children to what the status says; and whether every current attempt has its pod already."""
     actions: list[Action] = []
@@ -102,8 +107,21 @@ def _converge(
     incident = Incident.from_status(status)
     missing = [view for view in views if view.pod is None]
     if incident is None or now >= incident.not_before:
-        actions += [Create(pod(job, view.task, view.attempt)) for view in missing if _may_create(job, view)]
+        actions += [Create(pod(job, view.task, view.attempt, defaults)) for view in missing if _may_create(job, view)]
     return actions, not missing
+
+
+def _without_image(job: Job, status: dict[str, Any], views: list[TaskView], now: datetime) -> Plan:
+    """Start nothing, and say which field to write; an operator with a default image goes on from here."""
+    told = status.get("reason") == IMAGE_MISSING
+    set_phase(status, "Pending", IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now)
+    status["ready"] = f"0/{len(views)}"
+    status["replicaStatuses"] = replica_statuses(views, now)
+    status["conditions"] = conditions.with_condition(
+        status["conditions"], conditions.BLOCKED, True, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, now
+    )
+    events = [] if told else [Event("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)]
+    return _finish(job, status, [], events, [], now)
 
 
 def _retire(job: Job, view: TaskView) -> list[Action]:

@@ -1,7 +1,8 @@
 """A task's pod: what dtjob sets, over the user's template, over dtjob's defaults.
 
 Three kinds of fields meet here (design, section 1): ours (the CRD refuses them in a template), defaults where the user
-wins (security context, grace period, token mount), and merged ones (env, volumes, ports, labels).
+wins (security context, grace period, token mount, tolerations of a lost node), and merged ones (env, volumes, ports,
+labels).
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from dtjob import labels, manifests, topology
+from dtjob import accelerators, labels, manifests, topology
 from dtjob.actions import Manifest
 from dtjob.api import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
+from dtjob.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.tolerations import with_node_loss
 from dtjob.topology import Task
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
@@ -34,20 +37,20 @@ CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop"
 """With POD_SECURITY, what the restricted Pod Security profile asks for."""
 
 
-def pod(job: Job, task: Task, attempt: int) -> Manifest:
-    """The pod of one attempt at a task."""
+def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS) -> Manifest:
+    """The pod of one attempt at a task; its container has no image where neither job nor `defaults` name one."""
     replica = job.spec.replicas.get(task.role) or Replica()
     template = _template(replica)
     metadata = manifests.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
     user_metadata = template.get("metadata") or {}
-    metadata["labels"] = {**(user_metadata.get("labels") or {}), **metadata["labels"]}
+    metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
         metadata["annotations"] = user_metadata["annotations"]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
-        "spec": _spec(job, task, attempt, replica, template),
+        "spec": _spec(job, task, attempt, replica, template, image_of(job, defaults)),
     }
 
 
@@ -66,10 +69,13 @@ def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
     }
 
 
-def _spec(job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any]) -> dict[str, Any]:
+def _spec(
+    job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any], image: str | None
+) -> dict[str, Any]:
     user: dict[str, Any] = template.get("spec") or {}
     containers = user.pop("containers", None) or []
-    training: dict[str, Any] = next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
+    training: dict[str, Any] = {"image": image} if image else {}
+    training |= next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
     sidecars = [c for c in containers if c["name"] != TRAINING_CONTAINER]
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
@@ -77,6 +83,7 @@ def _spec(job: Job, task: Task, attempt: int, replica: Replica, template: dict[s
         "securityContext": POD_SECURITY,
         "terminationGracePeriodSeconds": grace_seconds(job),
         **user,
+        "tolerations": with_node_loss(user.get("tolerations") or []),
         "hostname": topology.hostname(job, task),
         "subdomain": job.metadata.name,
         "restartPolicy": "Never",
@@ -89,7 +96,7 @@ def _spec(job: Job, task: Task, attempt: int, replica: Replica, template: dict[s
         spec["volumes"] = [*volumes, *(user.get("volumes") or [])]
     if task.role is Role.EVALUATOR and _follows_chief(job):
         spec["affinity"] = _with_chief_affinity(job, user.get("affinity") or {})
-    return spec
+    return accelerators.equip(job, task, spec)
 
 
 def grace_seconds(job: Job) -> int:
@@ -109,7 +116,6 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
         "securityContext": CONTAINER_SECURITY,
         # The last log lines tell why a task failed, without a permission to read logs.
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "image": job.spec.image,
         **user,
         "name": TRAINING_CONTAINER,
         "env": [*_environment(job, task, attempt), *_env(last_words), *(user.get("env") or [])],
@@ -158,6 +164,8 @@ def _environment(job: Job, task: Task, attempt: int) -> list[dict[str, Any]]:
         values["DTJOB_STRATEGY_OPTIONS"] = json.dumps(options)
     if job.spec.checkpoint:
         values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint_settings(job.spec.checkpoint))
+    if job.spec.evaluation and task.role is Role.EVALUATOR:
+        values["DTJOB_EVALUATION"] = job.spec.evaluation.model_dump_json(by_alias=True, exclude_none=True)
     user = [variable.model_dump(by_alias=True, exclude_unset=True) for variable in job.spec.program.env]
     return [*_env(values), *user]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from typing import TypeGuard
@@ -14,6 +15,8 @@ from dtjob import labels
 from dtjob.actions import Action, Create, Delete, Event, Manifest, Plan, StopServing
 from dtjob.api import Job
 from dtjob.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.defaults import NO_DEFAULTS, Defaults
+from dtjob.observer import NOBODY, Observer, Result
 from dtjob.plan import plan
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
@@ -36,11 +39,15 @@ class Reconciler:
         store: Store,
         queue: WorkQueue[JobKey],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        defaults: Defaults = NO_DEFAULTS,
+        observer: Observer = NOBODY,
     ) -> None:
         self._cluster = cluster
         self._store = store
         self._queue = queue
         self._clock = clock
+        self._defaults = defaults
+        self._observer = observer
         # FIFO: a big job has at most this many calls waiting, so a small one's are never far back in the line.
         self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
@@ -53,20 +60,31 @@ class Reconciler:
     async def _work(self) -> None:
         while True:
             key = await self._queue.get()
+            began = time.monotonic()
             try:
-                await self.reconcile(key)
-                self._queue.forget(key)
-            except Stale:
-                # The watch brings the newer version, and with it the key.
-                self._queue.retry(key)
-            except ClusterError as error:
-                seconds = self._queue.retry(key)
-                logger.warning("%s/%s: %s; trying again in %.1f s", *key, error, seconds)
-            except Exception:
-                seconds = self._queue.retry(key)
-                logger.exception("%s/%s: a bug in dtjob; trying again in %.1f s", *key, seconds)
+                result = await self._try(key)
             finally:
                 self._queue.done(key)
+            self._observer.reconciled(result, time.monotonic() - began)
+
+    async def _try(self, key: JobKey) -> Result:
+        """Reconcile, and have a job for which that failed come again."""
+        try:
+            await self.reconcile(key)
+        except Stale:
+            # The watch brings the newer version, and with it the key.
+            self._queue.retry(key)
+            return "stale"
+        except ClusterError as error:
+            seconds = self._queue.retry(key)
+            logger.warning("%s/%s: %s; trying again in %.1f s", *key, error, seconds)
+            return "failed_call"
+        except Exception:
+            seconds = self._queue.retry(key)
+            logger.exception("%s/%s: a bug in dtjob; trying again in %.1f s", *key, seconds)
+            return "bug"
+        self._queue.forget(key)
+        return "success"
 
     async def reconcile(self, key: JobKey) -> Plan | None:
         """Plan for one job and carry the plan out; None where there is nothing to plan for.
@@ -82,10 +100,11 @@ class Reconciler:
             await self._report_invalid(manifest, error)
             return None
         now = self._clock()
-        decided = plan(job, self._store.children(key), now)
+        decided = plan(job, self._store.children(key), now, self._defaults)
         if decided.status is not None:
             manifest = await self._cluster.write_status(manifest, decided.status)
             self._store.apply(manifest)
+            self._observer.status_written(job.status, decided.status)
         for event in decided.events:
             await self._cluster.emit(manifest, event)
         await self._carry_out(key, decided.actions)

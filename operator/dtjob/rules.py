@@ -1,8 +1,8 @@
 """All that a manifest must fulfil, and `problems`, which says without a cluster what an API server would refuse.
 
-The rules stand in `rules_roles.py`, `rules_pod.py` and `rules_trainer.py`, each once with its CEL and its Python;
-`crd.py` puts the CEL into the CRD. The test of refusals sends every manifest of its table both ways and wants the same
-verdict.
+The rules stand in `rules_roles.py`, `rules_pod.py`, `rules_trainer.py` and `rules_tpu.py`, each once with its CEL and
+its Python; `crd.py` puts the CEL into the CRD. The test of refusals sends every manifest of its table both ways and
+wants the same verdict.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from dtjob.field_errors import Problem, open_block_errors, sentence, without_emp
 from dtjob.rule import Rule, Unchanging, Value, values_at
 from dtjob.rules_pod import POD_RULES, VOLUME_RULES
 from dtjob.rules_roles import NAME_RULES, ROLE_RULES
+from dtjob.rules_tpu import TPU_RULES
 from dtjob.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
 from dtjob.schema import spec_schema
 
-RULES: tuple[Rule, ...] = (*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES, *CHECKPOINT_RULES, *TRAINER_RULES)
+RULES: tuple[Rule, ...] = (
+    *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
+    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES),
+)
 
 CHANGEABLE = ("failurePolicy", "runPolicy")
 """Fields of the spec that may change while the job exists; all others are in the pods already."""

@@ -10,6 +10,8 @@ from dtjob.rule import Reason, Rule, Value
 
 DEFAULT_STATUS_PORT = 2223
 _FILE = "[^ ]+[.]py"
+_DEVICE = "(CPU|GPU):[0-9]+"
+_PARTITIONERS = ("fixedShards", "minShardBytes", "maxShardBytes")
 _MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
 
 
@@ -36,12 +38,13 @@ def _with_program_only(block: str, field: str) -> Rule:
 
 def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
     names = [strategy.value for strategy in strategies]
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     return Rule(
         "spec",
         f"!has(self.strategyOptions) || !has(self.strategyOptions.{option}) || "
         f"self.strategy in [{', '.join(repr(name) for name in names)}]",
         lambda spec: option not in (spec.get("strategyOptions") or {}) or spec["strategy"] in names,
-        f"{option} is an option of strategy {' and '.join(names)} only: remove it, or set that strategy",
+        f"{option} is an option of strategy {listed} only: remove it, or set that strategy",
         f"strategyOptions.{option}",
         Reason.FORBIDDEN,
     )
@@ -114,6 +117,7 @@ TRAINER_RULES = (
     *(_with_program_only("checkpoint", field) for field in ("everySteps", "everySeconds", "keep", "async")),
     _with_program_only("strategyOptions", ""),
     _with_program_only("network", "statusPort"),
+    _with_program_only("evaluation", ""),
     Rule(
         "spec",
         "!has(self.program) || !has(self.replicas.evaluator) || has(self.checkpoint)",
@@ -126,7 +130,40 @@ TRAINER_RULES = (
     ),
     _option_of("communication", (Strategy.MULTI_WORKER_MIRRORED,)),
     _option_of("crossDeviceOps", (Strategy.MIRRORED,)),
-    _option_of("logicalCPUs", (Strategy.MIRRORED, Strategy.CENTRAL_STORAGE)),
+    _option_of("logicalCPUs", (Strategy.ONE_DEVICE, Strategy.MIRRORED, Strategy.CENTRAL_STORAGE)),
+    _option_of("device", (Strategy.ONE_DEVICE,)),
+    _option_of("partitioner", (Strategy.PARAMETER_SERVER,)),
+    _option_of("tpu", (Strategy.TPU,)),
+    Rule(
+        "spec.strategyOptions",
+        f"!has(self.device) || self.device.matches('^({_DEVICE})$')",
+        lambda options: options.get("device") is None or re.fullmatch(_DEVICE, options["device"]) is not None,
+        "a device is its kind and number, such as GPU:0 or CPU:0",
+        "device",
+    ),
+    Rule(
+        "spec.strategyOptions.partitioner",
+        "[has(self.fixedShards), has(self.minShardBytes), has(self.maxShardBytes)].filter(x, x).size() == 1",
+        lambda cut: sum(cut.get(kind) is not None for kind in _PARTITIONERS) == 1,
+        f"a partitioner is exactly one of {', '.join(_PARTITIONERS)}: give one, such as "
+        "{minShardBytes: 262144, maxShards: 2}",
+    ),
+    Rule(
+        "spec.strategyOptions.partitioner",
+        "!has(self.maxShards) || !has(self.fixedShards)",
+        lambda cut: cut.get("maxShards") is None or cut.get("fixedShards") is None,
+        "fixedShards says how many shards there are: remove maxShards",
+        "maxShards",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
+        "!has(self.evaluation) || has(self.replicas.evaluator)",
+        lambda spec: spec.get("evaluation") is None or "evaluator" in spec["replicas"],
+        "evaluation is what the evaluator does, and this job has none: add `replicas.evaluator: {}`, or remove it",
+        "evaluation",
+        Reason.FORBIDDEN,
+    ),
     Rule(
         "spec",
         f"!has(self.program) || self.network.port != (has(self.network.statusPort) ? self.network.statusPort : "

@@ -8,7 +8,7 @@ import logging
 import os
 import platform
 import signal
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +17,11 @@ import kopf
 
 from dtjob import handlers, kube, reports
 from dtjob.cluster import ClusterError, JobKey
+from dtjob.defaults import NO_DEFAULTS, Defaults
+from dtjob.endpoint import Address, serving
 from dtjob.leader import Election, Leader
-from dtjob.liveness import Pulse, serving
+from dtjob.liveness import Pulse
+from dtjob.metrics import Metrics
 from dtjob.reconciler import Reconciler
 from dtjob.resync import resync
 from dtjob.store import Store
@@ -32,45 +35,60 @@ RESYNC_MAY_TAKE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Options:
-    """How to run. `namespaces` empty: the whole cluster. Intervals in seconds. `liveness`: host and port."""
+    """How to run. `namespaces` empty: the whole cluster. Intervals in seconds. `liveness` and `metrics`: where
+    `/healthz` and `/metrics` are answered."""
 
     namespaces: Sequence[str] = ()
     kubeconfig: str | None = None
     resync_seconds: float = 180.0
     report_seconds: float = 5.0
-    liveness: tuple[str | None, int] | None = None
+    liveness: Address | None = None
+    metrics: Address | None = None
     election: Election | None = None
+    defaults: Defaults = NO_DEFAULTS
 
 
 async def run(options: Options) -> None:
     """Run the operator until SIGTERM or SIGINT. Raises ConfigException where no cluster is configured, and
-    EndpointError where the liveness port cannot be had."""
+    EndpointError where the port of liveness or metrics cannot be had."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    pulse = Pulse()
+    pulse, metrics = Pulse(), Metrics()
     async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(kube.connect(options.kubeconfig))
+        cluster = await stack.enter_async_context(kube.connect(options.kubeconfig, observer=metrics))
         if options.liveness is not None:
-            await stack.enter_async_context(serving(pulse, *options.liveness))
+            await stack.enter_async_context(serving("/healthz", pulse.answer, options.liveness, "--liveness"))
+        if options.metrics is not None:
+            await stack.enter_async_context(serving("/metrics", metrics.answer, options.metrics, "--metrics"))
         if options.election is not None:
             leader = Leader(cluster, options.election, pulse)
             stack.push_async_callback(leader.release)
             if not await _unless_stopped(stop, leader.acquire()):
                 return
-        await _operate(cluster, options, pulse, stop)
+        metrics.leads()
+        await _operate(cluster, options, pulse, metrics, stop)
 
 
-async def _operate(cluster: kube.Kube, options: Options, pulse: Pulse, stop: asyncio.Event) -> None:
+async def _operate(cluster: kube.Kube, options: Options, pulse: Pulse, metrics: Metrics, stop: asyncio.Event) -> None:
     """Do the operator's work until told to stop; no call of it is under way when this returns."""
     store: Store = Store()
     queue: WorkQueue[JobKey] = WorkQueue()
-    if not await _unless_stopped(stop, _first_resync(cluster, store, queue, pulse, options)):
+    metrics.watch(store, queue)
+
+    async def resync_once() -> None:
+        pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
+        for key in await resync(cluster, store, options.namespaces):
+            queue.add(key)
+        metrics.resynced()
+
+    if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
+    reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
     tasks = [
-        asyncio.create_task(Reconciler(cluster, store, queue).run(), name="reconciler"),
-        asyncio.create_task(_resync_forever(cluster, store, queue, pulse, options), name="resync"),
+        asyncio.create_task(reconciler.run(), name="reconciler"),
+        asyncio.create_task(_resync_forever(resync_once, options.resync_seconds), name="resync"),
         asyncio.create_task(reports.poll_forever(store, queue, options.report_seconds), name="reports"),
         asyncio.create_task(_watch(cluster, store, queue, options), name="watch"),
         asyncio.create_task(_stopped(stop), name="stop"),
@@ -95,16 +113,12 @@ async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) 
     return not working.cancelled() and not stop.is_set()
 
 
-async def _first_resync(
-    cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], pulse: Pulse, options: Options
-) -> None:
+async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
     """Fill the store before anything is decided; an API server that is away is waited for."""
     seconds = 0.5
     while True:
-        pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
         try:
-            for key in await resync(cluster, store, options.namespaces):
-                queue.add(key)
+            await resync_once()
             return
         except ClusterError as error:
             logger.warning("cannot list jobs yet: %s; trying again in %.1f s", error, seconds)
@@ -112,19 +126,13 @@ async def _first_resync(
             seconds = min(2 * seconds, 30.0)
 
 
-async def _resync_forever(
-    cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], pulse: Pulse, options: Options
-) -> None:
+async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
     while True:
-        await asyncio.sleep(options.resync_seconds)
-        pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
+        await asyncio.sleep(every_seconds)
         try:
-            changed = await resync(cluster, store, options.namespaces)
+            await resync_once()
         except ClusterError as error:
             logger.warning("resync failed: %s", error)
-            continue
-        for key in changed:
-            queue.add(key)
 
 
 async def _stopped(stop: asyncio.Event) -> None:

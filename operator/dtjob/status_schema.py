@@ -54,6 +54,7 @@ def status_schema() -> Schema:
         reason=_text("Why it stands there, in one word."),
         message=_text("Why it stands there, in words."),
         conditions=conditions,
+        image=_text("The operator's default image when the job began, where spec.image is left out: all pods have it."),
         ready=_text("Tasks that are up, of all tasks: 3/4."),
         startTime=_time("When the operator first saw the job."),
         completionTime=_time("When the job succeeded or failed."),

@@ -3,11 +3,11 @@
 `tests/cluster/test_refusal.py` sends them to a real API server, `tests/unit/test_rules.py` to `dtjob.rules.problems`.
 """
 
-from tests.refusals import fields, pods, roles, trainer
+from tests.refusals import fields, pods, roles, tpu, trainer
 from tests.refusals.changes import BEFORE, CHANGES, CHANGES_TAKEN
 from tests.refusals.good import GOOD
 from tests.refusals.manifests import Bad, Manifest, job
 
-BAD = [*roles.NAMES, *roles.ROLES, *fields.KINDS, *pods.PODS, *trainer.TRAINER]
+BAD = [*roles.NAMES, *roles.ROLES, *fields.KINDS, *pods.PODS, *trainer.TRAINER, *tpu.TPU]
 
 __all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "Bad", "Manifest", "job"]

@@ -51,7 +51,7 @@ KINDS = [
             f"spec.{field}: Required",
             or_says=(f"spec.{field}: is required; add it",),
         )
-        for field in ("strategy", "image", "replicas")
+        for field in ("strategy", "replicas")
     ),
     bad("empty-image", job(image=""), "spec.image", "at least 1 chars", or_says=("spec.image: must not be empty",)),
     bad(

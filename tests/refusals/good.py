@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, pod, training
+from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
 
 EVERYTHING = job(
     "MultiWorkerMirrored",
@@ -38,6 +38,7 @@ EVERYTHING = job(
         "async": False,
         "saveTimeoutSeconds": 120,
     },
+    evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
     failurePolicy={"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
     runPolicy={"cleanPods": "All"},
     scheduling={"priorityClassName": "high"},
@@ -46,6 +47,8 @@ EVERYTHING = job(
 
 GOOD: dict[str, Manifest] = {
     "smallest": job("Default", program=...),
+    "image-of-the-operator": job("Default", image=...),
+    "image-left-empty": job("Default", image=None),
     "smallest-with-program": job("Default"),
     **{f"single-{strategy}": job(strategy) for strategy in SINGLE},
     "chief-and-workers": job(),
@@ -71,6 +74,20 @@ GOOD: dict[str, Manifest] = {
     "command-without-program": job(program=..., replicas=training(command=["python", "a.py"], args=["-v"])),
     "options-Mirrored": job("Mirrored", strategyOptions={"crossDeviceOps": "HierarchicalCopy", "logicalCPUs": 2}),
     "options-CentralStorage": job("CentralStorage", strategyOptions={"logicalCPUs": 4}),
+    "options-OneDevice": options("OneDevice", device="GPU:1", logicalCPUs=2),
+    "partitioner-fixed": options("ParameterServer", partitioner={"fixedShards": 2}),
+    "partitioner-min": options("ParameterServer", partitioner={"minShardBytes": 262144}),
+    "partitioner-max": options("ParameterServer", partitioner={"maxShardBytes": 262144, "maxShards": 4}),
+    "tpu-of-the-node": options("TPU", tpu={"accelerator": "tpu-v5-lite-podslice", "topology": "2x4"}),
+    "tpu-with-other-resources": job(
+        "TPU",
+        replicas={"chief": {"resources": {"limits": {"memory": "16Gi"}}}},
+        strategyOptions={"tpu": {"accelerator": "tpu-v6e-slice", "topology": "2x2"}},
+    ),
+    "tpu-by-hand": job(
+        "TPU", replicas={"chief": {"resources": {"limits": {"google.com/tpu": 4}}}}, strategyOptions={"tpu": {}}
+    ),
+    "tpu-by-name": options("TPU", tpu={"address": "my-tpu"}),
     "no-restarts": job(failurePolicy={"maxRestarts": 0}),
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
     "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),

@@ -8,7 +8,7 @@ from typing import Any
 
 Manifest = dict[str, Any]
 
-SINGLE = ("Default", "OneDevice", "Mirrored", "CentralStorage")
+SINGLE = ("Default", "OneDevice", "Mirrored", "CentralStorage", "TPU")
 PS_ROLES: Manifest = {"chief": {}, "worker": {"count": 2}, "ps": {}}
 CHECKPOINT: Manifest = {"directory": "/checkpoints"}
 CLAIM = {"persistentVolumeClaim": {"claimName": "digits"}}
@@ -45,6 +45,11 @@ def training(**container: Any) -> Manifest:
 def checkpoint(**fields: Any) -> Manifest:
     """A job with this checkpoint block."""
     return job(checkpoint={**CHECKPOINT, **fields})
+
+
+def options(strategy: str, **fields: Any) -> Manifest:
+    """A job of this strategy with these options."""
+    return job(strategy, strategyOptions=fields)
 
 
 @dataclass(frozen=True)

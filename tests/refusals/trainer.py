@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, checkpoint, job
+from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, checkpoint, job, options
 
 TRAINER = [
     bad("relative-directory", checkpoint(directory="checkpoints"), "spec.checkpoint.directory", "such as /checkpoints"),
@@ -84,7 +84,65 @@ TRAINER = [
         "logicalCPUs-with-Default",
         job("Default", strategyOptions={"logicalCPUs": 2}),
         "spec.strategyOptions.logicalCPUs",
-        "Mirrored and CentralStorage only: remove it",
+        "OneDevice, Mirrored and CentralStorage only: remove it",
+    ),
+    *(
+        bad(
+            f"{option}-with-Mirrored",
+            options("Mirrored", **{option: value}),
+            f"spec.strategyOptions.{option}",
+            f"{strategy} only: remove it",
+        )
+        for option, value, strategy in (
+            ("device", "CPU:0", "OneDevice"),
+            ("partitioner", {"fixedShards": 2}, "ParameterServer"),
+            ("tpu", {}, "TPU"),
+        )
+    ),
+    bad(
+        "device-of-no-kind",
+        options("OneDevice", device="/device:GPU:0"),
+        "spec.strategyOptions.device",
+        "such as GPU:0 or CPU:0",
+    ),
+    *(
+        bad(
+            f"partitioner-of-{name}",
+            options("ParameterServer", partitioner=value),
+            "spec.strategyOptions.partitioner",
+            "exactly one of fixedShards, minShardBytes, maxShardBytes",
+        )
+        for name, value in (
+            ("nothing", {}),
+            ("max-alone", {"maxShards": 2}),
+            ("two-kinds", {"fixedShards": 2, "minShardBytes": 9}),
+        )
+    ),
+    bad(
+        "partitioner-with-two-numbers",
+        options("ParameterServer", partitioner={"fixedShards": 2, "maxShards": 2}),
+        "spec.strategyOptions.partitioner.maxShards",
+        "remove maxShards",
+    ),
+    bad(
+        "evaluation-without-evaluator",
+        job(checkpoint=CHECKPOINT, evaluation={"checkpoints": "Every"}),
+        "spec.evaluation",
+        "add `replicas.evaluator: {}`, or remove it",
+    ),
+    bad(
+        "evaluation-without-program",
+        job(program=..., replicas={"chief": {}, "evaluator": {}}, evaluation={}),
+        "spec.evaluation",
+        "set program, or remove it",
+    ),
+    bad(
+        "best-without-mode",
+        job(
+            replicas={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT, evaluation={"best": {"metric": "accuracy"}}
+        ),
+        "spec.evaluation.best.mode: Required",
+        or_says=("spec.evaluation.best.mode: is required",),
     ),
     bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "another number"),
     bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "another number"),

@@ -15,6 +15,7 @@ from dtjob.api import KIND, Job
 from dtjob.cluster import JobKey
 from dtjob.handlers import take_in
 from dtjob.kube import Kube
+from dtjob.observer import NOBODY, Observer
 from dtjob.reconciler import Reconciler
 from dtjob.resync import resync
 from dtjob.store import Store
@@ -40,7 +41,8 @@ class _Bugs(logging.Handler):
 class World:
     """A cluster with one job, and an operator that may crash and come back."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, observer: Observer = NOBODY) -> None:
+        self._observer = observer
         self.loop = SimulatedLoop()
         self.cluster = SimulatedCluster(self.now, self._on_change)
         self.key: JobKey = (job.metadata.namespace, job.metadata.name)
@@ -142,7 +144,8 @@ class World:
         self._pending.clear()
         self._watching = True
         await self._resync()
-        self._operator = self.loop.create_task(Reconciler(self.cluster, self.store, self.queue, self.now).run(3))
+        reconciler = Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
+        self._operator = self.loop.create_task(reconciler.run(3))
 
     async def _resync(self) -> None:
         for key in await resync(cast(Kube, self.cluster), self.store, ()):

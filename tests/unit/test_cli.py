@@ -64,7 +64,8 @@ BAD_FILES = {
     "not YAML": ("spec: [", "is not YAML: line 1"),
     "empty": ("", "is empty; give one DistributedTrainingJob"),
     "only a comment": ("# nothing\n", "is empty"),
-    "two documents": (f"{GOOD}\n---\n{GOOD}", "holds 2 documents"),
+    "two documents": (f"{GOOD}\n---\n{GOOD}", "holds 2 documents, 2 of them a DistributedTrainingJob"),
+    "no job among two": ("kind: Pod\n---\nkind: Secret\n", "holds 2 documents, 0 of them a DistributedTrainingJob"),
     "a list": ("- 1\n", "the top must be a mapping"),
     "a word": ("hello", "the top must be a mapping"),
     "another kind": ("apiVersion: v1\nkind: Pod\n", "must be DistributedTrainingJob, not 'Pod'"),
@@ -86,6 +87,12 @@ def test_bad_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command, text
     assert (code, out) == (2, "")
     assert wanted in err
     assert all(line.startswith(f"dtjob: {file}: ") for line in err.splitlines())
+
+
+def test_a_file_for_kubectl_may_hold_the_jobs_claim_too(dtjob, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: digits}}\n---\n{GOOD}")
+    assert dtjob("validate", file)[0] == 0
 
 
 @pytest.mark.parametrize("command", ["run", "validate", "explain"])
@@ -147,6 +154,49 @@ def test_explain_json_has_each_task(dtjob, good):
     assert list(tasks) == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
     assert tasks["worker-1"]["tfConfig"]["task"] == {"type": "worker", "index": 1}
     assert tasks["evaluator-0"]["tfConfig"] is None
+
+
+@pytest.fixture
+def without_image(tmp_path: Path) -> Path:
+    file = tmp_path / "no-image.yaml"
+    file.write_text(GOOD.replace("  image: dtjob-trainer:dev\n", ""))
+    return file
+
+
+def test_validate_says_that_the_operator_must_have_an_image(dtjob, without_image):
+    code, out, _ = dtjob("validate", without_image)
+    assert code == 0
+    assert "is valid; it leaves out spec.image" in out
+
+
+def test_explain_shows_a_job_with_the_operators_defaults(dtjob, without_image, good):
+    assert "Image: left out" in dtjob("explain", without_image)[1]
+    assert "Image: dtjob-trainer:dev" in dtjob("explain", good, "--default-image=other:1")[1]
+    options = ("--default-image=other:1", "--default-pod-label=team=vision")
+    assert "Image: other:1" in dtjob("explain", without_image, *options)[1]
+    _, out, _ = dtjob("explain", without_image, "-o", "yaml", *options)
+    pods = [one for one in yaml.safe_load_all(out) if one["kind"] == "Pod"]
+    assert {one["spec"]["containers"][0]["image"] for one in pods} == {"other:1"}
+    assert {one["metadata"]["labels"]["team"] for one in pods} == {"vision"}
+    chief = json.loads(dtjob("explain", without_image, "-o", "json")[1])["objects"][3]
+    assert "image" not in chief["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--default-image=", "--default-image: '' is no image"),
+        ("--default-image=a b", "--default-image: 'a b' is no image"),
+        ("--default-pod-label=team", "--default-pod-label: 'team' is not KEY=VALUE"),
+        ("--default-pod-label=training.dtjob.dev/role=ps", "training.dtjob.dev/role belongs to dtjob"),
+        ("--metrics=8081", "--metrics: '8081' is not host:port"),
+        ("--liveness=8080", "--liveness: '8080' is not host:port"),
+    ],
+)
+def test_operator_refuses_wrong_options_at_its_start(dtjob, option, said):
+    code, _, err = dtjob("operator", option)
+    assert code == 2
+    assert said in err
 
 
 def test_run_says_what_a_machine_without_a_cluster_cannot(dtjob, good, tmp_path, monkeypatch):

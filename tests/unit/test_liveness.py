@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import socket
+from aiohttp.test_utils import make_mocked_request
 
-import aiohttp
-import pytest
-
-from dtjob.liveness import EndpointError, Pulse, parse_endpoint, serving
+from dtjob.liveness import Pulse
 
 
 class Clock:
@@ -15,12 +12,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_late_is_what_was_not_attempted_again() -> None:
@@ -35,29 +26,13 @@ def test_late_is_what_was_not_attempted_again() -> None:
     assert pulse.late() == []
 
 
-async def test_healthz_over_http() -> None:
-    clock, port = Clock(), free_port()
+def test_what_healthz_says() -> None:
+    clock = Clock()
     pulse = Pulse(clock)
-    async with serving(pulse, "127.0.0.1", port), aiohttp.ClientSession() as session:
-        async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:
-            assert (answer.status, await answer.text()) == (200, "ok\n")
-        pulse.beat("resync", 10)
-        clock.now = 11
-        async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:
-            assert (answer.status, await answer.text()) == (503, "late: resync\n")
-        with pytest.raises(EndpointError):
-            async with serving(pulse, "127.0.0.1", port):
-                pass
-
-
-@pytest.mark.parametrize(
-    ("text", "host", "port"), [("127.0.0.1:80", "127.0.0.1", 80), (":8080", None, 8080), ("[::1]:8080", "::1", 8080)]
-)
-def test_endpoints(text: str, host: str | None, port: int) -> None:
-    assert parse_endpoint(text) == (host, port)
-
-
-@pytest.mark.parametrize("text", ["", "8080", "host", "host:", "host:http", "host:0", "host:70000", "::1:80"])
-def test_no_endpoints(text: str) -> None:
-    with pytest.raises(ValueError, match="host:port"):
-        parse_endpoint(text)
+    request = make_mocked_request("GET", "/healthz")
+    answer = pulse.answer(request)
+    assert (answer.status, answer.text) == (200, "ok\n")
+    pulse.beat("resync", 10)
+    clock.now = 11
+    answer = pulse.answer(request)
+    assert (answer.status, answer.text) == (503, "late: resync\n")

@@ -56,6 +56,13 @@ def test_the_supervisor_is_told_all_that_the_contract_lists():
     assert training(job)["command"] == ["python3", "-m", "dtjob_trainer"]
 
 
+def test_only_the_evaluator_is_told_what_to_evaluate():
+    evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
+    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, evaluation=evaluation)
+    assert json.loads(environment(job, "evaluator-0")["DTJOB_EVALUATION"]) == evaluation
+    assert "DTJOB_EVALUATION" not in environment(job, "chief-0")
+
+
 def test_checkpoints_are_saved_every_five_minutes_where_nothing_is_said():
     job = builders.job(checkpoint={"directory": "/checkpoints"})
     assert json.loads(environment(job)["DTJOB_CHECKPOINT"])["everySeconds"] == 300

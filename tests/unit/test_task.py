@@ -1,11 +1,12 @@
 """dtjob_trainer.task: who a process is, from its environment."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.task import DEFAULT_EVERY_SECONDS, Checkpoint, Task, TaskError
+from dtjob_trainer.task import DEFAULT_EVERY_SECONDS, Checkpoint, Evaluation, Task, TaskError
 
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
 
@@ -52,6 +53,20 @@ def test_reads_every_variable(tmp_path: Path) -> None:
     assert (found.cluster_hash, found.rendezvous, found.status_port) == ("h", "a:2", 2223)
     assert (found.grace_seconds, found.parent, found.address) == (7.0, 41, "c:1")
     assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
+
+
+def test_evaluation_says_what_to_evaluate_and_what_is_best(tmp_path: Path) -> None:
+    assert task(tmp_path).evaluation == Evaluation()
+    best = '{"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}'
+    found = task(tmp_path, DTJOB_EVALUATION=best).evaluation
+    assert found == Evaluation(every=True, best_metric="loss", best_is_highest=False)
+    assert found.is_better(0.1, 0.2)
+    assert found.is_better(0.1, None)
+    assert not found.is_better(0.2, 0.2)
+    assert not found.is_better(math.nan, None)
+    assert Evaluation(best_metric="accuracy").is_better(0.3, 0.2)
+    with pytest.raises(TaskError, match="DTJOB_EVALUATION"):
+        task(tmp_path, DTJOB_EVALUATION='{"best": {"metric": "loss"}}')
 
 
 def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802

@@ -10,41 +10,47 @@ import yaml
 from dtjob import manifests, topology
 from dtjob.actions import Manifest
 from dtjob.api import Job
+from dtjob.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.pod import pod
 from dtjob.topology import Task
 
 
-def objects(job: Job) -> list[Manifest]:
-    """Everything that the operator creates for the job, in that order. Its uid is empty: an API server gives that."""
-    return [*manifests.shared_objects(job), *(pod(job, task, 0) for task in topology.tasks(job))]
+def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
+    """Everything that the operator with these defaults creates for the job, in that order.
+
+    The job's uid is empty, as an API server gives that.
+    """
+    return [*manifests.shared_objects(job), *(pod(job, task, 0, defaults) for task in topology.tasks(job))]
 
 
-def explanation(job: Job) -> dict[str, Any]:
+def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
     """The job's tasks with their hosts and TF_CONFIG, and the objects."""
     return {
         "job": job.metadata.name,
         "strategy": job.spec.strategy.value,
+        "image": image_of(job, defaults),
         "chiefTask": topology.chief_task(job).id,
         "clusterHash": topology.cluster_hash(job),
         "tasks": [_task(job, task) for task in topology.tasks(job)],
-        "objects": objects(job),
+        "objects": objects(job, defaults),
     }
 
 
-def as_json(job: Job) -> str:
+def as_json(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
     """The explanation as one JSON object."""
-    return json.dumps(explanation(job), indent=2)
+    return json.dumps(explanation(job, defaults), indent=2)
 
 
-def as_yaml(job: Job) -> str:
+def as_yaml(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
     """The objects as YAML documents, as `kubectl get -o yaml` would show them at first."""
-    return yaml.safe_dump_all(objects(job), sort_keys=False, width=120)
+    return yaml.safe_dump_all(objects(job, defaults), sort_keys=False, width=120)
 
 
-def as_text(job: Job) -> str:
+def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
     """The explanation for people."""
-    found = explanation(job)
+    found = explanation(job, defaults)
     lines = [f"{found['job']}: {found['strategy']}, {len(found['tasks'])} tasks; {found['chiefTask']} decides success"]
+    lines += ["", f"Image: {found['image'] or NO_IMAGE}"]
     lines += ["", "Objects, in the order of creation:"]
     lines += [f"  {item['kind']:<14} {item['metadata']['name']}" for item in found["objects"]]
     lines += ["", "Tasks:"]
@@ -59,6 +65,7 @@ def as_text(job: Job) -> str:
     return "\n".join(lines)
 
 
+NO_IMAGE = "left out; the operator's default (--default-image shows the job with one), else the job waits for one"
 LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoints for the checkpoint directory"
 
 

@@ -25,7 +25,10 @@ def read_job(path: Path) -> Job:
 
 
 def read_manifest(path: Path) -> Any:
-    """The one document in this file, not checked further. Raises BadInput."""
+    """The one document in this file, not checked further. Raises BadInput.
+
+    Of several documents the one job: a file for `kubectl apply` may hold its volume's claim too.
+    """
     try:
         if path.stat().st_size > LARGEST_BYTES:
             raise BadInput(f"{path}: larger than {LARGEST_BYTES // 1024} KiB, which no API server would take")
@@ -44,9 +47,12 @@ def read_manifest(path: Path) -> Any:
         raise BadInput(f"{path}: is not a manifest: nested too deeply") from None
     if not documents:
         raise BadInput(f"{path}: is empty; give one {KIND}")
-    if len(documents) > 1:
-        raise BadInput(f"{path}: holds {len(documents)} documents; give one {KIND} in a file of its own")
-    return documents[0]
+    if len(documents) == 1:
+        return documents[0]
+    jobs = [document for document in documents if isinstance(document, dict) and document.get("kind") == KIND]
+    if len(jobs) != 1:
+        raise BadInput(f"{path}: holds {len(documents)} documents, {len(jobs)} of them a {KIND}; give a file with one")
+    return jobs[0]
 
 
 def _one_line(error: yaml.YAMLError) -> str:

@@ -10,20 +10,20 @@ from kubernetes.aio.config import ConfigException
 
 from dtjob import runtime
 from dtjob.commands.bad_input import BadInput
+from dtjob.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.leader import Election
-from dtjob.liveness import EndpointError, parse_endpoint
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 """Where a pod reads which namespace it is in."""
 
 
-def endpoint(liveness: str | None) -> tuple[str | None, int] | None:
-    """Host and port of `--liveness`. Raises BadInput on what is none."""
+def endpoint(option: str, given: str | None) -> Address | None:
+    """Host and port that were given by this option. Raises BadInput on what is none."""
     try:
-        return parse_endpoint(liveness) if liveness is not None else None
+        return parse_endpoint(given) if given is not None else None
     except ValueError as error:
-        raise BadInput(f"--liveness: {error}; write for example 127.0.0.1:8080 or :8080") from None
+        raise BadInput(f"{option}: {error}; write for example 127.0.0.1:8080 or :8080") from None
 
 
 def election(namespace: str | None, name: str, seconds: int) -> Election:
@@ -46,5 +46,5 @@ def run(options: runtime.Options, verbose: bool) -> int:
         hint = "give --kubeconfig FILE, set KUBECONFIG, or run in a pod with a service account"
         raise BadInput(f"no cluster is configured ({error}); {hint}") from None
     except EndpointError as error:
-        raise BadInput(f"--liveness: {error}") from None
+        raise BadInput(str(error)) from None
     return 0

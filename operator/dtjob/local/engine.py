@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from dtjob.actions import Event, Manifest
 from dtjob.api import API_VERSION, KIND, Job, Role
 from dtjob.children import PodState
 from dtjob.cluster import JobKey
+from dtjob.defaults import Defaults
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
 from dtjob.local.processes import Directories, ProcessCluster
@@ -34,6 +36,8 @@ POLL_SECONDS_RECOVERING = 0.1
 """Steps after a failure are looked for more often, as recoverySeconds is measured by them."""
 
 ENDED = (SUCCEEDED, FAILED)
+DEFAULTS = Defaults(image=sys.executable)
+"""A job needs no image here: this Python stands for it."""
 Observer = Callable[[Snapshot], None]
 
 
@@ -76,7 +80,9 @@ class Engine:
         """Train until the job has succeeded or failed, or `stop` is called. No process is left when this returns."""
         # A dtjob that was killed leaves supervisors that still save: two writers must not meet in one directory.
         await leftovers.kill({"DTJOB_UID": self.job.metadata.uid})
-        reconciling = asyncio.create_task(Reconciler(self._cluster, self._store, self._queue).run(workers=1))
+        reconciling = asyncio.create_task(
+            Reconciler(self._cluster, self._store, self._queue, defaults=DEFAULTS).run(workers=1)
+        )
         polling = asyncio.create_task(self._poll_forever())
         waits = [asyncio.create_task(self._ended.wait()), asyncio.create_task(self._stop.wait())]
         try:

@@ -1,0 +1,60 @@
+"""What a pod needs for GPUs and TPUs, beyond what the user's template says."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from dtjob.api import TRAINING_CONTAINER, Job, Role, Strategy
+from dtjob.topology import Task
+
+GPU_RESOURCE, TPU_RESOURCE = "nvidia.com/gpu", "google.com/tpu"
+SINGLE_HOST_TOPOLOGIES = ("1x1", "2x2", "2x4", "1x1x1", "1x2x1", "2x2x1")
+"""GKE's TPU slices that one node holds, whichever kind of TPU it is (GKE, "Plan TPUs")."""
+TPU_LABELS = {"accelerator": "cloud.google.com/gke-tpu-accelerator", "topology": "cloud.google.com/gke-tpu-topology"}
+TPU_TOLERATION = {"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+SHARED_MEMORY, SHARED_MEMORY_VOLUME = "/dev/shm", "dtjob-shm"
+SHARED_MEMORY_PER_GPU = 1
+"""GiB: NCCL's buffers between the GPUs of a pod do not fit in a container's default of 64 MiB."""
+
+
+def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
+    """The pod's spec, with what its accelerators need."""
+    number, training = next((n, c) for n, c in enumerate(spec["containers"]) if c["name"] == TRAINING_CONTAINER)
+    spec, training = dict(spec), dict(training)
+    if job.spec.strategy is Strategy.TPU and task.role is Role.CHIEF:
+        _add_tpu(job, spec, training)
+    if gpus := _gpus(training):
+        _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
+    spec["containers"] = [*spec["containers"][:number], training, *spec["containers"][number + 1 :]]
+    return spec
+
+
+def _add_tpu(job: Job, spec: dict[str, Any], training: dict[str, Any]) -> None:
+    tpu = job.spec.strategy_options.tpu if job.spec.strategy_options else None
+    if tpu is None or tpu.topology is None:
+        return
+    wanted = {TPU_LABELS["accelerator"]: tpu.accelerator, TPU_LABELS["topology"]: tpu.topology}
+    spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **wanted}
+    spec["tolerations"] = [*(spec.get("tolerations") or []), TPU_TOLERATION]
+    chips = {TPU_RESOURCE: prod(map(int, tpu.topology.split("x")))}
+    resources = training.get("resources") or {}
+    training["resources"] = {
+        **resources,
+        **{kind: {**(resources.get(kind) or {}), **chips} for kind in ("requests", "limits")},
+    }
+
+
+def _gpus(training: dict[str, Any]) -> int:
+    """How many GPUs the container asks for; Kubernetes takes them as a limit, in whole numbers."""
+    text = str(((training.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0))
+    return int(text) if text.isdecimal() else 0
+
+
+def _add_shared_memory(spec: dict[str, Any], training: dict[str, Any], gibibytes: int) -> None:
+    mounts = training.get("volumeMounts") or []
+    if any(mount.get("mountPath", "").rstrip("/") == SHARED_MEMORY for mount in mounts):
+        return
+    memory = {"medium": "Memory", "sizeLimit": f"{gibibytes}Gi"}
+    spec["volumes"] = [*(spec.get("volumes") or []), {"name": SHARED_MEMORY_VOLUME, "emptyDir": memory}]
+    training["volumeMounts"] = [*mounts, {"name": SHARED_MEMORY_VOLUME, "mountPath": SHARED_MEMORY}]

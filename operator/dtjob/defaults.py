@@ -1,0 +1,69 @@
+"""What the operator gives to jobs that do not say it themselves: the trainer image, and labels for their pods.
+
+The image that a job began with is written into its status, so that a later default never reaches a running job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dtjob import labels
+from dtjob.api import GROUP, TRAINING_CONTAINER, Job, Replica, Role
+
+_LABEL_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+"""The forms of a label's name and value (apimachinery's IsQualifiedName and IsValidLabelValue)."""
+
+IMAGE_MISSING = "ImageMissing"
+MISSING_IMAGE_MESSAGE = (
+    "spec.image is left out, and this operator has no default image: delete the job and apply it again with spec.image,"
+    " or have the operator's default set (defaults.image in the chart's values, --default-image on its command line)"
+)
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """The operator's `--default-…` options. `image` None: every job has to name one."""
+
+    image: str | None = None
+    pod_labels: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_DEFAULTS = Defaults()
+
+
+def image_of(job: Job, defaults: Defaults) -> str | None:
+    """The image of the job's tasks: its own, else the one it began with, else today's default; None: there is none."""
+    return job.spec.image or job.status.get("image") or defaults.image
+
+
+def lacks_image(job: Job, defaults: Defaults) -> bool:
+    """Whether a pod of the job would have no image. A template may name one for its role."""
+    if image_of(job, defaults):
+        return False
+    replicas = [replica for role in Role if (replica := job.spec.replicas.get(role))]
+    return not all(_names_image(replica) for replica in replicas)
+
+
+def _names_image(replica: Replica) -> bool:
+    spec = replica.template.spec if replica.template else None
+    containers = (spec.containers if spec else None) or []
+    extra = [container.model_extra or {} for container in containers if container.name == TRAINING_CONTAINER]
+    return any(one.get("image") for one in extra)
+
+
+def parse_label(text: str) -> tuple[str, str]:
+    """`KEY=VALUE` as both. Raises ValueError on what is no label, and on labels that dtjob sets itself."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"{text!r} is not KEY=VALUE; write for example team=vision")
+    prefix, slash, _ = key.rpartition("/")
+    if not _LABEL_NAME.fullmatch(key) or (slash and len(prefix) > 253):
+        raise ValueError(f"{key!r} is no label's name; write letters, digits, '-', '_', '.', such as example.com/team")
+    if not _LABEL_VALUE.fullmatch(value):
+        raise ValueError(f"{key}: {value!r} is no label's value; write at most 63 letters, digits, '-', '_' and '.'")
+    if prefix == GROUP or key == labels.MANAGED_BY:
+        raise ValueError(f"{key} belongs to dtjob, which finds its pods by such labels; choose another name")
+    return key, value

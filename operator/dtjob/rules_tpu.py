@@ -1,0 +1,58 @@
+"""Rules about strategy TPU: slices of one host, and what GKE needs to know of them."""
+
+from __future__ import annotations
+
+from dtjob.accelerators import SINGLE_HOST_TOPOLOGIES, TPU_RESOURCE
+from dtjob.rule import Reason, Rule, Value
+
+_TPU = "spec.strategyOptions.tpu"
+
+
+def _asks_for_chips(spec: Value) -> bool:
+    """Whether the chief asks for google.com/tpu by hand."""
+    resources = (spec["replicas"].get("chief") or {}).get("resources") or {}
+    return any(TPU_RESOURCE in (resources.get(kind) or {}) for kind in ("limits", "requests"))
+
+
+def _topology(spec: Value) -> Value:
+    return ((spec.get("strategyOptions") or {}).get("tpu") or {}).get("topology")
+
+
+_CHIPS = " || ".join(
+    f"(has(self.replicas.chief.resources.{kind}) && '{TPU_RESOURCE}' in self.replicas.chief.resources.{kind})"
+    for kind in ("limits", "requests")
+)
+TPU_RULES = (
+    Rule(
+        _TPU,
+        f"!has(self.topology) || self.topology in [{', '.join(map(repr, SINGLE_HOST_TOPOLOGIES))}]",
+        lambda tpu: tpu.get("topology") is None or tpu["topology"] in SINGLE_HOST_TOPOLOGIES,
+        "slices of several hosts cannot be trained on: give the topology of a slice of one host, "
+        f"{', '.join(SINGLE_HOST_TOPOLOGIES)}",
+        "topology",
+    ),
+    Rule(
+        _TPU,
+        "has(self.topology) == has(self.accelerator)",
+        lambda tpu: (tpu.get("topology") is None) == (tpu.get("accelerator") is None),
+        "GKE finds a node by both accelerator and topology: give both, or neither",
+        "accelerator",
+    ),
+    Rule(
+        _TPU,
+        "!has(self.topology) || self.address == 'local'",
+        lambda tpu: tpu.get("topology") is None or tpu.get("address", "local") == "local",
+        "accelerator and topology are for the TPU of the pod's own node: remove them, or address",
+        "address",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
+        "!has(self.strategyOptions) || !has(self.strategyOptions.tpu) || !has(self.strategyOptions.tpu.topology) || "
+        f"!has(self.replicas.chief) || !has(self.replicas.chief.resources) || !({_CHIPS})",
+        lambda spec: _topology(spec) is None or not _asks_for_chips(spec),
+        f"the number of chips, {TPU_RESOURCE}, follows from strategyOptions.tpu.topology: remove it here",
+        "replicas.chief.resources",
+        Reason.FORBIDDEN,
+    ),
+)
