@@ -11,9 +11,12 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -78,10 +81,16 @@ class AuditedControlPlane(ControlPlane):
                 yield where.get("apiGroup", ""), resource, event["verb"], event["responseStatus"]["code"]
 
 
+class HasKubeconfig(Protocol):
+    """A cluster of any kind."""
+
+    kubeconfig: Path
+
+
 class Helm:
     """helm with one kubeconfig, and nothing of the user's own configuration."""
 
-    def __init__(self, program: Path, cluster: ControlPlane, home: Path) -> None:
+    def __init__(self, program: Path, cluster: HasKubeconfig, home: Path) -> None:
         self._program = program
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("HELM_")},
@@ -105,8 +114,9 @@ class Helm:
 class InstalledOperator(OperatorProcess):
     """The process of the release's Deployment."""
 
-    def __init__(self, cluster: ControlPlane, api: Api, directory: Path) -> None:
-        self._cluster, self._api = cluster, api
+    def __init__(self, cluster: ControlPlane, api: Api, directory: Path, instead: tuple[str, ...] = ()) -> None:
+        """`instead` are options in place of the Deployment's: two of its pods would share this machine's ports."""
+        self._cluster, self._api, self._instead = cluster, api, instead
         self._kubeconfig = directory / "kubeconfig"
         self.log = directory / "operator.log"
         self._process = None
@@ -114,7 +124,7 @@ class InstalledOperator(OperatorProcess):
     def start(self) -> None:
         """Start it as the Deployment and the service account are now."""
         container = self.container()
-        self._arguments = [*container["args"], f"--kubeconfig={self.kubeconfig()}"]
+        self._arguments = [*container["args"], *self._instead, f"--kubeconfig={self.kubeconfig()}"]
         super().start()
 
     def container(self) -> Object:
@@ -145,3 +155,69 @@ def older_chart(directory: Path) -> Path:
     schema["properties"] |= {"spec": anything, "status": anything}
     file.write_text(yaml.safe_dump(crd))
     return copy
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the release's operator answers on loopback."""
+
+    liveness: int
+    metrics: int
+
+    def settings(self) -> str:
+        """As helm's --set takes it."""
+        return f"operator.livenessPort={self.liveness},metrics.port={self.metrics}"
+
+    def get(self, port: int, path: str) -> str:
+        """What it says there."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            assert answer.status == 200
+            return str(answer.read().decode())
+
+    def samples(self) -> dict[str, float]:
+        """Its metrics: each sample with its labels, and its value."""
+        lines = (line for line in self.get(self.metrics, "/metrics").splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def install(helm: Helm, api: Api, *values: str, chart: Path = CHART, verb: str = "install") -> Ports:
+    """Install or upgrade the release, with ports that are free."""
+    ports = Ports(free_port(), free_port())
+    settings = (ports.settings(), "leaderElection.leaseSeconds=6", *values)
+    helm(verb, RELEASE, str(chart), "--set", ",".join(settings))
+    api.wait_established()
+    return ports
+
+
+def objects(cluster: AuditedControlPlane, kinds: str, *options: str) -> dict[str, Object]:
+    """The objects of the release, by `Kind/name`."""
+    selector = f"app.kubernetes.io/instance={RELEASE}"
+    found = cluster.kubectl("get", kinds, f"--selector={selector}", "--output=json", *options)
+    return {f"{item['kind']}/{item['metadata']['name']}": item for item in json.loads(found.stdout)["items"]}
+
+
+def granted(cluster: AuditedControlPlane) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of all that the release's roles allow."""
+    roles = objects(cluster, "clusterroles,roles", "--all-namespaces")
+    return {
+        (group, resource, verb)
+        for role in roles.values()
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def says(words: str) -> Callable[[Object | None], bool]:
+    """A condition for `Api.wait_for`: the status has these words somewhere."""
+    return lambda found: words in json.dumps((found or {}).get("status"))
+
+
+def wait_until(holds: Callable[[], bool], what: str, timeout: float = 60) -> None:
+    """Return once it holds, where there is nothing to watch. Raises AssertionError where that takes too long."""
+    limit = time.monotonic() + timeout
+    while not holds():
+        assert time.monotonic() < limit, f"not after {timeout:.0f} s: {what}"
+        time.sleep(0.1)

@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator, find_helm
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
@@ -43,20 +43,18 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="session")
+def helm_program() -> Path:
+    """helm; skips where it can be neither found nor built."""
+    program = find_helm()
+    if program is None:
+        pytest.skip("no helm: it is neither on the PATH nor could it be built (DTJOB_HELM may name it)")
+    return program
+
+
+@pytest.fixture(scope="session")
 def api(cluster: ControlPlane) -> Api:
     """Plain calls to the API server, and waiting by watch."""
     return Api(cluster.kubeconfig)
-
-
-@pytest.fixture
-def namespace(api: Api, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A fresh namespace, named after the test, ready for pods; removed afterwards."""
-    stem = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
-    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": f"{stem}-"}}
-    name: str = api.create("namespaces", None, manifest)["metadata"]["name"]
-    api.wait_for("serviceaccounts", name, "default", lambda account: account is not None)
-    yield name
-    api.delete("namespaces", None, name)
 
 
 @pytest.fixture
@@ -96,3 +94,34 @@ def operator(
     if process.running():
         process.kill()
     print(process.log.read_text())  # pytest shows it with a failure only
+
+
+@pytest.fixture(scope="module")
+def audited_cluster(helm_program: Path) -> Iterator[AuditedControlPlane]:
+    """A control plane without dtjob, for tests that install the chart; see `AuditedControlPlane`."""
+    try:
+        programs = binaries.find()
+    except binaries.BinariesError as error:
+        pytest.skip(f"no Kubernetes programs: {str(error).splitlines()[0]}")
+    with AuditedControlPlane(programs) as running:
+        running.kubectl("create", "namespace", NAMESPACE)
+        yield running
+
+
+@pytest.fixture
+def helm(helm_program: Path, cluster: AuditedControlPlane, tmp_path: Path) -> Iterator[Helm]:
+    """helm for a module whose `cluster` is audited_cluster; uninstalls the release afterwards."""
+    run = Helm(helm_program, cluster, tmp_path)
+    yield run
+    run("uninstall", RELEASE, check=False)
+
+
+@pytest.fixture
+def installed(cluster: AuditedControlPlane, api: Api, tmp_path: Path) -> Iterator[InstalledOperator]:
+    """The release's operator; the test starts it once the chart is installed."""
+    process = InstalledOperator(cluster, api, tmp_path)
+    yield process
+    if process.running():
+        process.terminate()  # gives the lease back, so that the next test's need not wait for it
+    if process.log.exists():
+        print(process.log.read_text())

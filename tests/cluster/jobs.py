@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.cluster.rest import Api, Object
@@ -48,3 +49,13 @@ def wait_pods(api: Api, namespace: str, *names: str) -> dict[str, Object]:
 def uids(pods: dict[str, Object]) -> dict[str, str]:
     """Name to uid."""
     return {name: pod["metadata"]["uid"] for name, pod in pods.items()}
+
+
+def columns(kubectl: Callable[..., Any], *options: str) -> dict[str, str]:
+    """The one line of `kubectl get dtjobs`, by column; `kubectl` runs in the job's namespace."""
+    header, row = kubectl("get", "dtjobs", *options).stdout.splitlines()
+    starts = [header.index(word) for word in header.split()]
+    return {
+        header[start:end].strip(): row[start:end].strip()
+        for start, end in zip(starts, [*starts[1:], None], strict=True)
+    }

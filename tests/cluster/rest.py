@@ -12,6 +12,7 @@ import base64
 import contextlib
 import json
 import ssl
+import tempfile
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -29,11 +30,13 @@ GROUPS = {
     "namespaces": "api/v1",
     "nodes": "api/v1",
     "persistentvolumeclaims": "api/v1",
+    "persistentvolumes": "api/v1",
     "pods": "api/v1",
     "resourcequotas": "api/v1",
     "serviceaccounts": "api/v1",
     "services": "api/v1",
     "networkpolicies": "apis/networking.k8s.io/v1",
+    "storageclasses": "apis/storage.k8s.io/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
     "distributedtrainingjobs": "apis/training.dtjob.dev/v1alpha1",
@@ -56,17 +59,26 @@ class ApiError(Exception):
 
 
 class Api:
-    """Calls to one API server with the credentials of a kubeconfig. Safe to use from several threads."""
+    """Calls to one API server with the credentials of a kubeconfig: a token, or a client's certificate.
+
+    The kubeconfig has one context, and certificates in it. Safe to use from several threads.
+    """
 
     UNREACHABLE = urllib3.exceptions.HTTPError
     """What a call raises where no API server answers."""
 
     def __init__(self, kubeconfig: Path | str) -> None:
         config = yaml.safe_load(Path(kubeconfig).read_text())
-        cluster = config["clusters"][0]["cluster"]
-        context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        authority = cluster.get("certificate-authority-data")  # without: one of the system's
+        context = ssl.create_default_context(cadata=base64.b64decode(authority).decode() if authority else None)
         self._server = cluster["server"]
-        self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
+        self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        if "client-certificate-data" in user:
+            with tempfile.NamedTemporaryFile() as file:  # readable by its owner only
+                file.write(b"\n".join(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
+                file.flush()
+                context.load_cert_chain(file.name)
         self._pool = urllib3.PoolManager(maxsize=16, ssl_context=context, retries=False)
 
     def get(self, resource: str, namespace: str | None, name: str) -> Object:

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dtjob import manifests
 from dtjob.api import Job
@@ -19,94 +15,56 @@ from tests.cluster.chart import (
     CHART,
     NAMESPACE,
     RELEASE,
+    USER,
     AuditedControlPlane,
     Helm,
     InstalledOperator,
-    find_helm,
+    Ports,
     free_port,
-    older_chart,
+    granted,
+    install,
+    objects,
+    says,
+    wait_until,
 )
-from tests.cluster.jobs import GROUP, job, uids, wait_phase, wait_pods
+from tests.cluster.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OPERATOR_DIRECTORY
-from tests.cluster.rest import CRD, Api, ApiError, Object
-from tests.tools import binaries
+from tests.cluster.rest import CRD, Api, Object
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 AGAIN = tuple(name.removesuffix("-0") + "-1" for name in DIGITS)
+SERVICE_MONITORS: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors", "singular": "servicemonitor"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+"""As much of the Prometheus operator's definition as makes the API server serve the kind; it checks no fields."""
 STRANGERS = {"Service": "services", "NetworkPolicy": "networkpolicies", "ConfigMap": "configmaps", "Pod": "pods"}
 
 
 @pytest.fixture(scope="module")
-def helm_program() -> Path:
-    program = find_helm()
-    if program is None:
-        pytest.skip("no helm: it is neither on the PATH nor could it be built (DTJOB_HELM may name it)")
-    return program
-
-
-@pytest.fixture(scope="module")
-def cluster(helm_program: Path) -> Iterator[AuditedControlPlane]:
+def cluster(audited_cluster: AuditedControlPlane) -> AuditedControlPlane:
     """A control plane of its own: the other tests' one has its CRD by kubectl, and admission that asks for less."""
-    try:
-        programs = binaries.find()
-    except binaries.BinariesError as error:
-        pytest.skip(f"no Kubernetes programs: {str(error).splitlines()[0]}")
-    with AuditedControlPlane(programs) as running:
-        running.kubectl("create", "namespace", NAMESPACE)
-        yield running
+    return audited_cluster
 
 
 @pytest.fixture(scope="module")
 def api(cluster: AuditedControlPlane) -> Api:
     return Api(cluster.kubeconfig)
-
-
-@pytest.fixture
-def helm(helm_program: Path, cluster: AuditedControlPlane, tmp_path: Path) -> Iterator[Helm]:
-    run = Helm(helm_program, cluster, tmp_path)
-    yield run
-    run("uninstall", RELEASE, check=False)
-
-
-@pytest.fixture
-def operator(cluster: AuditedControlPlane, api: Api, tmp_path: Path) -> Iterator[InstalledOperator]:
-    """The release's operator; the test starts it once the chart is installed."""
-    process = InstalledOperator(cluster, api, tmp_path)
-    yield process
-    if process.running():
-        process.terminate()  # gives the lease back, so that the next test's need not wait for it
-    if process.log.exists():
-        print(process.log.read_text())
-
-
-def install(helm: Helm, api: Api, *values: str, chart: Path = CHART, verb: str = "install") -> int:
-    """Install or upgrade the release; returns the port of its liveness probe."""
-    port = free_port()
-    settings = (f"operator.livenessPort={port}", "leaderElection.leaseSeconds=6", *values)
-    helm(verb, RELEASE, str(chart), "--set", ",".join(settings))
-    api.wait_established()
-    return port
-
-
-def objects(cluster: AuditedControlPlane, kinds: str, *options: str) -> dict[str, Object]:
-    """The objects of the release, by `Kind/name`."""
-    selector = f"app.kubernetes.io/instance={RELEASE}"
-    found = cluster.kubectl("get", kinds, f"--selector={selector}", "--output=json", *options)
-    return {f"{item['kind']}/{item['metadata']['name']}": item for item in json.loads(found.stdout)["items"]}
-
-
-def granted(cluster: AuditedControlPlane) -> set[tuple[str, str, str]]:
-    """Group, resource and verb of all that the release's roles allow."""
-    roles = objects(cluster, "clusterroles,roles", "--all-namespaces")
-    return {
-        (group, resource, verb)
-        for role in roles.values()
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
 
 
 def stranger(kind: str, name: str, namespace: str) -> Object:
@@ -121,50 +79,11 @@ def stranger(kind: str, name: str, namespace: str) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, **spec[kind]}
 
 
-def says(words: str) -> Callable[[Object | None], bool]:
-    """A condition for `Api.wait_for`: the status has these words somewhere."""
-    return lambda found: words in json.dumps((found or {}).get("status"))
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("replicas=two", "/replicas"),
-        ("replicas=0", "/replicas"),
-        ("replicas=2,leaderElection.enabled=false", "/replicas"),
-        ("replica=2", "replica"),
-        ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
-        ("serviceAccount.create=false", "/serviceAccount/name"),
-        ("resources.limits.memory=lots", "/resources/limits/memory"),
-        ("watchNamespaces={Team_A}", "/watchNamespaces/0"),
-        ("operator.livenessPort=80", "/operator/livenessPort"),
-    ],
-)
-def test_a_wrong_value_is_refused_by_name(helm_program: Path, value: str, said: str) -> None:
-    done = subprocess.run(
-        [helm_program, "template", RELEASE, str(CHART), "--set", value], capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert said in done.stderr
-
-
-def test_what_depends_on_the_replicas(helm_program: Path) -> None:
-    for replicas in (1, 2):
-        command = [helm_program, "template", RELEASE, str(CHART), "--set", f"replicas={replicas}"]
-        rendered = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        made = {one["kind"]: one for one in yaml.safe_load_all(rendered) if one}
-        assert ("PodDisruptionBudget" in made) == (replicas > 1)
-        pod = made["Deployment"]["spec"]["template"]
-        assert ("affinity" in pod["spec"]) == (replicas > 1)
-        assert pod["metadata"]["labels"]["app.kubernetes.io/name"] == "dtjob"
-        assert made["Deployment"]["spec"]["replicas"] == replicas
-
-
 def test_install_work_upgrade_uninstall_reinstall(
-    helm: Helm, cluster: AuditedControlPlane, api: Api, operator: InstalledOperator, namespace: str, kubelet: Kubelet
+    helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
-    port = install(helm, api)
-    operator.start()
+    ports = install(helm, api)
+    installed.start()
     # Names that strangers have, and a job's whole life: its group restarts, so that running pods are taken away.
     api.create("dtjobs", namespace, job(program=False))
     wait_pods(api, namespace, *DIGITS)
@@ -178,27 +97,31 @@ def test_install_work_upgrade_uninstall_reinstall(
     for pod in DIGITS:
         kubelet.run(pod)
     wait_phase(api, namespace, "Running")
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-        f"http://127.0.0.1:{port}{operator.container()['livenessProbe']['httpGet']['path']}", timeout=10
-    ) as answer:
-        assert answer.status == 200
+    ports.get(ports.liveness, installed.container()["livenessProbe"]["httpGet"]["path"])
     kubelet.exit("digits-worker-0-0", 1)
     for pod in AGAIN:
         kubelet.run(pod)
     wait_phase(api, namespace, "Running")
+    samples = ports.samples()
+    assert samples["dtjob_leader"] == 1
+    assert samples['dtjob_jobs{phase="Pending",strategy="Default"}'] == len(STRANGERS)
+    assert samples['dtjob_restarts_total{cause="Error"}'] == 1
+    assert samples[f'dtjob_job_tasks{{name="digits",namespace="{namespace}"}}'] == 3
+    assert samples['dtjob_api_requests_total{code="201",method="POST",resource="pods"}'] > len(DIGITS)
+    assert samples["dtjob_last_resync_timestamp_seconds"] > 0
     before = uids(wait_pods(api, namespace, *AGAIN, "taken-pod-chief-0-0"))
 
     # An upgrade under the running job: the old pod is told to end, the new one takes over, the job never notices.
     install(helm, api, "replicas=2", verb="upgrade")
     assert "PodDisruptionBudget/dtjob" in objects(cluster, "pdb", f"--namespace={NAMESPACE}")
-    assert operator.terminate() == 0
-    operator.start()
+    assert installed.terminate() == 0
+    installed.start()
     api.create("dtjobs", namespace, job("second", "Default"))
     after = uids(wait_pods(api, namespace, *before, "second-chief-0-0"))
     assert before.items() < after.items()
 
+    installed.kill()  # before its rights go, as a call without them is looked for below
     helm("uninstall", RELEASE)
-    operator.kill()
     assert not objects(cluster, "all,clusterroles,clusterrolebindings,roles,rolebindings", "--all-namespaces")
     assert api.get("customresourcedefinitions", None, CRD)["metadata"].get("deletionTimestamp") is None
     assert len(api.list("dtjobs", namespace)) == 2 + len(STRANGERS)
@@ -206,11 +129,11 @@ def test_install_work_upgrade_uninstall_reinstall(
     kubelet.succeed("digits-chief-0-1")
 
     install(helm, api)
-    operator.start()
+    installed.start()
     wait_phase(api, namespace, "Succeeded")
 
     allowed = granted(cluster)
-    assert operator.terminate() == 0
+    assert installed.terminate() == 0
     calls = set(cluster.calls())
     assert not [call for call in calls if call[3] == 403]
     used = {call[:3] for call in calls}
@@ -220,7 +143,7 @@ def test_install_work_upgrade_uninstall_reinstall(
 
 
 def test_without_the_finalizers_right_strict_admission_refuses_children(
-    helm: Helm, cluster: AuditedControlPlane, api: Api, operator: InstalledOperator, namespace: str
+    helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str
 ) -> None:
     install(helm, api)
     role = f"clusterrole/{NAMESPACE}-{RELEASE}"
@@ -228,61 +151,84 @@ def test_without_the_finalizers_right_strict_admission_refuses_children(
     less = [rule for rule in rules if rule["resources"] != ["distributedtrainingjobs/finalizers"]]
     assert len(less) == len(rules) - 1
     cluster.kubectl("patch", role, "--type=merge", f"--patch={json.dumps({'rules': less})}")
-    operator.start()
+    finalizers = ("update", "distributedtrainingjobs.training.dtjob.dev", "--subresource=finalizers")
+    wait_until(
+        lambda: cluster.kubectl("auth", "can-i", *finalizers, f"--as={USER}", check=False).stdout.strip() == "no",
+        "the right is gone",
+    )
+    installed.start()
     api.create("dtjobs", namespace, job())
     api.wait_for("dtjobs", namespace, "digits", says("blockOwnerDeletion"))
 
 
-def test_upgrade_with_a_job_that_the_new_rules_refuse(
-    helm: Helm,
-    cluster: AuditedControlPlane,
-    api: Api,
-    operator: InstalledOperator,
-    namespace: str,
-    tmp_path: Path,
+def test_a_service_monitor_needs_its_definition(helm: Helm, cluster: AuditedControlPlane, api: Api) -> None:
+    settings = ("--set", "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus")
+    refused = helm("install", RELEASE, str(CHART), *settings, check=False)
+    assert refused.returncode == 1
+    assert "the cluster has no ServiceMonitors. Install the Prometheus operator" in refused.stderr
+    cluster.kubectl("create", "--filename=-", stdin=json.dumps(SERVICE_MONITORS))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{SERVICE_MONITORS['metadata']['name']}")
+    try:
+        helm("install", RELEASE, str(CHART), *settings)
+        made = objects(cluster, "services,servicemonitors", f"--namespace={NAMESPACE}")
+        service, monitor = made["Service/dtjob-metrics"], made["ServiceMonitor/dtjob"]
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        assert [one["port"] for one in monitor["spec"]["endpoints"]] == [service["spec"]["ports"][0]["name"]]
+        assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    finally:
+        cluster.kubectl("delete", "crd", SERVICE_MONITORS["metadata"]["name"])
+
+
+def test_of_two_replicas_one_works_and_the_other_takes_over(
+    helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, tmp_path: Path
 ) -> None:
-    bad = job("old")
-    bad["spec"]["replicas"] |= {"ps": {"count": 1}, "worker": {"count": -1}}
-    api.delete("customresourcedefinitions", None, CRD)
-    api.wait_for("customresourcedefinitions", None, CRD, lambda crd: crd is None)
-    install(helm, api, chart=older_chart(tmp_path))
-    path = f"apis/{GROUP}/v1alpha1/namespaces/{namespace}/distributedtrainingjobs"
-    until_answers(lambda: api.call("POST", path, bad), 200)
-    install(helm, api, verb="upgrade")
-    api.wait_for("customresourcedefinitions", None, CRD, lambda crd: crd and "maxRestarts" in json.dumps(crd))
-    refused = job("new")
-    refused["spec"] = bad["spec"]
-    until_answers(lambda: api.create("dtjobs", namespace, refused, dryRun="All"), 422)
-    operator.start()
-    old = api.wait_for("dtjobs", namespace, "old", lambda found: found and found.get("status", {}).get("reason"))
-    assert old is not None
-    assert old["status"]["reason"] == "InvalidSpec"
-    api.create("dtjobs", namespace, job())
-    wait_pods(api, namespace, *DIGITS)
+    ports = install(helm, api, "replicas=2")
+    assert "PodDisruptionBudget/dtjob" in objects(cluster, "pdb", f"--namespace={NAMESPACE}")
+    installed.start()
+    installed.wait_log("leading as")
+    (tmp_path / "standby").mkdir()
+    elsewhere = Ports(free_port(), free_port())
+    standby = InstalledOperator(
+        cluster, api, tmp_path / "standby", (f"--liveness=:{elsewhere.liveness}", f"--metrics=:{elsewhere.metrics}")
+    )
+    standby.start()
+    try:
+        standby.wait_log("is held by")
+        assert (ports.samples()["dtjob_leader"], elsewhere.samples()["dtjob_leader"]) == (1, 0)
+        assert elsewhere.get(elsewhere.liveness, "/healthz") == "ok\n"
+        installed.kill()
+        standby.wait_log("leading as")
+        api.create("dtjobs", namespace, job())
+        wait_pods(api, namespace, *DIGITS)
+        assert elsewhere.samples()["dtjob_leader"] == 1
+    finally:
+        assert standby.terminate() == 0
 
 
-def until_answers(call: Callable[[], object], status: int) -> None:
-    """Make the call until it is answered with this HTTP status: the API server takes in a CRD a moment later."""
-    limit = time.monotonic() + 60
-    while True:
-        try:
-            call()
-            found = 200
-        except ApiError as error:
-            found = error.status
-        if found == status:
-            return
-        assert time.monotonic() < limit, f"answered with {found} for 60 s, not with {status}"
-        time.sleep(0.1)
+def test_the_notes_tell_the_next_commands(helm: Helm, api: Api) -> None:
+    install(helm, api)
+    notes = helm("get", "notes", RELEASE).stdout
+    for command in (
+        f"kubectl --namespace {NAMESPACE} rollout status deployment/{RELEASE}",
+        "kubectl apply -f job.yaml",
+        "kubectl get dtjobs --watch",
+    ):
+        assert f"  {command}\n" in notes
+    assert "None is published under this name" in notes
+    install(helm, api, "image.tag=dev,watchNamespaces={default}", verb="upgrade")
+    notes = helm("get", "notes", RELEASE).stdout
+    assert "dtjob-operator:dev, which the nodes must have" in notes
+    assert "published" not in notes
+    assert "  kubectl apply --namespace default -f job.yaml\n" in notes
 
 
 def test_only_the_named_namespaces(
-    helm: Helm, cluster: AuditedControlPlane, api: Api, operator: InstalledOperator, namespace: str, kubelet: Kubelet
+    helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
     before = len([call for call in cluster.calls() if call[3] == 403])
     install(helm, api, f"watchNamespaces={{{namespace}}}")
     assert not objects(cluster, "clusterroles,clusterrolebindings")
-    operator.start()
+    installed.start()
     api.create("dtjobs", namespace, job())
     wait_pods(api, namespace, *DIGITS)
     for pod in DIGITS:
@@ -290,11 +236,11 @@ def test_only_the_named_namespaces(
     wait_phase(api, namespace, "Running")
     kubelet.succeed("digits-chief-0-0")
     wait_phase(api, namespace, "Succeeded")
-    assert operator.terminate() == 0
+    assert installed.terminate() == 0
     assert len([call for call in cluster.calls() if call[3] == 403]) == before
 
 
-def test_helm_test_runs_the_check(helm: Helm, api: Api, operator: InstalledOperator, tmp_path: Path) -> None:
+def test_helm_test_runs_the_check(helm: Helm, api: Api, installed: InstalledOperator, tmp_path: Path) -> None:
     install(helm, api)
     with Kubelet(api, NAMESPACE) as kubelet:
         testing = subprocess.Popen(
@@ -303,7 +249,7 @@ def test_helm_test_runs_the_check(helm: Helm, api: Api, operator: InstalledOpera
         pod = kubelet.run(f"{RELEASE}-test")
         (container,) = pod["spec"]["containers"]
         checked = subprocess.run(
-            [sys.executable, "-m", "dtjob", *container["args"], f"--kubeconfig={operator.kubeconfig()}"],
+            [sys.executable, "-m", "dtjob", *container["args"], f"--kubeconfig={installed.kubeconfig()}"],
             env={"PYTHONPATH": str(OPERATOR_DIRECTORY)},
             capture_output=True,
             text=True,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.jobs import GROUP, job, wait_phase, wait_pods
+from tests.cluster.jobs import GROUP, columns, job, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
 from tests.cluster.rest import Api, Object
@@ -17,15 +17,6 @@ DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0", "digits-
 
 def environment(pod: Object) -> dict[str, str]:
     return {item["name"]: item.get("value", "") for item in pod["spec"]["containers"][0]["env"]}
-
-
-def columns(kubectl: Kubectl, *options: str) -> dict[str, str]:
-    header, row = kubectl("get", "dtjobs", *options).stdout.splitlines()
-    starts = [header.index(word) for word in header.split()]
-    return {
-        header[start:end].strip(): row[start:end].strip()
-        for start, end in zip(starts, [*starts[1:], None], strict=True)
-    }
 
 
 def test_the_example_becomes_service_config_map_and_pods(

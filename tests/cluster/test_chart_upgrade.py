@@ -1,0 +1,111 @@
+"""`helm upgrade` with jobs in the cluster: a stricter definition of jobs, and other defaults."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.chart import AuditedControlPlane, Helm, InstalledOperator, install, older_chart, says
+from tests.cluster.jobs import GROUP, job, uids, wait_phase, wait_pods
+from tests.cluster.kubelet import Kubelet
+from tests.cluster.rest import CRD, Api, ApiError
+
+DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
+
+
+@pytest.fixture(scope="module")
+def cluster(audited_cluster: AuditedControlPlane) -> AuditedControlPlane:
+    return audited_cluster
+
+
+@pytest.fixture(scope="module")
+def api(cluster: AuditedControlPlane) -> Api:
+    return Api(cluster.kubeconfig)
+
+
+def test_upgrade_with_a_job_that_the_new_rules_refuse(
+    helm: Helm,
+    cluster: AuditedControlPlane,
+    api: Api,
+    installed: InstalledOperator,
+    namespace: str,
+    tmp_path: Path,
+) -> None:
+    bad = job("old")
+    bad["spec"]["replicas"] |= {"ps": {"count": 1}, "worker": {"count": -1}}
+    odd = job("odd", "Default")  # which this version refuses, and can run
+    odd["spec"]["checkpoint"]["directory"] = "relative"
+    api.delete("customresourcedefinitions", None, CRD)
+    api.wait_for("customresourcedefinitions", None, CRD, lambda crd: crd is None)
+    install(helm, api, chart=older_chart(tmp_path))
+    path = f"apis/{GROUP}/v1alpha1/namespaces/{namespace}/distributedtrainingjobs"
+    until_answers(lambda: api.call("POST", path, bad), 200)
+    api.call("POST", path, odd)
+    install(helm, api, verb="upgrade")
+    api.wait_for("customresourcedefinitions", None, CRD, lambda crd: crd and "maxRestarts" in json.dumps(crd))
+    for old in (bad, odd):
+        refused = {**old, "metadata": {"name": "new"}}
+        until_answers(lambda refused=refused: api.create("dtjobs", namespace, refused, dryRun="All"), 422)
+    installed.start()
+    api.wait_for("dtjobs", namespace, "old", says("InvalidSpec"))
+    wait_phase(api, namespace, "Pending", "odd")
+    api.create("dtjobs", namespace, job())
+    wait_pods(api, namespace, *DIGITS, "odd-chief-0-0")
+
+
+def until_answers(call: Callable[[], object], status: int) -> None:
+    """Make the call until it is answered with this HTTP status: the API server takes in a CRD a moment later."""
+    limit = time.monotonic() + 60
+    while True:
+        try:
+            call()
+            found = 200
+        except ApiError as error:
+            found = error.status
+        if found == status:
+            return
+        assert time.monotonic() < limit, f"answered with {found} for 60 s, not with {status}"
+        time.sleep(0.1)
+
+
+def test_an_upgrade_brings_a_default_image_and_no_job_notices_the_next_one(
+    helm: Helm, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
+) -> None:
+    def image_and_team(*names: str) -> set[tuple[str, str | None]]:
+        pods = wait_pods(api, namespace, *names).values()
+        return {(pod["spec"]["containers"][0]["image"], pod["metadata"]["labels"].get("team")) for pod in pods}
+
+    def upgrade(*values: str) -> None:
+        install(helm, api, *values, verb="upgrade")
+        assert installed.terminate() == 0
+        installed.start()
+
+    install(helm, api)
+    installed.start()
+    without = job()
+    del without["spec"]["image"]
+    api.create("dtjobs", namespace, without)
+    waiting = api.wait_for("dtjobs", namespace, "digits", says("ImageMissing"))
+    assert waiting is not None
+    assert (waiting["status"]["phase"], waiting["status"]["ready"]) == ("Pending", "0/3")
+    assert "defaults.image" in waiting["status"]["message"]
+    upgrade("defaults.image=trainer:1", "defaults.podLabels.team=vision")
+    assert image_and_team(*DIGITS) == {("trainer:1", "vision")}
+    for pod in DIGITS:
+        kubelet.run(pod)
+    assert wait_phase(api, namespace, "Running")["status"]["image"] == "trainer:1"
+    before = uids(wait_pods(api, namespace, *DIGITS))
+    upgrade("defaults.image=trainer:2")
+    api.create("dtjobs", namespace, {**without, "metadata": {"name": "later"}})
+    later = tuple(name.replace("digits", "later") for name in DIGITS)
+    after = wait_pods(api, namespace, *DIGITS, *later)
+    assert before.items() <= uids(after).items()
+    assert {after[name]["spec"]["containers"][0]["image"] for name in later} == {"trainer:2"}
+    kubelet.exit("digits-worker-1-0", 1)
+    again = (*DIGITS[:-1], "digits-worker-1-1")
+    found = wait_pods(api, namespace, *again, *later)["digits-worker-1-1"]
+    assert found["spec"]["containers"][0]["image"] == "trainer:1"

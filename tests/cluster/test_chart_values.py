@@ -1,0 +1,111 @@
+"""The chart's values, by real helm without a cluster: what is refused, and what depends on what."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.chart import CHART, RELEASE
+
+
+def template(helm_program: Path, *values: str) -> subprocess.CompletedProcess[str]:
+    settings = [part for value in values for part in ("--set", value)]
+    return subprocess.run([helm_program, "template", RELEASE, str(CHART), *settings], capture_output=True, text=True)
+
+
+def rendered(helm_program: Path, *values: str) -> dict[str, Any]:
+    """The objects by kind."""
+    done = template(helm_program, *values)
+    assert done.returncode == 0, done.stderr
+    return {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
+
+
+def arguments(made: dict[str, Any]) -> list[str]:
+    found: list[str] = made["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("replicas=two", "/replicas"),
+        ("replicas=0", "/replicas"),
+        ("replicas=2,leaderElection.enabled=false", "/replicas"),
+        ("replica=2", "replica"),
+        ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
+        ("serviceAccount.create=false", "/serviceAccount/name"),
+        ("resources.limits.memory=lots", "/resources/limits/memory"),
+        ("watchNamespaces={Team_A}", "/watchNamespaces/0"),
+        ("operator.livenessPort=80", "/operator/livenessPort"),
+        ("metrics.prot=8081", "'prot'"),
+        ("metrics.port=80", "/metrics/port"),
+        ("metrics.port=8080", "metrics.port and operator.livenessPort are the same"),
+        ("metrics.enabled=yes please", "/metrics/enabled"),
+        ("metrics.enabled=false,metrics.serviceMonitor.enabled=true", "/metrics/serviceMonitor/enabled"),
+        ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"),
+        ("metrics.serviceMonitor.enabled=true", "the cluster has no ServiceMonitors"),
+        ("networkPolicy.scrapers[0].labels.a=b", "/networkPolicy/scrapers/0"),
+        ("defaults.img=a", "'img'"),
+        ("defaults.image=two words", "/defaults/image"),
+        ("defaults.podLabels.team=two words", "/defaults/podLabels/team"),
+        ("defaults.podLabels.two words=a", "'two words'"),
+        (r"defaults.podLabels.training\.dtjob\.dev/role=ps", "/defaults/podLabels/training.dtjob.dev~1role"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(helm_program: Path, value: str, said: str) -> None:
+    done = template(helm_program, value)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_what_depends_on_the_replicas(helm_program: Path) -> None:
+    for replicas in (1, 2):
+        made = rendered(helm_program, f"replicas={replicas}")
+        assert ("PodDisruptionBudget" in made) == (replicas > 1)
+        pod = made["Deployment"]["spec"]["template"]
+        assert ("affinity" in pod["spec"]) == (replicas > 1)
+        assert pod["metadata"]["labels"]["app.kubernetes.io/name"] == "dtjob"
+        assert made["Deployment"]["spec"]["replicas"] == replicas
+
+
+def test_uninstalling_keeps_the_definition_of_jobs(helm_program: Path) -> None:
+    metadata = rendered(helm_program)["CustomResourceDefinition"]["metadata"]
+    assert metadata["annotations"]["helm.sh/resource-policy"] == "keep"
+    assert "CustomResourceDefinition" not in rendered(helm_program, "crd.install=false")
+
+
+def test_scrapers_reach_the_metrics_where_there_are_any(helm_program: Path) -> None:
+    made = rendered(helm_program)
+    assert "--metrics=:8081" in arguments(made)
+    (port,) = made["Service"]["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (8081, "metrics")
+    selected = made["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert made["Service"]["spec"]["selector"].items() <= selected.items()
+    (rule,) = made["NetworkPolicy"]["spec"]["ingress"]
+    assert rule["ports"] == [{"port": "metrics", "protocol": "TCP"}]
+    assert rule["from"][0]["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "prometheus"}
+    (everybody,) = rendered(helm_program, "networkPolicy.scrapers=null")["NetworkPolicy"]["spec"]["ingress"]
+    assert "from" not in everybody
+    off = rendered(helm_program, "metrics.enabled=false")
+    assert "Service" not in off
+    assert off["NetworkPolicy"]["spec"]["ingress"] == []
+    assert not any(argument.startswith("--metrics") for argument in arguments(off))
+
+
+def test_defaults_become_options(helm_program: Path) -> None:
+    assert not any(argument.startswith("--default") for argument in arguments(rendered(helm_program)))
+    made = rendered(
+        helm_program,
+        "defaults.image=team/trainer:1",
+        "defaults.podLabels.team=vision",
+        r"defaults.podLabels.example\.com/cost-centre=cc-7",
+    )
+    assert {argument for argument in arguments(made) if argument.startswith("--default")} == {
+        "--default-image=team/trainer:1",
+        "--default-pod-label=team=vision",
+        "--default-pod-label=example.com/cost-centre=cc-7",
+    }
