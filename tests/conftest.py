@@ -1,13 +1,18 @@
-"""What all tiers share: each test is marked with its tier, and a run that skipped says so at its end."""
+"""What tiers share: each test is marked with its tier, a namespace, and the end of a run says what it left out."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.rest import Api
+
 TIERS = ("unit", "cluster", "trainer", "e2e")
+SLOW = "`make trainer-slow` and `make chaos` run them"
 
 
 def tier_of(path: Path) -> str | None:
@@ -21,13 +26,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(tier)
 
 
+@pytest.fixture
+def namespace(api: Api, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A fresh namespace on the tier's API server, named after the test, ready for pods; removed afterwards."""
+    stem = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": f"{stem}-"}}
+    name: str = api.create("namespaces", None, manifest)["metadata"]["name"]
+    api.wait_for("serviceaccounts", name, "default", lambda account: account is not None)
+    yield name
+    api.delete("namespaces", None, name)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line for each tier and reason: how many of its tests did not run, and why."""
     skipped: Counter[tuple[str, str]] = Counter()
     for report in terminalreporter.getreports("skipped"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        skipped[tier_of(Path(report.nodeid.split("::")[0])) or "other", reason.removeprefix("Skipped: ")] += 1
-    if skipped:
+        skipped[
+            tier_of(Path(report.nodeid.split("::")[0])) or "other", re.sub(r"^(Skipped|[\w.]+Error): ", "", reason)
+        ] += 1
+    slow = Counter(
+        tier_of(item.path) or "other"
+        for item in terminalreporter.stats.get("deselected", ())
+        if item.get_closest_marker("slow")
+    )
+    if skipped or slow:
         terminalreporter.section("not everything was tested")
         for (tier, reason), count in sorted(skipped.items()):
             terminalreporter.write_line(f"tier {tier}: {count} skipped: {reason}")
+        for tier, count in sorted(slow.items()):
+            terminalreporter.write_line(f"tier {tier}: {count} left out as slow: {SLOW}")

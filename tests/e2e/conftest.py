@@ -1,22 +1,32 @@
-"""Fixtures of the end-to-end tier: a cluster with a real node for the session, a namespace for each test."""
+"""Fixtures of the end-to-end tier: a cluster with real nodes for the session, a namespace for each test."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cluster.rest import Api
-from tests.e2e import packages
-from tests.e2e.node import Node
+from tests.conftest import tier_of
+from tests.e2e import evidence, packages, provider
+from tests.e2e.bare_node import BareNode
+from tests.e2e.cluster import Cluster
 from tests.tools import binaries
+
+LONGEST_SECONDS = 900
+"""For one test with what it is the first to need: cluster, images, operator. Each wait has its own, shorter limit."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start nodes of their own come before the session's node, which then holds the machine."""
-    items.sort(key=lambda item: "node" in getattr(item, "fixturenames", ()))
+    """Tests that start nodes of their own come before the session's cluster, which then may hold the machine."""
+    ours = [item for item in items if tier_of(item.path) == "e2e"]
+    for item in ours:
+        if not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONGEST_SECONDS))
+    ordered = iter(sorted(ours, key=lambda item: "cluster" in getattr(item, "fixturenames", ())))
+    items[:] = [next(ordered) if tier_of(item.path) == "e2e" else item for item in items]
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +41,9 @@ def node_programs(pytestconfig: pytest.Config) -> dict[str, Path]:
         pytest.skip(f"no node: {str(error).splitlines()[0]}")
 
 
-def started_or_skipped(programs: dict[str, Path]) -> Node:
+def started_or_skipped(programs: dict[str, Path]) -> BareNode:
     """A running node. Skips where this machine can have none, or has another."""
-    node = Node(programs)
+    node = BareNode(programs)
     try:
         node.start()
     except packages.UnavailableError as error:
@@ -42,25 +52,45 @@ def started_or_skipped(programs: dict[str, Path]) -> Node:
 
 
 @pytest.fixture(scope="session")
-def node(node_programs: dict[str, Path]) -> Iterator[Node]:
-    """The cluster, for the whole session."""
-    running = started_or_skipped(node_programs)
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """The cluster, for the whole session. Skips where there can be none."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # installing and building take minutes, and say so
+            running = provider.choose()
+        running.start()
+    except (packages.UnavailableError, binaries.BinariesError) as error:
+        pytest.skip(f"no cluster: {str(error).splitlines()[0]}")
     yield running
     running.stop()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Function, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails leaves the state of its cluster in a folder, and says which."""
+    report = yield
+    cluster: Any = item.funcargs.get("cluster")
+    if report.failed and report.when != "teardown" and cluster:
+        words = [value for value in item.funcargs.values() if isinstance(value, str)]
+        try:
+            left = f"is in {evidence.collect(cluster, item.name, words)}"
+        except Exception as error:  # the test's own failure is what must be told
+            left = f"could not be written down: {error}"
+        report.sections.append(("what the cluster said", left))
+    return report
+
+
 @pytest.fixture(scope="session")
-def api(node: Node) -> Api:
+def node(cluster: Cluster) -> BareNode:
+    """The cluster where it is the bare node; elsewhere a skip."""
+    if not isinstance(cluster, BareNode):
+        pytest.skip(f"a test of the bare node itself; this is {cluster.name}")
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def api(cluster: Cluster) -> Api:
     """Plain calls to the API server, and waiting by watch."""
-    return Api(node.kubeconfig)
-
-
-@pytest.fixture
-def namespace(api: Api, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A fresh namespace, named after the test, ready for pods; removed afterwards."""
-    stem = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
-    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": f"{stem}-"}}
-    name: str = api.create("namespaces", None, manifest)["metadata"]["name"]
-    api.wait_for("serviceaccounts", name, "default", lambda account: account is not None)
-    yield name
-    api.delete("namespaces", None, name)
+    return Api(cluster.kubeconfig)

@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 from tests.cluster.program import Program
-from tests.e2e import images, network
+from tests.e2e import images
 from tests.e2e.namespaces import Namespaces, run
+from tests.e2e.network import Subnet
 
 PAUSE = "localhost/dtjob-pause:1"
 _CONFIG = """
@@ -32,37 +33,49 @@ state = "/run/containerd"
 class Containerd:
     """The container runtime of one node. Attribute: `socket`."""
 
-    def __init__(self, namespaces: Namespaces) -> None:
+    def __init__(self, namespaces: Namespaces, subnet: Subnet) -> None:
         self._namespaces = namespaces
+        self._subnet = subnet
         self._directory = namespaces.directory
         self.socket = self._directory / "containerd.sock"
 
     def start(self) -> None:
         """Start containerd, wait until it answers, and give it the image that holds a pod's namespaces."""
         cni = self._directory / "cni"
-        network.write_cni(cni)
+        self._subnet.write_cni(cni)
         config = self._directory / "containerd.toml"
         config.write_text(_CONFIG.format(socket=self.socket, pause=PAUSE, cni=cni))
         command = self._namespaces.entering("containerd", f"--config={config}")
         self._program = Program("containerd", command, self._directory)
-        self._program.wait_until(self._answers)
+        self._program.wait_until(lambda: answers(self.socket))
         archive = self._directory / "pause.tar"
         images.write(archive, PAUSE, {"pause": Path(shutil.which("catatonit") or "")}, ["/pause", "-P"])
         self.import_image(archive)
 
     def import_image(self, archive: Path) -> None:
         """Bring an image to the node: a tar as `buildah push IMAGE docker-archive:FILE:NAME` writes it."""
-        self._namespaces.run("ctr", f"--address={self.socket}", "-n", "k8s.io", "images", "import", str(archive))
+        ctr(self._namespaces, self.socket, "images", "import", str(archive))
+
+    def kill(self, container: str) -> None:
+        """SIGKILL the first process of a running container, by its id."""
+        ctr(self._namespaces, self.socket, "tasks", "kill", "--signal=SIGKILL", container)
 
     def stop(self) -> None:
         """Stop containerd."""
         self._program.stop()
 
-    def _answers(self) -> bool:
-        if not self.socket.exists():
-            return False
-        try:
-            run("ctr", f"--address={self.socket}", "version")
-        except AssertionError:
-            return False
-        return True
+
+def ctr(namespaces: Namespaces, socket: Path, *arguments: str) -> None:
+    """Run ctr on what belongs to Kubernetes. Raises AssertionError where it fails."""
+    namespaces.run("ctr", f"--address={socket}", "-n", "k8s.io", *arguments)
+
+
+def answers(socket: Path) -> bool:
+    """Whether a containerd answers here."""
+    if not socket.exists():
+        return False
+    try:
+        run("ctr", f"--address={socket}", "version")
+    except AssertionError:
+        return False
+    return True

@@ -26,7 +26,7 @@ def start(namespaces: Namespaces, binary: Path, kubeconfig: str) -> Program:
     directory = namespaces.directory
     (directory / "coredns.kubeconfig").write_text(kubeconfig)
     corefile = directory / "Corefile"
-    corefile.write_text(_COREFILE.format(address=network.NODE, kubeconfig=directory / "coredns.kubeconfig"))
+    corefile.write_text(_COREFILE.format(address=network.DNS, kubeconfig=directory / "coredns.kubeconfig"))
     program = Program("coredns", namespaces.entering(str(binary), f"-conf={corefile}"), directory)
-    program.wait_until(lambda: answers(f"http://{network.NODE}:8181/ready"))
+    program.wait_until(lambda: answers(f"http://{network.DNS}:8181/ready"))
     return program

@@ -1,6 +1,6 @@
 """A cluster to play with: `make cluster` and `make cluster-down`.
 
-python -m tests.e2e.developer up        # leaves a node running in the background, with dtjob's CRD applied
+python -m tests.e2e.developer up        # leaves two nodes running in the background, with the images that are built
 python -m tests.e2e.developer down      # ends it; whatever the state, nothing of it is left
 """
 
@@ -15,10 +15,9 @@ import time
 from pathlib import Path
 
 from tests.cluster.program import ProgramError
-from tests.cluster.rest import Api
-from tests.e2e import leftovers, packages
+from tests.e2e import image_store, leftovers, packages
 from tests.e2e.node import Node, directory, machine_lock
-from tests.tools import binaries
+from tests.tools import binaries, images
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,7 +44,7 @@ def keeper() -> int | None:
 def up() -> int:
     """Start the node in the background and say how to use it. Returns the exit code."""
     if not keeper():
-        say("starting a cluster of one node ...")
+        say("starting a cluster of two nodes ...")
         try:
             packages.ensure(say)
             binaries.find(binaries.NODE, say)
@@ -65,13 +64,30 @@ def up() -> int:
         if process.stdout.readline() != b"ready\n":
             process.wait()
             return complain(log().read_text().strip())
-    tools = binaries.find(binaries.NODE, say)
-    say("The cluster is up. In this shell, point kubectl at it (and take the kubectl of its version) with")
-    say(f"  export KUBECONFIG={directory() / 'kubeconfig'} PATH={tools['kubectl'].parent}:$PATH")
-    say("Bring an image to it (a docker-archive, as `buildah push IMAGE docker-archive:FILE:NAME` writes it) with")
-    say(f"  ctr --address={directory() / 'containerd.sock'} -n k8s.io images import FILE")
-    say("`make cluster-down` removes it.")
+    for line in instructions():
+        say(line)
     return 0
+
+
+def instructions() -> list[str]:
+    """How to use the cluster that is up."""
+    tools = [binaries.find(["kubectl"])["kubectl"], binaries.present("helm")]
+    path = ":".join(str(tool.parent) for tool in tools if tool)
+    held = [image.reference for image in images.IMAGES.values() if image.reference in image_store.contents()]
+    there = f"{' and '.join(held)} on its nodes" if held else "no image of ours (`make images` before `make cluster`)"
+    return [
+        f"The cluster is up, with {there}. Claims get a volume by themselves.",
+        "In this shell, point kubectl at it (and take the kubectl and helm that we built) with",
+        f"  export KUBECONFIG={directory() / 'kubeconfig'} PATH={path}:$PATH",
+        "Install the operator and start a job with",
+        "  helm install dtjob helm/dtjob -n dtjob-system --create-namespace \\",
+        "    --set image.repository=dtjob-operator,image.tag=dev",
+        "  kubectl apply -f examples/digits.yaml && kubectl get dtjobs --watch",
+        "Bring another image to it (a docker-archive, as `docker save` writes it) with",
+        f"  for node in {directory()}/dtjob-node-*; do",
+        "    ctr --address=$node/containerd.sock -n k8s.io images import FILE; done",
+        "`make cluster-down` removes it.",
+    ]
 
 
 def keep() -> int:
@@ -79,9 +95,7 @@ def keep() -> int:
     pid_file().write_text(f"{os.getpid()} {leftovers.started(os.getpid())}")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     try:
-        with Node(binaries.find(binaries.NODE)) as node:
-            node.kubectl("apply", "-f", str(ROOT / "crds"))
-            Api(node.kubeconfig).wait_established()
+        with Node(binaries.find(binaries.NODE)):
             sys.stdout.write("ready\n")
             sys.stdout.flush()
             while True:

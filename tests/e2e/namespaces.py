@@ -1,7 +1,8 @@
-"""The node's own mount, PID, IPC and network namespaces: whatever is started, mounted or routed there ends with them.
+"""The nodes' own PID, IPC and network namespaces, and each node's mount namespace in them.
 
-They live as long as their first process, which dies with this process. So no crash leaves a process, a mount, a bridge
-or an iptables rule behind, and nothing of the node can collide with what else runs on the machine.
+Whatever is started, mounted or routed there ends with the first process, which dies with this process. So no crash
+leaves a process, a mount, a bridge or an iptables rule behind, and nothing of the nodes can collide with what else runs
+on the machine.
 """
 
 from __future__ import annotations
@@ -24,18 +25,31 @@ _KERNEL = {
 
 
 class Namespaces:
-    """One node's namespaces. `directory` gets what the node sees as /var/lib and /var/log."""
+    """The namespaces of all nodes; or, with `outer`, a mount namespace more in them, for one node.
 
-    def __init__(self, directory: Path) -> None:
+    `directory` gets what that node sees as /var/lib and /var/log.
+    """
+
+    def __init__(self, directory: Path, outer: Namespaces | None = None) -> None:
         self.directory = directory
+        self.outer = outer
         self.pid = 0
 
     def start(self) -> None:
         """Make the namespaces with their mounts. Raises ProgramError or AssertionError where the kernel refuses."""
-        unshare = "unshare --mount --pid --ipc --net --fork --kill-child=KILL --mount-proc catatonit -P"
-        init = self._init = Program("init", unshare.split(), self.directory)
+        if self.outer:
+            command = self.outer.entering("unshare", "--mount", "catatonit", "-P")
+        else:
+            unshare = "unshare --mount --pid --ipc --net --fork --kill-child=KILL --mount-proc catatonit -P"
+            command = unshare.split()
+        init = self._init = Program("init", command, self.directory)
         init.wait_until(self._found)
-        (self.directory / leftovers.INIT).write_text(f"{self.pid} {leftovers.started(self.pid)}")
+        if self.outer:
+            self._mount()
+        else:
+            (self.directory / leftovers.INIT).write_text(f"{self.pid} {leftovers.started(self.pid)}")
+
+    def _mount(self) -> None:
         self.run("mount", "--make-rshared", "/")  # as on a real node; outside of it nothing is shared
         self.run("mount", "-t", "tmpfs", "tmpfs", "/run")
         for name in ("lib", "log"):
@@ -61,8 +75,8 @@ class Namespaces:
 
     def _found(self) -> bool:
         """Whether the first process runs; unshare is through with its mounts by then."""
-        outer = self._init.process.pid
-        children = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
+        parent = self._init.process.pid  # unshare or nsenter
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         if not children or Path(f"/proc/{children[0]}/comm").read_text().strip() != "catatonit":
             return False
         self.pid = int(children[0])

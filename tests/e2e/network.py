@@ -1,6 +1,7 @@
-"""The node's network: a bridge for the pods in the node's namespace, and a link from there to the host.
+"""The nodes' network: a bridge for each node's pods in the nodes' namespace, and a link from there to the host.
 
-    pods 10.244.0.10-254 -- cni0 10.244.0.1 [node's namespace] 10.244.255.2 -- dtjob0 10.244.255.1 [host: API server]
+    pods 10.244.0.10-254 -- cni0 10.244.0.1 [nodes' namespace] 10.244.255.2 -- dtjob0 10.244.255.1 [host: API server]
+    pods 10.244.1.10-254 -- cni1 10.244.1.1 [ the same one   ]
 
 Pods reach each other, the API server and nothing beyond the host; the host reaches every pod.
 """
@@ -8,6 +9,7 @@ Pods reach each other, the API server and nothing beyond the host; the host reac
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.leftovers import LINK
@@ -15,55 +17,76 @@ from tests.e2e.namespaces import Namespaces, run
 
 HOST = "10.244.255.1"
 """The host's address on the link: the API server listens there."""
-NODE = "10.244.0.1"
-"""The node's address, on the pods' bridge. CoreDNS listens there too."""
-PODS = "10.244.0.0/24"
 KUBERNETES_SERVICE = "10.96.0.1"
 _NODES_END = "10.244.255.2"
 
-CNI = {
-    "cniVersion": "0.4.0",
-    "name": "dtjob",
-    "plugins": [
-        {
+
+@dataclass(frozen=True)
+class Subnet:
+    """The network of one node's pods, numbered from 0."""
+
+    number: int
+
+    @property
+    def bridge(self) -> str:
+        """The bridge's name."""
+        return f"cni{self.number}"
+
+    @property
+    def node(self) -> str:
+        """The node's address, on the bridge."""
+        return f"10.244.{self.number}.1"
+
+    @property
+    def pods(self) -> str:
+        """Every pod's address is in here."""
+        return f"10.244.{self.number}.0/24"
+
+    @property
+    def cni(self) -> dict[str, object]:
+        """What the network plugins are told."""
+        ranges = [[{"subnet": self.pods, "rangeStart": f"10.244.{self.number}.10"}]]
+        bridge = {
             "type": "bridge",
-            "bridge": "cni0",
+            "bridge": self.bridge,
             "isGateway": True,
             "hairpinMode": True,
-            "ipam": {
-                "type": "host-local",
-                "ranges": [[{"subnet": PODS, "rangeStart": "10.244.0.10"}]],
-                "routes": [{"dst": "0.0.0.0/0"}],
-            },
-        },
-        {"type": "portmap", "capabilities": {"portMappings": True}},
-    ],
-}
+            "ipam": {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]},
+        }
+        portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
+        return {"cniVersion": "0.4.0", "name": "dtjob", "plugins": [bridge, portmap]}
+
+    def write_cni(self, directory: Path) -> None:
+        """The network that containerd gives to pods."""
+        directory.mkdir(parents=True)
+        (directory / "10-dtjob.conflist").write_text(json.dumps(self.cni))
+
+
+DNS = Subnet(0).node
+"""Where CoreDNS listens."""
 
 
 def start(namespaces: Namespaces) -> None:
-    """Make bridge, link and routes. Raises AssertionError where the machine uses these names or addresses itself."""
+    """Make link and routes. Raises AssertionError where the machine uses these names or addresses itself."""
     run("ip", "link", "add", LINK, "type", "veth", "peer", "name", "eth0", "netns", str(namespaces.pid))
     namespaces.run("ip", "link", "set", "lo", "up")
     namespaces.run("ip", "address", "add", f"{_NODES_END}/30", "dev", "eth0")
     namespaces.run("ip", "link", "set", "eth0", "up")
     namespaces.run("ip", "route", "add", "default", "via", HOST)
-    namespaces.run("ip", "link", "add", "cni0", "type", "bridge")
-    namespaces.run("ip", "address", "add", f"{NODE}/24", "dev", "cni0")
-    namespaces.run("ip", "link", "set", "cni0", "up")
     namespaces.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")  # of this namespace only
     run("ip", "address", "add", f"{HOST}/30", "dev", LINK)
     run("ip", "link", "set", LINK, "up")
-    run("ip", "route", "add", PODS, "via", _NODES_END)
+
+
+def add(namespaces: Namespaces, subnet: Subnet) -> None:
+    """Make a node's bridge. Raises AssertionError as `start` does."""
+    namespaces.run("ip", "link", "add", subnet.bridge, "type", "bridge")
+    namespaces.run("ip", "address", "add", f"{subnet.node}/24", "dev", subnet.bridge)
+    namespaces.run("ip", "link", "set", subnet.bridge, "up")
+    run("ip", "route", "add", subnet.pods, "via", _NODES_END)
 
 
 def route_kubernetes_service(namespaces: Namespaces, port: int) -> None:
     """Let pods reach the API server under the address that the kubelet gives them; there is no kube-proxy."""
     rule = f"PREROUTING -d {KUBERNETES_SERVICE} -p tcp --dport 443 -j DNAT --to-destination {HOST}:{port}"
     namespaces.run("iptables", "-t", "nat", "-A", *rule.split())
-
-
-def write_cni(directory: Path) -> None:
-    """The network that containerd gives to pods."""
-    directory.mkdir(parents=True)
-    (directory / "10-dtjob.conflist").write_text(json.dumps(CNI))

@@ -1,10 +1,10 @@
-"""A whole Kubernetes cluster of one bare node: a control plane, kubelet, containerd and CoreDNS, from binaries.
+"""A whole Kubernetes cluster on the bare machine: a control plane, two nodes and CoreDNS, from binaries.
 
     with Node(programs) as node:            # programs: binaries.find(binaries.NODE)
         node.import_image(Path("trainer.tar"))
         node.kubectl("apply", "-f", "job.yaml")
 
-One node runs on a machine at a time. When it stops, and also when its process is killed, nothing of it is left.
+One runs on a machine at a time. When it stops, and also when its process is killed, nothing of it is left.
 NetworkPolicies are stored and not enforced; of the Services only `kubernetes` has an address that works, so use
 headless ones.
 """
@@ -16,22 +16,27 @@ import fcntl
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.program import Program, ProgramError
-from tests.cluster.rest import Api, Object
-from tests.e2e import coredns, kubelet, leftovers, network
-from tests.e2e.containerd import Containerd
-from tests.e2e.kubelet import Kubelet
+from tests.cluster.rest import Api
+from tests.e2e import coredns, image_store, kubelet, leftovers, network
+from tests.e2e.directories import Provisioner
+from tests.e2e.machine import Machine
 from tests.e2e.namespaces import Namespaces
 from tests.e2e.packages import UnavailableError
-from tests.tools import binaries
+from tests.tools import binaries, images
 
-LOCK_SECONDS = 30.0
+LOCK_SECONDS = 60.0
 """How long a new node waits for an old one's remains to go."""
+NODES = 2
+EVICTION_SECONDS = 30
+"""How long pods stay on a node that is lost, where they say nothing else; 300 on other clusters."""
 COREDNS_USER = ("coredns", "system:masters")
 
 
@@ -41,11 +46,12 @@ def directory() -> Path:
 
 
 class Node:
-    """The running cluster. Attributes: `kubeconfig` (an administrator's), `directory` (with every log), `kubelet`."""
+    """The running cluster. Attributes: `kubeconfig` (an administrator's), `directory` (with every log), `machines`."""
 
     def __init__(self, programs: dict[str, Path]) -> None:
         self.programs = programs
         self.directory = directory()
+        self.volumes = self.directory / "volumes"
         self._undo = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -58,7 +64,7 @@ class Node:
         self.stop()
 
     def start(self) -> None:
-        """Return when the node is Ready. Raises UnavailableError where another one runs, ProgramError with a log."""
+        """Return when the nodes are Ready. Raises UnavailableError where another one runs, ProgramError with a log."""
         with contextlib.ExitStack() as undo:
             self._take_machine(undo)
             self._start(undo)
@@ -75,8 +81,10 @@ class Node:
         return self.control_plane.kubectl(*arguments, stdin=stdin, check=check)
 
     def import_image(self, archive: Path) -> None:
-        """Bring an image to the node: a tar as `buildah push IMAGE docker-archive:FILE:NAME` writes it."""
-        self.containerd.import_image(archive)
+        """Bring an image to every node: a tar as `buildah push IMAGE docker-archive:FILE:NAME` writes it."""
+        with ThreadPoolExecutor() as pool:
+            for _ in pool.map(lambda machine: machine.containerd.import_image(archive), self.machines):
+                pass  # raises what an import raised
 
     def _take_machine(self, undo: contextlib.ExitStack) -> None:
         """Be the only node, clear what a crash left, and leave a janitor for our own."""
@@ -95,39 +103,45 @@ class Node:
 
     def _start(self, undo: contextlib.ExitStack) -> None:
         """Start everything, each with its end on `undo`: the last first."""
-        namespaces = self.namespaces = Namespaces(self.directory)
+        namespaces = Namespaces(self.directory)
+        self.machines = [Machine(number, self.directory, namespaces) for number in range(NODES)]
         try:
             namespaces.start()
             undo.callback(namespaces.stop)
             network.start(namespaces)
+            for machine in self.machines:
+                machine.start_network(undo)
         except (ProgramError, AssertionError) as error:  # rootless container; the addresses are in use; no bridges
             reason = str(error).splitlines()[-1]
             raise UnavailableError(f"this machine gives a node no namespaces or network: {reason}") from None
+        image_store.update(namespaces, images.IMAGES.values())
         options = Options(
             address=network.HOST,
             whole=True,
-            users=(kubelet.USER, COREDNS_USER),
-            api_arguments=kubelet.write_api_credentials(self.directory),
+            users=(*(machine.user for machine in self.machines), COREDNS_USER),
+            api_arguments=(
+                *kubelet.write_api_credentials(self.directory),
+                f"--default-unreachable-toleration-seconds={EVICTION_SECONDS}",
+            ),
         )
         plane = self.control_plane = undo.enter_context(ControlPlane(self.programs, options))
         network.route_kubernetes_service(namespaces, plane.port)
         self.kubeconfig = self.directory / "kubeconfig"
         self.kubeconfig.write_text(plane.kubeconfig.read_text())
-        self.containerd = Containerd(namespaces)
-        self.containerd.start()
-        undo.callback(self.containerd.stop)
-        credentials = plane.kubeconfig_for(kubelet.USER[0])
-        self.kubelet = Kubelet(namespaces, self.programs["kubelet"], self.containerd.socket, credentials)
-        self.kubelet.start()
-        undo.callback(self.kubelet.stop)
+        client_ca = kubelet.client_certificate(self.directory)
+        for machine in self.machines:
+            machine.start(undo, self.programs["kubelet"], plane.kubeconfig_for(machine.user[0]), client_ca)
         dns: Program = coredns.start(namespaces, self.programs["coredns"], plane.kubeconfig_for(COREDNS_USER[0]))
         undo.callback(dns.stop)
         api = Api(plane.kubeconfig)
-        self.kubelet.program.wait_until(lambda: any(map(_ready, api.list("nodes"))))
+        for machine in self.machines:
+            machine.kubelet.program.wait_until(partial(_ready, api, machine.name))
+        undo.enter_context(Provisioner(api, self.volumes))
 
 
-def _ready(node: Object) -> bool:
-    conditions = node.get("status", {}).get("conditions", [])
+def _ready(api: Api, name: str) -> bool:
+    nodes = [node for node in api.list("nodes") if node["metadata"]["name"] == name]
+    conditions = [one for node in nodes for one in node.get("status", {}).get("conditions", [])]
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 

@@ -3,65 +3,30 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cluster.rest import Api
 from tests.cluster.test_control_plane import wait_until
-from tests.e2e import images
-from tests.e2e.node import Node
-
-IMAGE = "dtjob-busybox:test"
-APPLETS = ("sh", "echo", "cat", "httpd", "id", "kill", "sleep", "wget", "true")
-RESTRICTED = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "runAsNonRoot": True,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
+from tests.e2e import busybox, existing
+from tests.e2e.bare_node import BareNode
+from tests.e2e.busybox import FOREVER, enforce_restricted, in_phase, pod
 
 
 @pytest.fixture(scope="module")
-def image(node: Node, tmp_path_factory: pytest.TempPathFactory) -> str:
+def image(node: BareNode, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A shell, a few programs and kubectl, on the node."""
-    busybox = Path(shutil.which("busybox") or "")
-    archive = tmp_path_factory.mktemp("image") / "busybox.tar"
-    files = {f"bin/{name}": busybox for name in APPLETS} | {"bin/kubectl": node.programs["kubectl"]}
-    images.write(archive, IMAGE, files, ["/bin/sh"])
-    node.import_image(archive)
-    return IMAGE
+    return node.load(busybox.write(tmp_path_factory.mktemp("image"), kubectl=node.programs["kubectl"]))
 
 
-def pod(name: str, image: str, *command: str, **spec: Any) -> dict[str, Any]:
-    """A pod of one container under the restricted profile, behind the headless Service `group`."""
-    container = {"name": "main", "image": image, "command": list(command), "securityContext": RESTRICTED}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"group": "group"}},
-        "spec": {"hostname": name, "subdomain": "group", "restartPolicy": "Never", "containers": [container], **spec},
-    }
-
-
-def in_phase(api: Api, namespace: str, name: str, phase: str) -> dict[str, Any]:
-    found = api.wait_for("pods", namespace, name, lambda one: one and one["status"].get("phase") == phase)
-    assert found is not None
-    return found
-
-
-def test_a_pod_runs_and_kubectl_reaches_into_it(api: Api, node: Node, namespace: str, image: str) -> None:
-    enforce = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
-    api.patch("namespaces", None, namespace, enforce)
-    script = "trap 'exit 0' TERM; echo hello; while true; do sleep 1 & wait $!; done"
-    api.create("pods", namespace, pod("talker", image, "/bin/sh", "-c", script))
+def test_a_pod_runs_and_kubectl_reaches_into_it(api: Api, node: BareNode, namespace: str, image: str) -> None:
+    enforce_restricted(api, namespace)
+    api.create("pods", namespace, pod("talker", image, *FOREVER))
     running = in_phase(api, namespace, "talker", "Running")
-    assert running["status"]["podIP"].startswith("10.244.0.")
+    assert running["status"]["podIP"].startswith("10.244.")
     kubectl = ("--namespace", namespace)
     wait_until(lambda: node.kubectl(*kubectl, "logs", "talker").stdout == "hello\n")
-    assert "uid=65532" in node.kubectl(*kubectl, "exec", "talker", "--", "id").stdout
+    assert "uid=1000" in node.kubectl(*kubectl, "exec", "talker", "--", "id").stdout
     node.kubectl(*kubectl, "delete", "pod", "talker", "--timeout=60s")
 
 
@@ -83,7 +48,7 @@ def test_a_headless_name_leads_to_its_pod(api: Api, namespace: str, image: str) 
 
 
 def test_a_pod_reaches_the_api_server_as_clients_in_a_cluster_do(
-    api: Api, node: Node, namespace: str, image: str
+    api: Api, node: BareNode, namespace: str, image: str
 ) -> None:
     # With the pod's own token and the cluster's certificate. /version is for everybody, so that this needs no rights.
     api.create("pods", namespace, pod("client", image, "/bin/kubectl", "get", "--raw", "/version"))
@@ -92,11 +57,14 @@ def test_a_pod_reaches_the_api_server_as_clients_in_a_cluster_do(
     assert json.loads(said)["gitVersion"].startswith("v1.")
 
 
-def test_a_stopped_kubelet_is_a_node_gone_and_comes_back(api: Api, node: Node, namespace: str, image: str) -> None:
-    node.kubelet.stop()
-    api.create("pods", namespace, pod("late", image, "/bin/true"))
-    found = api.wait_for("pods", namespace, "late", lambda one: one and one["spec"].get("nodeName"))
-    assert found is not None
-    assert found["status"]["phase"] == "Pending"
-    node.kubelet.start()
-    in_phase(api, namespace, "late", "Succeeded")
+def test_a_claim_of_no_class_gets_a_volume_that_goes_with_it(
+    api: Api, node: BareNode, namespace: str, image: str
+) -> None:
+    api.create("persistentvolumeclaims", namespace, existing.claim(namespace, "data", shared=False, storage_class=None))
+    api.create("pods", namespace, pod("a", image, "/bin/sh", "-c", "echo kept >/volume/file", claim="data"))
+    in_phase(api, namespace, "a", "Succeeded")
+    [directory] = [path for path in node.volumes.iterdir() if (path / "file").exists()]
+    api.delete("pods", namespace, "a")
+    api.delete("persistentvolumeclaims", namespace, "data")
+    api.wait_for("persistentvolumes", None, f"pvc-{directory.name}", lambda volume: volume is None)
+    wait_until(lambda: not directory.exists())

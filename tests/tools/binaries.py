@@ -97,6 +97,7 @@ TOOLS = {
         Tool("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet", "3 minutes"),
         Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
+        Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")

@@ -89,14 +89,18 @@ class Engine:
 
     def build(self, image: Image, build_arguments: dict[str, str], secrets: dict[str, Path]) -> str:
         """Build the image under its reference and return its id."""
-        options = ["--file", image.dockerfile, "--tag", image.reference]
+        options = ["--file", image.dockerfile]
         for name, value in build_arguments.items():
             options += ["--build-arg", f"{name}={value}"]
         for name, file in secrets.items():
             options += ["--secret", f"id={name},src={file}"]
         if self.name == "buildah":
             options += ["--layers", "--isolation", "chroot", "--network", "host"]
-        self("build", *options, ".")
+        self("build", *options, "--tag", image.reference, ".")
+        if self.name == "buildah":
+            # The store is ours: what no tag leads to can go. So the first stage, where the next build starts, gets one.
+            self("build", *options, "--tag", f"dtjob-{image.name}-code:dev", "--target", "code", ".")
+            self("rmi", "--prune")
         return self("inspect", "--type", "image", "--format", self._id_field, image.reference)
 
     @property

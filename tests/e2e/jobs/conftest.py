@@ -1,0 +1,82 @@
+"""Fixtures of the jobs' tests: both images on the cluster, the operator installed by helm, a namespace to train in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from dtjob import labels
+from tests.cluster.chart import NAMESPACE as OPERATOR_NAMESPACE
+from tests.cluster.chart import find_helm
+from tests.cluster.rest import Api, Object
+from tests.e2e.cluster import Cluster
+from tests.e2e.jobs.release import Release
+from tests.e2e.jobs.training_job import TrainingJob
+from tests.tools import images
+
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+NewJob = Callable[..., TrainingJob]
+
+
+def _loaded(cluster: Cluster, name: str, config: pytest.Config) -> str:
+    """The reference of an image that is built and on every node. Skips where it cannot be built."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
+            return cluster.load(images.build([name])[name])
+    except images.ImagesError as error:
+        pytest.skip(f"no images: {str(error).splitlines()[0]}")
+
+
+@pytest.fixture(scope="session")
+def trainer_image(cluster: Cluster, pytestconfig: pytest.Config) -> str:
+    """The trainer's image, on the nodes."""
+    return _loaded(cluster, "trainer", pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def release(
+    cluster: Cluster, api: Api, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Release]:
+    """The operator, installed by helm for the session."""
+    helm = find_helm()
+    if helm is None:
+        pytest.skip("no helm: it is neither on the PATH nor could it be built (DTJOB_HELM may name it)")
+    image = _loaded(cluster, "operator", pytestconfig)
+    made = Release(cluster, api, helm, image, tmp_path_factory.mktemp("helm"))
+    metadata = {"name": OPERATOR_NAMESPACE, "labels": RESTRICTED}
+    if OPERATOR_NAMESPACE not in [one["metadata"]["name"] for one in api.list("namespaces")]:
+        api.create("namespaces", None, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    made.install()
+    yield made
+    made.uninstall()
+
+
+@pytest.fixture
+def operator(release: Release) -> Release:
+    """The operator, up: whatever the test before left it as."""
+    if not release.installed():
+        release.install()
+    release.wait_pods(1)
+    return release
+
+
+@pytest.fixture
+def new_job(cluster: Cluster, api: Api, operator: Release, namespace: str) -> Iterator[NewJob]:
+    """Applies a job in the test's namespace, which enforces the restricted Pod Security profile; a claim of the job's
+    name goes before it. The jobs are deleted at the test's end."""
+    api.patch("namespaces", None, namespace, {"metadata": {"labels": RESTRICTED}})
+    jobs: list[TrainingJob] = []
+
+    def apply(manifest: Object, *, shared: bool = False) -> TrainingJob:
+        job = TrainingJob(cluster, api, namespace, manifest)
+        cluster.claim(namespace, job.name, shared=shared)
+        job.apply()
+        jobs.append(job)
+        return job
+
+    yield apply
+    for job in jobs:
+        job.delete()
+    api.wait("pods", namespace, lambda pods: not any(labels.JOB_NAME in labels.of(pod) for pod in pods.values()), 120)

@@ -1,0 +1,36 @@
+"""Pods that cannot start: the job's status says why, in words."""
+
+from __future__ import annotations
+
+from tests.cluster.jobs import columns
+from tests.cluster.rest import Object
+from tests.e2e.jobs.conftest import NewJob
+from tests.e2e.jobs.training_job import digits
+
+ABSENT = "registry.invalid/no-such-image:1"
+
+
+def test_an_image_that_does_not_exist(new_job: NewJob) -> None:
+    job = new_job(digits(ABSENT))
+
+    def told(found: Object) -> bool:
+        message = found["status"].get("message", "")
+        return "chief-0 waits: " in message and "ImagePull" in message and ABSENT in message
+
+    found = job.wait(f"a message that names the image {ABSENT}", told)
+    assert found["status"]["phase"] == "Pending"
+    assert found["status"]["restarts"]["total"] == 0
+    assert columns(job.kubectl)["PHASE"] == "Pending"
+    described = job.kubectl("describe", "dtjob", job.name).stdout
+    assert ABSENT in described
+
+
+def test_more_memory_than_any_node_has(new_job: NewJob, trainer_image: str) -> None:
+    replicas: Object = {"chief": {"resources": {"requests": {"memory": "900Ti"}}}, "worker": {"count": 1}}
+    job = new_job(digits(trainer_image, replicas=replicas))
+
+    def told(found: Object) -> bool:
+        message = found["status"].get("message", "")
+        return "chief-0 waits: Unschedulable" in message and "Insufficient memory" in message
+
+    assert job.wait("a message that says which resource is short", told)["status"]["phase"] == "Pending"

@@ -1,0 +1,95 @@
+"""Failures of a running job: training goes on from the chief's checkpoint, in the survivors' own containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.cluster.rest import Object
+from tests.e2e.cluster import Cluster
+from tests.e2e.jobs.conftest import NewJob
+from tests.e2e.jobs.training_job import TrainingJob, attempts, digits, ids
+
+ENDLESS = 10_000
+"""Epochs: nobody waits for the end of these jobs."""
+
+
+@pytest.fixture
+def job(new_job: NewJob, trainer_image: str) -> TrainingJob:
+    """Chief and two workers, up and past a checkpoint."""
+    made = new_job(digits(trainer_image, epochs=ENDLESS))
+    made.wait_up()
+    made.wait_checkpoint()
+    return made
+
+
+def goes_on(job: TrainingJob, lost: set[str], fail: Callable[[dict[str, Object]], int]) -> Object:
+    """Make the tasks `lost` fail and watch training go on. `fail` gets the pods and returns a step that is safe: of a
+    checkpoint that was there before. Returns the job."""
+    before = job.pods()
+    safe = fail(before)
+
+    job.wait_replaced(*sorted(lost))
+    again = job.wait_restored(safe)
+    job.wait_step(again["restoredStep"] + 50)
+    found = job.wait_up()
+    after = job.pods()
+    assert attempts(after) == {task: int(task in lost) for task in before}
+    survivors = before.keys() - lost
+    assert {task: ids(after)[task] for task in survivors} == {task: ids(before)[task] for task in survivors}
+    assert found["status"]["restarts"]["total"] == 1
+    return found
+
+
+def test_a_worker_container_is_killed(job: TrainingJob, cluster: Cluster) -> None:
+    def kill(pods: dict[str, Object]) -> int:
+        saved = job.wait_checkpoint()
+        cluster.kill_container(pods["worker-1"], "tensorflow")
+        return saved
+
+    found = goes_on(job, {"worker-1"}, kill)
+    assert found["status"]["restarts"]["causes"] == {"Signal": 1}
+    first = found["status"]["firstFailure"]
+    assert (first["task"], first["exitCode"], first["reason"]) == ("worker-1", 137, "was killed (SIGKILL)")
+    assert found["status"]["incident"]["charged"] == 1
+    assert job.report()["restartsInPlace"] == job.report("worker-0")["restartsInPlace"] == 1
+
+
+def test_a_worker_pod_is_deleted(job: TrainingJob) -> None:
+    found = goes_on(job, {"worker-0"}, lambda pods: delete(job, pods["worker-0"]))
+    assert found["status"]["restarts"]["causes"] == {"Deleted": 1}
+    assert found["status"]["incident"]["charged"] == 0
+
+
+def test_the_chief_pod_is_deleted(job: TrainingJob) -> None:
+    found = goes_on(job, {"chief-0"}, lambda pods: delete(job, pods["chief-0"]))
+    assert found["status"]["restarts"]["causes"] == {"Deleted": 1}
+    assert found["status"]["incident"]["charged"] == 0
+
+
+def delete(job: TrainingJob, pod: Object) -> int:
+    """`kubectl delete pod`; it saves before it goes, so nothing that was trained until now may be lost."""
+    step = int(job.report()["step"])
+    job.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false")
+    return step
+
+
+def test_a_node_is_drained(job: TrainingJob, cluster: Cluster) -> None:
+    before = job.pods()
+    node = before["worker-0"]["spec"]["nodeName"]
+    there = {task for task, pod in before.items() if pod["spec"]["nodeName"] == node}
+
+    def drain(pods: dict[str, Object]) -> int:
+        step = int(job.report()["step"])
+        selector = f"--pod-selector=training.dtjob.dev/job-name={job.name}"
+        try:
+            cluster.kubectl("drain", node, selector, "--force", "--ignore-daemonsets", "--timeout=120s")
+        finally:
+            cluster.kubectl("uncordon", node)
+        return step
+
+    found = goes_on(job, there, drain)
+    assert found["status"]["restarts"]["causes"] == {"Disruption": 1}
+    assert found["status"]["incident"]["charged"] == 0
+    assert "EvictionByEvictionAPI" in found["status"]["firstFailure"]["reason"]

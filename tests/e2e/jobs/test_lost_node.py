@@ -1,0 +1,58 @@
+"""A node goes away: its kubelet is silent, its containers may run on, and its pods stay Terminating for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.rest import Object
+from tests.e2e.cluster import Cluster
+from tests.e2e.jobs.conftest import NewJob
+from tests.e2e.jobs.training_job import digits, ids
+
+
+def on(node: str, *, strictly: bool) -> Object:
+    """A template that wants this node, or prefers it."""
+    if strictly:
+        return {"spec": {"nodeSelector": {"kubernetes.io/hostname": node}}}
+    wish = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    return {"spec": {"affinity": {"nodeAffinity": {preferred: [{"weight": 100, "preference": wish}]}}}}
+
+
+def test_a_pod_stuck_on_a_node_that_is_gone_does_not_block_its_successor(
+    new_job: NewJob, trainer_image: str, cluster: Cluster
+) -> None:
+    if len(cluster.nodes) < 2:
+        pytest.skip(f"{cluster.name} has one node: there is none for the successor")
+    stays, goes = cluster.nodes[:2]
+    manifest = digits(
+        trainer_image,
+        epochs=10_000,
+        replicas={
+            "chief": {"template": on(stays, strictly=True)},
+            "worker": {"count": 1, "template": on(goes, strictly=False)},
+        },
+    )
+    manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 5
+    job = new_job(manifest)
+    job.wait_up()
+    saved = job.wait_checkpoint()
+    before = job.pods()
+    assert before["worker-0"]["spec"]["nodeName"] == goes
+    cluster.stop_kubelet(goes)
+    try:
+        job.wait_replaced("worker-0")
+        report = job.wait_restored(saved)
+        job.wait_step(report["restoredStep"] + 50)
+        after = job.pods()
+        assert after["worker-0"]["spec"]["nodeName"] == stays
+        assert ids(after)["chief-0"] == ids(before)["chief-0"]
+        # The old pod is still there, Terminating: nobody can say that its container has ended.
+        old = job.kubectl("get", "pod", before["worker-0"]["metadata"]["name"], "-o", "json").stdout
+        assert "deletionTimestamp" in old
+        found = job.wait_up()
+        assert found["status"]["restarts"]["causes"] == {"Disruption": 1}
+        assert found["status"]["incident"]["charged"] == 0
+    finally:
+        cluster.start_kubelet(goes)
+    job.wait_gone(before["worker-0"])

@@ -1,0 +1,89 @@
+"""The operator comes and goes; jobs that train do not notice."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.chart import NAMESPACE, RELEASE
+from tests.cluster.rest import CRD, Api, Object
+from tests.e2e.cluster import Cluster
+from tests.e2e.jobs.conftest import NewJob
+from tests.e2e.jobs.release import Release
+from tests.e2e.jobs.training_job import TrainingJob, attempts, digits, ids, running
+
+
+@pytest.fixture
+def job(new_job: NewJob, trainer_image: str) -> TrainingJob:
+    """A job that trains for longer than any of these tests."""
+    made = new_job(digits(trainer_image, epochs=10_000))
+    made.wait_up()
+    made.wait_checkpoint()
+    return made
+
+
+def assert_nothing_noticed(job: TrainingJob, before: dict[str, Object], step: int) -> None:
+    """The same pods and containers, further on."""
+    job.wait_step(step + 50)
+    assert ids(job.pods()) == ids(before)
+    assert attempts(job.pods()) == dict.fromkeys(before, 0)
+    assert job.get()["status"]["restarts"] == {"total": 0}
+    assert job.report().get("restartsInPlace") == 0
+
+
+def test_the_operators_pod_is_deleted(job: TrainingJob, operator: Release, cluster: Cluster) -> None:
+    before, step = job.pods(), job.wait_step(1)
+    (old,) = operator.pods()
+    cluster.kubectl("--namespace", NAMESPACE, "delete", "pod", old["metadata"]["name"])
+    operator.wait_pods(1)
+    reached = job.wait_step(step + 50)
+    job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
+    assert_nothing_noticed(job, before, reached)
+
+
+def test_a_worker_dies_while_the_operator_is_away(job: TrainingJob, operator: Release, cluster: Cluster) -> None:
+    before = job.pods()
+    operator.scale(0)
+    saved = job.wait_checkpoint()
+    cluster.kill_container(before["worker-0"], "tensorflow")
+    job.wait_pods("the end of worker-0's container", lambda pods: not running(pods["worker-0"]))
+    operator.scale(1)
+    job.wait_replaced("worker-0")
+    again = job.wait_restored(saved)
+    found = job.wait_up()
+    assert again["restartsInPlace"] == 1
+    assert found["status"]["restarts"]["causes"] == {"Signal": 1}
+    survivors = ("chief-0", "worker-1")
+    assert {task: ids(job.pods())[task] for task in survivors} == {task: ids(before)[task] for task in survivors}
+
+
+def test_the_chart_is_upgraded_under_a_job(job: TrainingJob, operator: Release) -> None:
+    before, step = job.pods(), job.wait_step(1)
+    (old,) = operator.pods()
+    operator.upgrade("replicas=2", "operator.verbose=true")
+    operator.wait_pods(2)
+    assert old["metadata"]["uid"] not in [pod["metadata"]["uid"] for pod in operator.pods()]
+    reached = job.wait_step(step + 50)
+    job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
+    assert_nothing_noticed(job, before, reached)
+    operator.upgrade()
+    operator.wait_pods(1)
+
+
+def test_uninstalling_leaves_jobs_and_their_definition(
+    job: TrainingJob, operator: Release, api: Api, new_job: NewJob, trainer_image: str
+) -> None:
+    before, step = job.pods(), job.wait_step(1)
+    operator.uninstall()
+    assert not operator.pods()
+    assert "deletionTimestamp" not in api.get("customresourcedefinitions", None, CRD)["metadata"]
+    reached = job.wait_step(step + 50)
+    notes = operator.install()
+    assert "kubectl get dtjobs" in notes
+    job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
+    assert_nothing_noticed(job, before, reached)
+    second = new_job(digits(trainer_image, "second", "Default", epochs=1, replicas={"chief": {}}))
+    second.wait_phase("Succeeded")
+
+
+def test_helm_test_passes(operator: Release) -> None:
+    assert "Succeeded" in operator.helm("test", RELEASE, "--timeout=120s")

@@ -1,0 +1,38 @@
+"""A job without `program`: the image's own script reads TF_CONFIG, and no supervisor is there to restart in place."""
+
+from __future__ import annotations
+
+import re
+
+from tests.cluster.rest import Object
+from tests.e2e.cluster import Cluster
+from tests.e2e.jobs.conftest import NewJob
+from tests.e2e.jobs.training_job import digits
+
+
+def plain(image: str) -> Object:
+    """The plain example as a job: its command stands in the template, as it would stand in the image."""
+    manifest = digits(image, "plain")
+    spec = manifest["spec"]
+    del spec["program"], spec["checkpoint"]["everySteps"]
+    command = ["python3", "examples/plain.py", "--epochs=40", "--checkpoints=/checkpoints"]
+    template = {"spec": {"containers": [{"name": "tensorflow", "command": command}]}}
+    spec["replicas"] = {"chief": {"template": template}, "worker": {"count": 2, "template": template}}
+    return manifest
+
+
+def test_a_plain_script_survives_a_workers_death_by_a_restart_of_the_group(
+    new_job: NewJob, trainer_image: str, cluster: Cluster
+) -> None:
+    job = new_job(plain(trainer_image))
+    job.wait_up()
+    before = job.pods()
+    job.wait_log("chief-0", "epoch 3/")  # past the save at step 50
+    cluster.kill_container(before["worker-1"], "tensorflow")
+    job.wait_replaced(*before)
+    found = job.wait_phase("Succeeded")
+    assert found["status"]["restarts"] == {"total": 1, "causes": {"Signal": 1}}
+    assert found["status"]["firstFailure"]["task"] == "worker-1"
+    log = job.logs("chief-0")
+    assert re.search(r"step [1-9][0-9]+: restored, 3 replicas", log), log
+    assert "held-out accuracy 0.9" in log

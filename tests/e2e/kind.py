@@ -1,0 +1,194 @@
+"""kind as the cluster of the end-to-end tests, where Docker runs: one control-plane node and two workers.
+
+kind is taken from the PATH, or built from its Go module. It has one cluster of ours at a time on a machine. A janitor
+deletes it when the tests' process is gone, however that came; so does the next start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from tests.cluster import kubectl
+from tests.cluster.control_plane import LOST_NODE_SECONDS
+from tests.cluster.rest import Object
+from tests.e2e import existing
+from tests.e2e.cluster import container_id
+from tests.e2e.node import EVICTION_SECONDS
+from tests.e2e.packages import UnavailableError
+from tests.e2e.volumes import volume_and_claim
+from tests.tools import binaries
+from tests.tools.images import Image
+
+CLUSTER = "dtjob-e2e"
+VOLUMES = PurePosixPath("/dtjob-volumes")
+"""One directory of this machine, as every node sees it."""
+WORKERS = 2
+READY_SECONDS = 180
+JANITOR = 'cat >/dev/null; exec "$@" >/dev/null 2>&1'
+
+
+class KindCluster:
+    """A `Cluster` (cluster.py) of Docker containers. `programs` are kind and kubectl."""
+
+    name = "kind"
+    enforces_network_policies = True  # by kindnet, since kind 0.24
+
+    def __init__(self, programs: dict[str, Path]) -> None:
+        self._programs = programs
+        self._loaded: set[Path] = set()
+        self._undo = contextlib.ExitStack()
+        self.kubeconfig = Path()
+        self.nodes: tuple[str, ...] = ()
+
+    def start(self) -> None:
+        """Return when the nodes are Ready. Raises UnavailableError where another one runs, or kind fails."""
+        with contextlib.ExitStack() as undo:
+            lock = _machine_lock(undo)
+            directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="dtjob-kind-")))
+            self.kubeconfig = directory / "kubeconfig"
+            self._volumes = directory / "volumes"
+            self._volumes.mkdir()
+            delete = self._command("delete", "cluster", "--name", CLUSTER, "--kubeconfig", str(self.kubeconfig))
+            subprocess.run(delete, capture_output=True)  # what a crash may have left
+            janitor = subprocess.Popen(
+                ["sh", "-c", JANITOR, "sh", *delete], stdin=subprocess.PIPE, start_new_session=True, pass_fds=[lock]
+            )
+            undo.callback(janitor.communicate)  # closes its input, and waits until the cluster is deleted
+            undo.callback(self._empty_volumes)
+            self._create(directory)
+            self._undo = undo.pop_all()
+
+    def stop(self) -> None:
+        """Delete the cluster."""
+        self._undo.close()
+
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as administrator. With `check`, a failure raises AssertionError with what kubectl said."""
+        return kubectl.run(self._programs["kubectl"], self.kubeconfig, *arguments, stdin=stdin, check=check)
+
+    def load(self, image: Image) -> str:
+        """Bring a built image to every node, once; returns the reference by which manifests ask for it."""
+        if image.archive not in self._loaded:
+            _run(*self._command("load", "image-archive", str(image.archive), "--name", CLUSTER))
+            self._loaded.add(image.archive)
+        return image.reference
+
+    def claim(self, namespace: str, name: str, *, shared: bool = False) -> None:
+        """Make a claim bound to a volume of its own, which every node has: kind's own class ties a claim to a node."""
+        inside = VOLUMES / namespace / name
+        _run(*docker_exec(self.nodes[0], "mkdir", "--parents", "--mode=0777", str(inside)))
+        for manifest in volume_and_claim(namespace, name, inside, shared):
+            self.kubectl("create", "-f", "-", stdin=json.dumps(manifest))
+
+    def kill_container(self, pod: Object, container: str) -> None:
+        """SIGKILL the first process of a pod's container, as the kernel's out-of-memory killer would."""
+        kill = ("ctr", "--namespace=k8s.io", "tasks", "kill", "--signal=SIGKILL", container_id(pod, container))
+        _run(*docker_exec(pod["spec"]["nodeName"], *kill))
+
+    def stop_kubelet(self, node: str) -> None:
+        """Stop a node's kubelet: to the cluster the node is gone, its containers run on."""
+        _run(*docker_exec(node, "systemctl", "stop", "kubelet"))
+
+    def start_kubelet(self, node: str) -> None:
+        """Start it again."""
+        _run(*docker_exec(node, "systemctl", "start", "kubelet"))
+
+    def write_logs(self, directory: Path) -> None:
+        """What kind exports of its nodes."""
+        subprocess.run(self._command("export", "logs", str(directory), "--name", CLUSTER), capture_output=True)
+
+    def _create(self, directory: Path) -> None:
+        file = directory / "kind.yaml"
+        file.write_text(yaml.safe_dump(config(self._volumes)))
+        image = os.environ.get("DTJOB_E2E_KIND_IMAGE")  # kind's own default otherwise
+        create = self._command(
+            "create", "cluster", "--name", CLUSTER, "--config", str(file), "--kubeconfig", str(self.kubeconfig),
+            f"--wait={READY_SECONDS}s", *(["--image", image] if image else []),
+        )  # fmt: skip
+        done = subprocess.run(create, capture_output=True, text=True)
+        if done.returncode:
+            raise UnavailableError(f"kind: {complaint(done.stderr)}")
+        self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={READY_SECONDS}s")
+        nodes = json.loads(self.kubectl("get", "nodes", "-o", "json").stdout)["items"]
+        self.nodes = existing.schedulable(nodes)
+
+    def _empty_volumes(self) -> None:
+        """What pods wrote there is not ours to remove from here."""
+        if self.nodes:
+            subprocess.run(
+                docker_exec(self.nodes[0], "find", str(VOLUMES), "-mindepth", "1", "-delete"), capture_output=True
+            )
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [str(self._programs["kind"]), *arguments]
+
+
+def programs(say: Callable[[str], None] = print) -> dict[str, Path]:
+    """kind and kubectl. Raises binaries.BinariesError where they can be neither found nor built."""
+    there = shutil.which("kind")
+    found = binaries.find(["kubectl"] if there else ["kubectl", "kind"], say)
+    return {**found, "kind": Path(there)} if there else found
+
+
+def docker_answers() -> bool:
+    """Whether Docker runs here."""
+    return bool(shutil.which("docker")) and not subprocess.run(["docker", "info"], capture_output=True).returncode
+
+
+def config(volumes: Path) -> Object:
+    """kind's configuration: `volumes` is one directory of this machine for every node. Lost nodes are noticed soon."""
+    mounts = [{"hostPath": str(volumes), "containerPath": str(VOLUMES)}]
+    # Without an apiVersion and with maps: kind turns them into what the kubeadm of its nodes reads.
+    patch = {
+        "kind": "ClusterConfiguration",
+        "apiServer": {"extraArgs": {"default-unreachable-toleration-seconds": str(EVICTION_SECONDS)}},
+        "controllerManager": {"extraArgs": {"node-monitor-grace-period": f"{LOST_NODE_SECONDS}s"}},
+    }
+    return {
+        "kind": "Cluster",
+        "apiVersion": "kind.x-k8s.io/v1alpha4",
+        "name": CLUSTER,
+        "kubeadmConfigPatches": [yaml.safe_dump(patch)],
+        "nodes": [{"role": role, "extraMounts": mounts} for role in ("control-plane", *["worker"] * WORKERS)],
+    }
+
+
+def docker_exec(node: str, *command: str) -> list[str]:
+    """The command line that runs a command on a node; kind's nodes are containers of their names."""
+    return ["docker", "exec", node, *command]
+
+
+def complaint(said: str) -> str:
+    """The line of kind's complaint that says why."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "it failed silently")
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}"
+    return done.stdout
+
+
+def _machine_lock(undo: contextlib.ExitStack) -> int:
+    """The lock that our kind cluster holds, until `undo` and until its janitor is through."""
+    directory = binaries.cache()
+    directory.mkdir(parents=True, exist_ok=True)
+    file = undo.enter_context((directory / "kind.lock").open("w")).fileno()
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UnavailableError(f"another kind cluster {CLUSTER} is in use, or is being deleted") from None
+    return file

@@ -1,0 +1,30 @@
+"""Finds, installs or builds what the end-to-end tests need: `python -m tests.e2e.prepare`. No test waits for it then.
+
+What cannot be had is said in one line, and ends with 0: the tests that need it are skipped.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tests.e2e import provider
+from tests.e2e.packages import UnavailableError
+from tests.tools import binaries, images
+
+
+def main() -> None:
+    """Get everything, the slowest first."""
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    try:
+        provider.choose(say)
+        binaries.find(["helm"], say)
+        images.build(say=say)
+    except (UnavailableError, binaries.BinariesError, images.ImagesError) as error:
+        say(f"{error}\nmake: without it the end-to-end tests are skipped")
+
+
+if __name__ == "__main__":
+    main()

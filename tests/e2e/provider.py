@@ -1,0 +1,40 @@
+"""Which cluster the end-to-end tests run on: one that is named, else kind, else this machine as a bare node."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+from tests.e2e import kind, packages
+from tests.e2e.bare_node import BareNode
+from tests.e2e.cluster import Cluster
+from tests.e2e.existing import ExistingCluster
+from tests.e2e.packages import UnavailableError
+from tests.tools import binaries
+
+
+class Provider(Cluster, Protocol):
+    """A cluster that can be started and stopped. `start` raises UnavailableError where there can be none."""
+
+    def start(self) -> None:
+        """Return when the nodes are Ready."""
+
+    def stop(self) -> None:
+        """End what was started."""
+
+
+def choose(say: Callable[[str], None] = print) -> Provider:
+    """The provider for this machine, not started. Finds, installs or builds what it needs, and says so.
+
+    Raises UnavailableError or BinariesError where that is not possible.
+    """
+    if os.environ.get("DTJOB_KUBECONFIG"):
+        return ExistingCluster(binaries.find(["kubectl"], say)["kubectl"])
+    if kind.docker_answers():
+        return kind.KindCluster(kind.programs(say))
+    try:
+        packages.ensure(say)
+    except UnavailableError as error:
+        raise UnavailableError(f"{error} (or Docker for kind, or a cluster by DTJOB_KUBECONFIG)") from None
+    return BareNode(binaries.find(binaries.NODE, say))

@@ -1,0 +1,87 @@
+"""What `cluster` promises the end-to-end tests (cluster.py), watched on whichever provider there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.rest import Api, Object
+from tests.e2e import busybox, evidence
+from tests.e2e.busybox import FOREVER, enforce_restricted, in_phase, pod
+from tests.e2e.cluster import Cluster
+
+
+@pytest.fixture(scope="module")
+def image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return cluster.load(busybox.write(tmp_path_factory.mktemp("image")))
+
+
+def ready(node: Object | None) -> str:
+    """The status of a node's Ready condition."""
+    assert node is not None
+    return str(next(one["status"] for one in node["status"]["conditions"] if one["type"] == "Ready"))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_claim_keeps_what_a_pod_writes(shared: bool, api: Api, cluster: Cluster, namespace: str, image: str) -> None:
+    enforce_restricted(api, namespace)
+    cluster.claim(namespace, "data", shared=shared)
+    api.create("pods", namespace, pod("a", image, "/bin/sh", "-c", "echo kept >/volume/file", claim="data"))
+    node = in_phase(api, namespace, "a", "Succeeded")["spec"]["nodeName"]
+    other = next((name for name in cluster.nodes if name != node), node) if shared else node
+    read = ("/bin/sh", "-c", 'test "$(cat /volume/file)" = kept')
+    selector = {"kubernetes.io/hostname": other}
+    api.create("pods", namespace, pod("b", image, *read, claim="data", nodeSelector=selector))
+    in_phase(api, namespace, "b", "Succeeded")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_claim_is_its_own_volume(shared: bool, api: Api, cluster: Cluster, namespace: str, image: str) -> None:
+    cluster.claim(namespace, "one", shared=shared)
+    cluster.claim(namespace, "two", shared=shared)
+    api.create("pods", namespace, pod("a", image, "/bin/sh", "-c", "echo kept >/volume/file", claim="one"))
+    in_phase(api, namespace, "a", "Succeeded")
+    missing = ("/bin/sh", "-c", "if cat /volume/file; then exit 1; fi")
+    api.create("pods", namespace, pod("b", image, *missing, claim="two"))
+    in_phase(api, namespace, "b", "Succeeded")
+
+
+def test_a_killed_container_ends_with_137(api: Api, cluster: Cluster, namespace: str, image: str) -> None:
+    api.create("pods", namespace, pod("victim", image, *FOREVER))
+    running = in_phase(api, namespace, "victim", "Running")
+    cluster.kill_container(running, "main")
+    [status] = in_phase(api, namespace, "victim", "Failed")["status"]["containerStatuses"]
+    assert status["state"]["terminated"]["exitCode"] == 137
+
+
+def test_a_node_with_its_kubelet_stopped_is_gone_and_comes_back(
+    api: Api, cluster: Cluster, namespace: str, image: str
+) -> None:
+    name = cluster.nodes[-1]
+    api.create("pods", namespace, pod("stays", image, *FOREVER, nodeSelector={"kubernetes.io/hostname": name}))
+    in_phase(api, namespace, "stays", "Running")
+    cluster.stop_kubelet(name)
+    try:
+        api.delete("pods", namespace, "stays")
+        api.wait_for("nodes", None, name, lambda node: ready(node) == "Unknown")
+        assert api.get("pods", namespace, "stays")["metadata"]["deletionTimestamp"]  # nobody there to end it
+    finally:
+        cluster.start_kubelet(name)
+    api.wait_for("pods", namespace, "stays", lambda one: one is None)
+    api.wait_for("nodes", None, name, lambda node: ready(node) == "True")
+
+
+def test_what_a_failing_test_leaves_tells_what_happened(
+    api: Api, cluster: Cluster, namespace: str, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DTJOB_E2E_ARTIFACTS", str(tmp_path))
+    api.create("pods", namespace, pod("talker", image, "/bin/echo", "last words"))
+    in_phase(api, namespace, "talker", "Succeeded")
+    left = evidence.collect(cluster, "test_of[a thing]", [namespace, "no namespace"])
+    assert left.name.startswith("test-of-a-thing-")
+    assert "last words" in (left / namespace / "talker.log").read_text()
+    assert "Started" in (left / namespace / "events.txt").read_text()
+    assert "phase: Succeeded" in (left / namespace / "pods.yaml").read_text()
+    assert cluster.nodes[0] in (left / "nodes.yaml").read_text()
+    assert not (left / "no namespace").exists()
