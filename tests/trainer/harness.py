@@ -55,11 +55,15 @@ class Member:
         return self.wait_until(lambda s: (s.get("checkpoint") or {}).get("step", 0) >= step, f"checkpoint {step}")
 
     def exit_code(self) -> int:
-        """Wait for the end; the exit code, negative for a signal. Fails with the process's output on a hang."""
-        try:
-            code = self.process.wait(WAIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.name} hangs: {self.status}\n{self.output()}") from None
+        """Wait for the end; the exit code, negative for a signal. Fails where it neither ends nor reports."""
+        while True:
+            heard = len(self.lines)
+            try:
+                code = self.process.wait(WAIT_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                if len(self.lines) == heard:
+                    raise AssertionError(f"{self.name} hangs: {self.status}\n{self.output()}") from None
         with self._changed:
             self._changed.wait_for(lambda: self._closed, WAIT_SECONDS)
         return code
@@ -107,12 +111,13 @@ class Cluster:
         uid: str = "uid-1",
         grace: int = 30,
         env: Mapping[str, str] | None = None,
+        runner: Sequence[str] = ("-m", "dtjob_trainer.program"),
     ) -> None:
         self.directory, self.checkpoints = directory, directory / "checkpoints"
         directory.mkdir(parents=True, exist_ok=True)
         self.members: dict[str, Member] = {}
-        self._command = [sys.executable, "-m", "dtjob_trainer.program", str(PROGRAMS / program), *args]
-        ports = iter(_free_ports(sum(counts.values())))
+        self._command = [sys.executable, *runner, str(PROGRAMS / program), *args]
+        ports = iter(free_ports(sum(counts.values())))
         cluster = {
             role: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
             for role, count in counts.items()
@@ -207,7 +212,8 @@ def saved_arrays(directory: Path, step: int) -> dict[str, bytes]:
     code = (
         "import sys, pickle, tensorflow as tf\n"
         "r = tf.train.load_checkpoint(sys.argv[1])\n"
-        "names = [n for n in r.get_variable_to_shape_map() if not n.startswith('state')]\n"
+        "others = ('state', '_CHECKPOINTABLE_OBJECT_GRAPH', 'save_counter')  # the last two: tf.train.Checkpoint's\n"
+        "names = [n for n in r.get_variable_to_shape_map() if not n.startswith(others)]\n"
         "sys.stdout.buffer.write(pickle.dumps({n: r.get_tensor(n).tobytes() for n in names}))\n"
     )
     import pickle
@@ -220,7 +226,8 @@ def saved_arrays(directory: Path, step: int) -> dict[str, bytes]:
     return arrays
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback on which nothing listens."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))

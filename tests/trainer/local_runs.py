@@ -20,6 +20,8 @@ import h5py
 import numpy as np
 import yaml
 
+from dtjob.commands.job_file import read_manifest
+
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_SECONDS = 150.0
 """A hang is a failure; far above what anything here takes."""
@@ -29,7 +31,7 @@ Statuses = Mapping[str, Mapping[str, Any]]
 
 def manifest(example: str, file: Path, epochs: int, **spec: Any) -> Path:
     """One of the examples with fewer epochs and blocks of the spec replaced, written to `file`."""
-    job = yaml.safe_load((ROOT / "examples" / example).read_text())
+    job = read_manifest(ROOT / "examples" / example)
     job["spec"]["program"]["args"] = [f"--epochs={epochs}"]
     job["spec"]["failurePolicy"] = {"maxRestarts": 10, "backoff": {"initialSeconds": 0}}
     job["spec"].update(spec)

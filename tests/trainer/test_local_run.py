@@ -30,7 +30,8 @@ def run_to_the_end(file: Path, work_directory: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory) -> Path:
     file = tmp_path_factory.mktemp("digits") / "digits.yaml"
-    return manifest("digits.yaml", file, EPOCHS, checkpoint=CHECKPOINTS)
+    # Without an image: a process needs none.
+    return manifest("digits.yaml", file, EPOCHS, checkpoint=CHECKPOINTS, image=None)
 
 
 @pytest.fixture(scope="module")

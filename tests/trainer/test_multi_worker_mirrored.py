@@ -120,8 +120,9 @@ def test_sigterm_to_all_saves_and_ends_all_with_143(tmp_path: Path) -> None:
 
 def test_without_chief_worker_0_writes_and_callbacks_keep_their_state(tmp_path: Path) -> None:
     ends = []
+    arguments = ("--callbacks", "--data=function", "--examples=961", "--accumulate")
     for name in ("undisturbed", "killed"):
-        with held(tmp_path / name, {"worker": 2}, "--callbacks", "--data=function", "--examples=961") as run:
+        with held(tmp_path / name, {"worker": 2}, *arguments) as run:
             run.start()
             if name == "undisturbed":
                 open_gate(run)
@@ -134,7 +135,8 @@ def test_without_chief_worker_0_writes_and_callbacks_keep_their_state(tmp_path: 
                 run.start()
             run.expect_success()
             assert run["worker-0"].status["resume"] == "exact"
-            ends.append((saved_arrays(run.checkpoints, LAST), run["worker-0"].status["metrics"]))
+            rows = (run.directory / "log.csv").read_text()
+            ends.append((saved_arrays(run.checkpoints, LAST), run["worker-0"].status["metrics"], rows))
     assert ends[0] == ends[1]
 
 

@@ -17,12 +17,18 @@ CHECKPOINT = {"everySteps": 10}
 
 
 @pytest.mark.parametrize(
-    ("strategy", "every_steps", "hold"),
+    ("strategy", "every_steps", "hold", "arguments"),
     # resumed in the middle of an epoch; and at its last batch, so that the smallest one is the first that is seen
-    [("Mirrored", 10, 3), ("CentralStorage", 10, 3), ("Default", 10, 3), ("Default", 15, 1)],
+    [
+        ("Mirrored", 10, 3, []),
+        ("Mirrored", 10, 3, ["--accumulate", "--steps-per-execution=4"]),  # in the middle of three accumulated steps
+        ("CentralStorage", 10, 3, []),
+        ("Default", 10, 3, []),
+        ("Default", 15, 1, []),
+    ],
 )
 def test_killed_and_resumed_run_ends_with_the_same_bits(
-    tmp_path: Path, strategy: str, every_steps: int, hold: int
+    tmp_path: Path, strategy: str, every_steps: int, hold: int, arguments: list[str]
 ) -> None:
     options = {} if strategy == "Default" else {"logicalCPUs": 2}
     ends = []
@@ -38,6 +44,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
             f"--hold={hold}",
             f"--gate={gate}",
             "--callbacks",
+            *arguments,
             checkpoint={"everySteps": every_steps},
             options=options,
         ) as run:
@@ -53,7 +60,9 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
             status = run["chief-0"].status
             assert status["resume"] == "exact"
             assert ("restoredStep" in status) == (name == "killed")
-            ends.append((saved_arrays(run.checkpoints, LAST), status["metrics"]))
+            rows = (directory / "log.csv").read_text()
+            assert len(rows.splitlines()) == 1 + EPOCHS
+            ends.append((saved_arrays(run.checkpoints, LAST), status["metrics"], rows))
     assert ends[0] == ends[1]
 
 

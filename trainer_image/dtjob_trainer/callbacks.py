@@ -1,59 +1,56 @@
-"""Keras callbacks in our loop: which ones are refused, how they are called, and what of them a checkpoint keeps."""
+"""Keras callbacks in our loop: which ones are refused, and how they are called."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
-import numpy as np
+import tensorflow as tf
+
+from dtjob_trainer import callback_state
+from dtjob_trainer.callback_state import CallbackError
 
 REFUSED = {
     "BackupAndRestore": "dtjob saves and resumes the run itself: set spec.checkpoint and leave it out",
-    "ModelCheckpoint": "its saves would hang the group: set spec.checkpoint for checkpoints and save= for the model",
-    "TensorBoard": "it reads variables at the chief alone, which hangs the group: leave it out",
     "SwapEMAWeights": "it swaps weights at the wrong places of this loop: leave it out",
 }
 """Keras's callbacks that cannot be right here, and what to do instead."""
 
-STATEFUL: Mapping[str, tuple[str, ...]] = {
-    "EarlyStopping": ("wait", "stopped_epoch", "best", "best_epoch", "best_weights"),
-    "ReduceLROnPlateau": ("wait", "best", "cooldown_counter"),
-    "LearningRateScheduler": (),
-    "TerminateOnNaN": (),
-    "CSVLogger": (),
-    "History": (),
-}
-"""What Keras's own callbacks must not forget over a restart (they have no get_state)."""
-
-CHIEF_ONLY = ("CSVLogger",)
-"""Callbacks that write files, and so run at the chief task alone."""
+CHIEF_ONLY = ("CSVLogger", "ModelCheckpoint", "TensorBoard", "RemoteMonitor")
+"""Callbacks that write files or send, and so run at the chief task alone."""
 
 BATCH_METHODS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
-
-
-class CallbackError(ValueError):
-    """A callback cannot be right in this loop; the message names it and the mend."""
+TEST_BATCH_METHODS = ("on_test_batch_begin", "on_test_batch_end")
+EPOCH_METHODS = ("on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_end", "on_test_begin", "on_test_end")
 
 
 class Callbacks:
     """The user's callbacks, called as Keras calls them."""
 
-    def __init__(self, callbacks: Sequence[Any], model: Any, *, is_chief: bool, asynchronous: bool) -> None:
+    def __init__(
+        self, callbacks: Sequence[Any], model: Any, *, is_chief: bool, asynchronous: bool, tasks: int = 1
+    ) -> None:
         for callback in callbacks:
             _check(callback, asynchronous)
         self._all = list(callbacks)
-        running = [c for c in self._all if is_chief or type(c).__name__ not in CHIEF_ONLY]
-        self._list = keras.callbacks.CallbackList(running, add_history=False, add_progbar=False, model=model)
+        self._running = [is_chief or not _is_chiefs(callback) for callback in self._all]
+        called = [_Alone(c) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
+        self._last = _Last()
+        self._list = keras.callbacks.CallbackList(
+            [*called, self._last], add_history=False, add_progbar=False, model=model
+        )
         self._model = model
-        self.per_batch = any(_overrides_batch_methods(c) for c in running)
+        # of all callbacks, wherever they run: what is read for them is read by all tasks together
+        self.per_batch = any(_wants_batches(c, BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every step."""
+        self.per_test_batch = any(_wants_batches(c, TEST_BATCH_METHODS) for c in self._all)
+        """Whether any callback wants to be called at every batch of validation."""
 
     @property
     def exact(self) -> bool:
         """Whether a checkpoint can keep every callback's state."""
-        return all(type(c).__name__ in STATEFUL or hasattr(c, "get_state") for c in self._all)
+        return all(callback_state.is_kept(callback) for callback in self._all)
 
     @property
     def stop_training(self) -> bool:
@@ -66,76 +63,105 @@ class Callbacks:
         self._list.set_params({"epochs": epochs, "steps": steps, "verbose": 0})
         self._list.on_train_begin()
 
-    def train_end(self, logs: Mapping[str, float]) -> None:
+    def train_end(self, logs: Mapping[str, Any]) -> None:
         """After the last epoch."""
         self._list.on_train_end(dict(logs))
 
     def epoch_begin(self, epoch: int) -> None:
-        """Before an epoch's first step; called again where a restart resumes inside the epoch."""
+        """Before an epoch's first step; not called again where a restart resumes inside the epoch."""
         self._list.on_epoch_begin(epoch)
 
-    def epoch_end(self, epoch: int, logs: dict[str, float]) -> None:
-        """After an epoch, with metrics over all tasks, `val_` ones included; callbacks may add to them, as in Keras."""
-        self._list.on_epoch_end(epoch, logs)
+    def epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> dict[str, Any]:
+        """After an epoch, with metrics over all tasks, `val_` ones included; returns them with what callbacks added."""
+        self._list.on_epoch_end(epoch, dict(logs))
+        return dict(self._last.logs)
 
     def batch_begin(self, step: int) -> None:
         """Before a step, where `per_batch`."""
         self._list.on_train_batch_begin(step)
 
-    def batch_end(self, step: int, loss: float) -> None:
-        """After a step, where `per_batch`; logs hold the loss of this global batch."""
-        self._list.on_train_batch_end(step, {"loss": loss})
+    def batch_end(self, step: int, logs: Mapping[str, Any]) -> None:
+        """After a step (the last of those that ran in one call), where `per_batch`; logs as in Keras: this epoch's."""
+        self._list.on_train_batch_end(step, dict(logs))
+
+    def test_begin(self) -> None:
+        """Before a validation."""
+        self._list.on_test_begin()
+
+    def test_end(self, logs: Mapping[str, Any]) -> None:
+        """After a validation, with its metrics (without `val_`)."""
+        self._list.on_test_end(dict(logs))
+
+    def test_batch_begin(self, step: int) -> None:
+        """Before a batch of validation, where `per_test_batch`."""
+        self._list.on_test_batch_begin(step)
+
+    def test_batch_end(self, step: int, logs: Mapping[str, Any]) -> None:
+        """After a batch of validation, where `per_test_batch`, with the metrics so far."""
+        self._list.on_test_batch_end(step, dict(logs))
 
     def get_state(self) -> list[Any]:
-        """Each callback's state, as JSON can hold it; None where it cannot be had."""
-        return [encode(_state_of(callback)) for callback in self._all]
+        """Each callback's state, as JSON can hold it. For the chief task, where all of them run."""
+        return [callback_state.encode(callback_state.state_of(callback)) for callback in self._all]
 
     def set_state(self, states: Sequence[Any]) -> bool:
         """Restore what `get_state` gave; False where the callbacks are not those of that run."""
         if len(states) != len(self._all):
             return False
-        for callback, state in zip(self._all, states, strict=True):
-            _restore(callback, decode(state))
+        for callback, runs, state in zip(self._all, self._running, states, strict=True):
+            if runs:
+                callback_state.restore(callback, callback_state.decode(state), self._model)
         return True
 
-
-def encode(value: Any) -> Any:
-    """`value` (numbers, text, lists, dicts, arrays) as JSON; arrays keep their bits."""
-    if isinstance(value, np.ndarray | np.generic):
-        array = np.asarray(value)
-        data = base64.b64encode(array.tobytes()).decode()
-        return {"__array__": data, "dtype": array.dtype.str, "shape": list(array.shape)}
-    if isinstance(value, Mapping):
-        return {str(key): encode(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [encode(part) for part in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise CallbackError(f"get_state() holds a {type(value).__name__}; return numbers, text, lists, dicts or arrays")
+    def _here(self) -> list[Any]:
+        return [callback for callback, runs in zip(self._all, self._running, strict=True) if runs]
 
 
-def decode(value: Any) -> Any:
-    """What `encode` was given (tuples come back as lists)."""
-    if isinstance(value, Mapping):
-        if "__array__" in value:
-            flat = np.frombuffer(base64.b64decode(value["__array__"]), np.dtype(value["dtype"]))
-            return flat.reshape(value["shape"]).copy()
-        return {key: decode(part) for key, part in value.items()}
-    return [decode(part) for part in value] if isinstance(value, list) else value
+class _Last(keras.callbacks.Callback):  # type: ignore[misc]
+    """The last of all callbacks: sees what the others made of an epoch's logs."""
+
+    logs: Mapping[str, Any]
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.logs = logs or {}
 
 
-def _state_of(callback: Any) -> Any:
-    if hasattr(callback, "get_state"):
-        return callback.get_state()
-    return {name: getattr(callback, name, None) for name in STATEFUL.get(type(callback).__name__, ())}
+class _Alone(keras.callbacks.Callback):  # type: ignore[misc]
+    """A callback of the chief among several tasks, called outside of the strategy.
+
+    In its scope, whatever makes variables (saving a model does) would wait for the other tasks' share.
+    """
+
+    def __init__(self, callback: Any) -> None:
+        super().__init__()
+        self._callback = callback
+        for name in (*EPOCH_METHODS, *BATCH_METHODS[2:], *TEST_BATCH_METHODS):
+            setattr(self, name, outside_strategy(getattr(callback, name)))
+
+    def set_params(self, params: Any) -> None:
+        self._callback.set_params(params)
+
+    def set_model(self, model: Any) -> None:
+        outside_strategy(self._callback.set_model)(model)
 
 
-def _restore(callback: Any, state: Any) -> None:
-    if hasattr(callback, "set_state"):
-        callback.set_state(state)
-        return
-    for name in STATEFUL.get(type(callback).__name__, ()):
-        setattr(callback, name, state.get(name))
+def outside_strategy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, with no ambient strategy while it runs."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        strategy = tf.distribute.get_strategy()
+        tf.distribute.experimental_set_strategy(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            tf.distribute.experimental_set_strategy(strategy)
+
+    return run
+
+
+def _is_chiefs(callback: Any) -> bool:
+    bases = type(callback).__mro__
+    return any(base.__module__.startswith("keras.") and base.__name__ in CHIEF_ONLY for base in bases)
 
 
 def _check(callback: Any, asynchronous: bool) -> None:
@@ -143,13 +169,20 @@ def _check(callback: Any, asynchronous: bool) -> None:
     for base in type(callback).__mro__:
         if base.__module__.startswith("keras.") and base.__name__ in REFUSED:
             raise CallbackError(f"callbacks: {name} cannot be used here; {REFUSED[base.__name__]}")
-    if asynchronous and _overrides_batch_methods(callback):
+    if asynchronous and _wants_batches(callback, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
         raise CallbackError(
             f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; "
             "use on_epoch_begin and on_epoch_end"
         )
 
 
-def _overrides_batch_methods(callback: Any) -> bool:
-    base = keras.callbacks.Callback
-    return any(getattr(type(callback), name) is not getattr(base, name) for name in BATCH_METHODS)
+def _wants_batches(callback: Any, methods: Sequence[str]) -> bool:
+    """Whether one of the batch `methods` of `callback` does anything."""
+    match type(callback).__name__:
+        case "ModelCheckpoint":
+            return bool(callback.save_freq != "epoch") and methods is not TEST_BATCH_METHODS
+        case "TensorBoard":
+            each = callback.update_freq != "epoch"
+            return bool(each or callback._should_trace or callback.write_steps_per_second)
+    pairs = ((getattr(callback, name), getattr(keras.callbacks.Callback, name)) for name in methods)
+    return any(getattr(method, "__func__", method) is not own for method, own in pairs)

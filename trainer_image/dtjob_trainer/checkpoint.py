@@ -140,7 +140,7 @@ def mark_done(task: Task, status: Mapping[str, Any]) -> None:
     assert task.checkpoint is not None
     gfile.makedirs(task.checkpoint.directory)
     mark = {"uid": task.uid, "step": status.get("step"), "status": dict(status)}
-    _write_text(f"{task.checkpoint.directory}/{DONE}", json.dumps(mark, default=float))
+    write_text(f"{task.checkpoint.directory}/{DONE}", json.dumps(mark, default=float))
 
 
 def remove_others_mark(directory: str, uid: str) -> None:
@@ -198,10 +198,11 @@ def _write_state_file(directory: str, steps: list[int]) -> None:
     """TensorFlow's own file `checkpoint`, so that tf.train.latest_checkpoint works on the directory."""
     lines = [f'model_checkpoint_path: "ckpt-{steps[-1]}"']
     lines += [f'all_model_checkpoint_paths: "ckpt-{step}"' for step in steps]
-    _write_text(f"{directory}/checkpoint", "\n".join(lines) + "\n")
+    write_text(f"{directory}/checkpoint", "\n".join(lines) + "\n")
 
 
-def _write_text(path: str, text: str) -> None:
+def write_text(path: str, text: str) -> None:
+    """Write a small file whole or not at all."""
     temporary = f"{path}.tmp"
     with gfile.GFile(temporary, "w") as file:
         file.write(text)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from dtjob_trainer import sharded_variables
 from dtjob_trainer.collective import Group
-from dtjob_trainer.sources import Source
-from dtjob_trainer.steps import body_of, read_metrics
+from dtjob_trainer.losses import Cut
+from dtjob_trainer.sources import Batch, Source
+from dtjob_trainer.steps import body_of, epoch_logs, read_metrics
 
 
 class CoordinatorEngine:
@@ -20,22 +23,28 @@ class CoordinatorEngine:
     """
 
     remote = True
+    steps_per_call = 1
+    """Steps are handed out one by one, whatever the model was compiled with: none waits for the one before it."""
 
     def __init__(self, model: Any, group: Group, own_step: bool) -> None:
         self.model = model
         self.group = group
         self._own_step = own_step
+        if own_step:
+            sharded_variables.check_own_step(model)
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
         self._last: Any = None
         self._functions: dict[tuple[str, int], Any] = {}
 
-    def train(self, source: Source, inputs: Any, count: int, total: int) -> None:
-        """Hand out one step; returns before it is done."""
-        self._last = self._schedule("train", source, inputs, total)
+    def train(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Hand out a step for each of `batches`; returns before they are done."""
+        for batch in batches:
+            self._last = self._schedule("train", source, batch.inputs, batch.total)
 
-    def evaluate(self, source: Source, inputs: Any, count: int, total: int) -> None:
-        """Hand out one batch of evaluation."""
-        self._schedule("evaluate", source, inputs, total)
+    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Hand out batches of evaluation."""
+        for batch in batches:
+            self._schedule("evaluate", source, batch.inputs, batch.total)
 
     def wait(self) -> None:
         """Return when every step handed out is done."""
@@ -44,17 +53,23 @@ class CoordinatorEngine:
     def loss(self) -> float:
         """The loss of the step handed out last, once all are done."""
         self.wait()
-        return float(self._last.fetch())
+        last = self._last.fetch()
+        return float(last["loss"] if self._own_step else last)
 
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""
         self.wait()
         self.model.reset_metrics()
 
-    def read_metrics(self) -> dict[str, float]:
+    def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, of every step handed out."""
         self.wait()
         return read_metrics(self.model, self.group)
+
+    def epoch_logs(self) -> dict[str, Any]:
+        """What callbacks are told after an epoch."""
+        last = {name: float(value) for name, value in self._last.fetch().items()} if self._own_step else None
+        return epoch_logs(self.read_metrics(), last)
 
     def _schedule(self, kind: str, source: Source, inputs: Any, total: int) -> Any:
         key = (kind, id(source))
@@ -63,8 +78,7 @@ class CoordinatorEngine:
 
             def step(inputs: Any, total: Any) -> Any:
                 def replica() -> Any:
-                    x, y = source.decode(*inputs)
-                    return body(self.model, 1, x, y, total, total, False)
+                    return body(self.model, Cut(1, total, total, False), *source.decode(*inputs))
 
                 strategy = self.group.strategy
                 return strategy.experimental_local_results(strategy.run(replica))[0]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dtjob_trainer import checkpoint, steps
+from dtjob_trainer.best_model import MODEL, BestModel
 from dtjob_trainer.collective import Group
+from dtjob_trainer.events import Events
 from dtjob_trainer.runtime import Runtime
-from dtjob_trainer.sources import Source
+from dtjob_trainer.sources import Source, groups
 from dtjob_trainer.state import load_for_evaluation
 
 POLL_SECONDS = 0.5
+EVENTS_DIRECTORY = "events/evaluator"
+"""Where the logs for TensorBoard are, below the checkpoint directory."""
 
 
 class EvaluatorError(ValueError):
@@ -19,9 +24,10 @@ class EvaluatorError(ValueError):
 
 
 def follow(here: Runtime, model: Any, source: Source | None) -> NoReturn:
-    """Evaluate `model` on `source` at the newest checkpoint, again and again; leaves by SystemExit(0) at the end.
+    """Evaluate `model` on `source` at each checkpoint to come; leaves by SystemExit(0) when the run has ended.
 
-    Checkpoints that are outdated before they are looked at are passed over; the last one never is.
+    Unless `evaluation.checkpoints` is Every, those that are outdated before they are looked at are passed over; the
+    last one never is. Logs for TensorBoard go to events/evaluator, the best model to best.keras.
     """
     task = here.task
     assert task is not None
@@ -33,31 +39,54 @@ def follow(here: Runtime, model: Any, source: Source | None) -> NoReturn:
     checkpoint.check_directory(directory)
     steps.build(model, *source.spec())
     engine = steps.Engine(model, Group(here.strategy, None), own_step=False)
-    evaluated = -1
+    best, events = BestModel(task), Events(f"{directory}/{EVENTS_DIRECTORY}")
+    seen: set[int] = set()
     here.progress.report(state="evaluating")
     while True:
         mark = checkpoint.read_done(directory)
         done = mark is not None and mark.get("uid") == task.uid
         found = checkpoint.steps_in(directory)
-        if found and found[-1] != evaluated and _evaluate(here, engine, source, directory, found[-1]):
-            evaluated = found[-1]
+        step = next_step(found, seen, task.evaluation.every)
+        metrics = _evaluate(here, engine, source, directory, step) if step is not None else None
+        if step is not None and (metrics is not None or step != found[-1]):  # only the newest is tried again
+            seen.add(step)
+        if step is not None and metrics is not None:
+            _keep(here, model, step, metrics, best, events)
         elif done:  # looked at after the mark was there: nothing newer can come
             raise SystemExit(0)
         else:
             time.sleep(POLL_SECONDS)
 
 
-def _evaluate(here: Runtime, engine: steps.Engine, source: Source, directory: str, step: int) -> bool:
-    """Evaluate checkpoint `step`; False where it was removed meanwhile."""
+def next_step(found: Sequence[int], seen: Collection[int], every: bool) -> int | None:
+    """The checkpoint to evaluate next, of those `found` (oldest first) and not yet `seen`; None where there is none."""
+    new = [step for step in (found if every else found[-1:]) if step not in seen]
+    return new[0] if new else None
+
+
+def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], best: BestModel, events: Events) -> None:
+    """Tell of an evaluation, log it for TensorBoard, and keep the model where it is the best."""
+    events.scalars(step, metrics)
+    told: dict[str, Any] = {"step": step, "metrics": metrics}
+    if best.offer(model, step, metrics):
+        here.log(f"checkpoint {step}  is the best so far and kept as {MODEL}")
+    if best.record is not None:
+        told["best"] = {"step": best.record["step"], "value": best.record["value"]}
+    here.progress.report(evaluation=told)
+
+
+def _evaluate(
+    here: Runtime, engine: steps.Engine, source: Source, directory: str, step: int
+) -> dict[str, float] | None:
+    """The metrics of checkpoint `step`; None where it was removed meanwhile."""
     try:
         arrays, _ = checkpoint.read(directory, step)
     except checkpoint.GONE:
-        return False
+        return None
     load_for_evaluation(engine.model, arrays)
     engine.reset_metrics()
-    for batch in source.epoch(0, 0):
-        engine.evaluate(source, batch.inputs, batch.count, batch.total)
-    metrics = engine.read_metrics()
-    here.progress.report(evaluation={"step": step, "metrics": metrics})
+    for batches in groups(source.epoch(0, 0), engine.steps_per_call):
+        engine.evaluate(source, batches)
+    metrics = {name: value for name, value in engine.read_metrics().items() if not isinstance(value, list)}
     here.log(f"checkpoint {step}  " + "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()))
-    return True
+    return metrics

@@ -16,12 +16,14 @@ def add_in_place() -> None:
     import keras
     import tensorflow as tf
 
+    kinds = (tf.Variable, tf.__internal__.distribute.ShardedVariable)
+
     def in_place(name: str) -> Callable[[Any, Any], Any]:
         keras_own = getattr(keras.Variable, name)
 
         def update(self: Any, value: Any) -> Any:
             variable = self.value
-            if not isinstance(variable, tf.Variable):  # inside Keras's stateless scopes it is a mere tensor
+            if not isinstance(variable, kinds):  # inside Keras's stateless scopes it is a mere tensor
                 return keras_own(self, value)
             return getattr(variable, name)(tf.cast(value, variable.dtype))
 

@@ -79,6 +79,8 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if task is not None and task.role == "evaluator":
         os.nice(EVALUATOR_NICENESS)
+    if task is not None and task.computes_nothing:
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before TensorFlow looks
     import tensorflow  # noqa: F401  # overlaps with the rendezvous
 
     if task is None or not task.serves_only:
@@ -103,10 +105,11 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         serve.serve(here, task)
     import keras
 
-    from dtjob_trainer import strategies
+    from dtjob_trainer import model_fit, strategies
 
     strategies.configure_devices(task.strategy_options)
     strategies.make_ambient(task)
+    model_fit.refuse_where_wrong(task)
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
 

@@ -61,6 +61,21 @@ class Progress:
             self._descriptor = None  # the supervisor is gone; PR_SET_PDEATHSIG ends this process
 
 
+class Pace:
+    """How fast training goes, smoothed."""
+
+    def __init__(self) -> None:
+        self._speed = 0.0
+
+    def keys(self, steps_per_second: float, steps_left: int) -> dict[str, float]:
+        """What to report after a new measurement (0 where there is none); empty before the first."""
+        if steps_per_second:
+            self._speed = 0.7 * self._speed + 0.3 * steps_per_second if self._speed else steps_per_second
+        if not self._speed:
+            return {}
+        return {"stepsPerSecond": round(self._speed, 2), "etaSeconds": round(steps_left / self._speed, 1)}
+
+
 def timestamp() -> str:
     """The present time as RFC 3339 in UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

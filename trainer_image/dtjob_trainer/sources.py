@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol
 
 import keras
@@ -18,7 +19,7 @@ class Batch:
     """One step's data for one task."""
 
     inputs: tuple[Any, ...]
-    """What `decode` turns into (x, y); at least one row, even where `count` is 0."""
+    """What `decode` turns into (x, y, sample weights); at least one row, even where `count` is 0."""
     count: int
     """Examples of this task's share."""
     total: int
@@ -49,45 +50,55 @@ class Source(Protocol):
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
         """The batches of `epoch` from `first_step` on."""
 
-    def decode(self, *inputs: Any) -> tuple[Any, Any]:
-        """In the graph: a batch's inputs → (x, y)."""
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """In the graph: a batch's inputs → (x, y, sample weights), with None for what there is not."""
 
     def input_spec(self) -> tuple[Any, ...]:
         """A batch's inputs as `tf.TensorSpec`s with a batch dimension of None."""
 
-    def spec(self) -> tuple[Any, Any]:
-        """(x, y) as `tf.TensorSpec`s with a batch dimension of None."""
+    def spec(self) -> tuple[Any, Any, Any]:
+        """(x, y, sample weights) as `tf.TensorSpec`s with a batch dimension of None."""
 
 
 class ArraySource:
     """Arrays in memory; a batch is a vector of row numbers, and the rows are gathered inside the step."""
 
-    def __init__(self, x: Any, y: Any, sizes: Sizes, steps: int | None, place: Place, seed: int | None) -> None:
+    def __init__(
+        self, arrays: tuple[Any, Any, Any], sizes: Sizes, steps: int | None, place: Place, seed: int | None
+    ) -> None:
         self._sizes, self._place, self._seed = sizes, place, seed
         self.steps = steps if steps is not None else sizes.steps
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self.exact = True
-        self._arrays = (x, y)
+        self._arrays = arrays
         with tf.device("CPU:0"):
             self._tensors = self._arrays if place.remote else keras.tree.map_structure(_tensor, self._arrays)
 
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
-        """The batches of `epoch`; in the order of the arrays where the source has no seed."""
-        n, place = self._sizes.n, self._place
-        order = np.arange(n, dtype=np.int64) if self._seed is None else epoch_order(n, self._seed, epoch)
-        batches = shard_rows(order, self._sizes, place.shard, place.shards, first_step)
-        for step, rows in enumerate(batches[: self.steps - first_step], first_step):
-            inputs = (rows,)
-            if place.remote:
-                inputs = keras.tree.map_structure(lambda a, r=rows: None if a is None else a[r], self._arrays)
-            yield Batch(inputs, self._sizes.of_shard(step, place.shard, place.shards), self._sizes.at(step))
+        """The batches of `epoch`; in the order of the arrays where the source has no seed.
 
-    def decode(self, *inputs: Any) -> tuple[Any, Any]:
+        Where an epoch has a number of steps of its own, one pass over the arrays may span several epochs, or an epoch
+        several passes (each in its own order).
+        """
+        place, sizes = self._place, self._sizes
+        first, end = epoch * self.steps + first_step, (epoch + 1) * self.steps
+        while first < end:
+            number, step = divmod(first, sizes.steps)
+            order = np.arange(sizes.n) if self._seed is None else epoch_order(sizes.n, self._seed, number)
+            batches = shard_rows(order, sizes, place.shard, place.shards, step)
+            for at, rows in enumerate(batches[: end - first], step):
+                inputs = (rows,)
+                if place.remote:
+                    inputs = keras.tree.map_structure(lambda a, r=rows: None if a is None else a[r], self._arrays)
+                yield Batch(inputs, sizes.of_shard(at, place.shard, place.shards), sizes.at(at))
+            first += len(batches[: end - first])
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The rows' examples, or the inputs themselves where they are examples already."""
         if self._place.remote:
-            return _pair(inputs)
+            return _triple(inputs)
         gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
-        return _pair(gathered)
+        return _triple(gathered)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Spec of the row numbers, or of the examples."""
@@ -95,9 +106,9 @@ class ArraySource:
             return tuple(part for part in self.spec() if part is not None)
         return (tf.TensorSpec([None], tf.int64),)
 
-    def spec(self) -> tuple[Any, Any]:
+    def spec(self) -> tuple[Any, Any, Any]:
         """Specs of the examples."""
-        return _pair(keras.tree.map_structure(_array_spec, self._arrays))
+        return _triple(keras.tree.map_structure(_array_spec, self._arrays))
 
 
 class DatasetSource:
@@ -133,9 +144,9 @@ class DatasetSource:
                 inputs = keras.tree.map_structure(lambda part, b=begin, e=end: part[b:e], inputs)
             yield Batch(inputs, high - low, total)
 
-    def decode(self, *inputs: Any) -> tuple[Any, Any]:
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The inputs are the examples."""
-        return _pair(inputs)
+        return _triple(inputs)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element."""
@@ -143,9 +154,9 @@ class DatasetSource:
         parts: tuple[Any, ...] = keras.tree.map_structure(_any_batch, spec if isinstance(spec, tuple) else (spec,))
         return parts
 
-    def spec(self) -> tuple[Any, Any]:
+    def spec(self) -> tuple[Any, Any, Any]:
         """Specs of the examples."""
-        return _pair(self.input_spec())
+        return _triple(self.input_spec())
 
 
 class FunctionSource:
@@ -198,9 +209,9 @@ class FunctionSource:
             count = sizes.of_shard(step, self._place.shard, self._place.shards) if sizes else high - low
             yield Batch(inputs, count, sizes.at(step) if sizes else self._batch_size)
 
-    def decode(self, *inputs: Any) -> tuple[Any, Any]:
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The inputs are the examples."""
-        return _pair(inputs)
+        return _triple(inputs)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element, with a batch dimension."""
@@ -208,9 +219,9 @@ class FunctionSource:
         parts: tuple[Any, ...] = keras.tree.map_structure(lambda s: tf.TensorSpec([None, *s.shape], s.dtype), spec)
         return parts
 
-    def spec(self) -> tuple[Any, Any]:
+    def spec(self) -> tuple[Any, Any, Any]:
         """Specs of the examples, with a batch dimension."""
-        return _pair(self.input_spec())
+        return _triple(self.input_spec())
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
         context = DataContext(
@@ -229,6 +240,7 @@ class FunctionSource:
 def make(
     x: Any,
     y: Any,
+    sample_weight: Any,
     *,
     batch_size: int | None,
     steps: int | None,
@@ -239,9 +251,13 @@ def make(
     argument: str,
 ) -> Source:
     """The source for what the user gave as `argument`. Raises DataError where it cannot be trained on as asked."""
+    brings_targets = isinstance(x, tf.data.Dataset) or callable(x)
+    if brings_targets and (y is not None or sample_weight is not None):
+        kind = "Dataset" if isinstance(x, tf.data.Dataset) else "data function"
+        raise DataError(f"{argument}: a {kind} brings its own targets and weights; leave out y and sample_weight")
     if isinstance(x, tf.data.Dataset):
-        if y is not None or batch_size is not None:
-            raise DataError(f"{argument}: a Dataset brings its own targets and batches; leave out y and batch_size")
+        if batch_size is not None:
+            raise DataError(f"{argument}: a Dataset brings its own batches; leave out batch_size")
         return DatasetSource(x, steps, place, argument)
     if batch_size is None:
         batch_size = 32  # as in Keras
@@ -251,19 +267,25 @@ def make(
             f"{place.replicas}"
         )
     if callable(x):
-        if y is not None:
-            raise DataError(f"{argument}: a data function brings its own targets; leave out y")
         return FunctionSource(
             x, batch_size, steps, place, seed=seed, shuffle=shuffle, drop_last=drop_last, argument=argument
         )
-    arrays = keras.tree.map_structure(_array, (x, y))
+    if sample_weight is not None and y is None:
+        raise DataError(f"{argument}: sample_weight weighs the losses of y; give y as well, or leave it out")
+    if keras.tree.is_nested(y) and sample_weight is not None and not keras.tree.is_nested(sample_weight):
+        sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)  # as in Keras: one for every output
+    arrays = keras.tree.map_structure(_array, (x, y, sample_weight))
     n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], argument)
     sizes = Sizes(n, batch_size, drop_last)
-    if steps is not None and steps > sizes.steps:
-        raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
     if sizes.steps == 0:
         raise DataError(f"{argument}: {n} examples are less than one batch of {batch_size}; give a smaller batch_size")
-    return ArraySource(arrays[0], arrays[1], sizes, steps, place, seed if shuffle else None)
+    return ArraySource(arrays, sizes, steps, place, seed if shuffle else None)
+
+
+def groups(batches: Iterator[Batch], size: int) -> Iterator[list[Batch]]:
+    """`batches`, `size` at a time; fewer at the end."""
+    while group := list(islice(batches, size)):
+        yield group
 
 
 def _array(value: Any) -> Any:
@@ -286,9 +308,9 @@ def _any_batch(spec: Any) -> Any:
     return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)
 
 
-def _pair(parts: Any) -> tuple[Any, Any]:
-    """(x,) or (x, y) → (x, y)."""
-    return (parts[0], parts[1] if len(parts) > 1 else None)
+def _triple(parts: Any) -> tuple[Any, Any, Any]:
+    """(x,), (x, y) or (x, y, sample weights) → all three."""
+    return (parts[0], parts[1] if len(parts) > 1 else None, parts[2] if len(parts) > 2 else None)
 
 
 def _next(iterator: Iterator[Any]) -> Any:
@@ -300,8 +322,8 @@ def _next(iterator: Iterator[Any]) -> Any:
 
 def _check_elements(dataset: Any, argument: str) -> None:
     spec = dataset.element_spec
-    if isinstance(spec, tuple) and len(spec) not in (1, 2):
-        raise DataError(f"{argument}: elements must be x or (x, y); {len(spec)} parts are not supported")
+    if isinstance(spec, tuple) and len(spec) not in (1, 2, 3):
+        raise DataError(f"{argument}: elements must be x, (x, y) or (x, y, sample weights), not {len(spec)} parts")
     if not all(isinstance(leaf, tf.TensorSpec) for leaf in keras.tree.flatten(spec)):
         raise DataError(f"{argument}: elements must be dense tensors; ragged and sparse ones cannot be sharded")
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.collective import Group
+from dtjob_trainer.sharded_variables import is_sharded
 
 Array = npt.NDArray[Any]
 
@@ -24,17 +25,13 @@ class StateError(RuntimeError):
     """A checkpoint belongs to another model; the message names the variable and the mend."""
 
 
-class ModelState:
-    """The variables of a built, compiled Keras model under a strategy."""
+class State:
+    """Named variables under a strategy, as Keras 3 has them (with `value`, `shape`, `dtype`)."""
 
-    def __init__(self, model: Any, group: Group) -> None:
+    def __init__(self, group: Group, shared: Mapping[str, Any], local: Mapping[str, Any], averaged: list[Any]) -> None:
+        """`shared` and `local` as above; `averaged`: those of `local` whose mean over the replicas means something."""
         self._group = group
-        self._shared = _named("model", [v for v in model.variables if not _is_local(v)])
-        local = [v for v in model.variables if _is_local(v)]
-        self._local = _named("local", local) | _named("metric", model.metrics_variables)
-        for number, optimizer in enumerate(optimizers_of(model)):
-            self._shared |= _named(f"optimizer-{number}", optimizer.variables)
-        self._averaged = [v for v in local if tf.as_dtype(v.dtype).is_floating]
+        self._shared, self._local, self._averaged = dict(shared), dict(local), averaged
 
     def capture(self) -> dict[str, Any]:
         """Name to tensor, at the chief task; empty elsewhere. Collective: every task calls it at the same step.
@@ -44,8 +41,7 @@ class ModelState:
         rows = self._group.gather(self._local_rows())
         if self._group.index != 0:
             return {}
-        tensors = {name: self._parts(v)[0].read_value() for name, v in self._shared.items()}
-        tensors |= {name: self._parts(v)[0].read_value() for name, v in self._local.items()}
+        tensors = {name: _read(self._parts(v)[0]) for name, v in (self._shared | self._local).items()}
         return tensors | {"replicas": tf.constant(rows)}
 
     def restore(self, arrays: Mapping[str, Array] | None) -> bool:
@@ -78,7 +74,7 @@ class ModelState:
         return rows_fit
 
     def average_local(self) -> None:
-        """Give every replica the mean of the moving statistics. Collective; called at epoch ends only.
+        """Give every replica the mean of the moving statistics. Collective; called at ends of epochs and runs only.
 
         Keras 3 lets each replica keep its own; the mean is what the statistics of the global batch come to.
         """
@@ -132,10 +128,28 @@ class ModelState:
             part.assign(np.frombuffer(value, dtype).reshape(variable.shape))
 
 
+class ModelState(State):
+    """The variables of a built, compiled Keras model under a strategy."""
+
+    def __init__(self, model: Any, group: Group) -> None:
+        shared = _named("model", [v for v in model.variables if not is_local(v)])
+        local = [v for v in model.variables if is_local(v)]
+        for number, optimizer in enumerate(optimizers_of(model)):
+            shared |= _named(f"optimizer-{number}", optimizer.variables)
+        averaged = [v for v in local if tf.as_dtype(v.dtype).is_floating]
+        super().__init__(group, shared, _named("local", local) | _named("metric", model.metrics_variables), averaged)
+
+
 def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
     """The `tf.Variable` that each replica of this task holds of a Keras variable."""
+    if is_sharded(variable):  # which TensorFlow would take apart
+        return (variable.value,)
     parts: tuple[Any, ...] = strategy.experimental_local_results(variable.value)
     return parts
+
+
+def _read(part: Any) -> Any:
+    return tf.convert_to_tensor(part) if is_sharded(part) else part.read_value()
 
 
 def sum_of(parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
@@ -146,7 +160,7 @@ def sum_of(parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
 
 def optimizers_of(model: Any) -> list[Any]:
     """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes."""
-    found = [model.optimizer, *vars(model).values()]
+    found = [getattr(model, "optimizer", None), *vars(model).values()]
     unique: list[Any] = []
     for value in found:
         if isinstance(value, keras.optimizers.Optimizer) and not any(value is other for other in unique):
@@ -156,8 +170,8 @@ def optimizers_of(model: Any) -> list[Any]:
 
 def load_for_evaluation(model: Any, arrays: Mapping[str, Array]) -> None:
     """Give `model`, outside any strategy, the variables of a checkpoint. Raises StateError for another model's."""
-    named = _named("model", [v for v in model.variables if not _is_local(v)])
-    named |= _named("local", [v for v in model.variables if _is_local(v)])
+    named = _named("model", [v for v in model.variables if not is_local(v)])
+    named |= _named("local", [v for v in model.variables if is_local(v)])
     for name, variable in named.items():
         if name not in arrays or arrays[name].shape != tuple(variable.shape):
             raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
@@ -168,9 +182,10 @@ def _named(kind: str, variables: list[Any]) -> dict[str, Any]:
     return {f"{kind}/{number:04d}/{v.path}": v for number, v in enumerate(variables)}
 
 
-def _is_local(variable: Any) -> bool:
+def is_local(variable: Any) -> bool:
     """Whether each replica changes this variable by itself: made untrainable (not frozen later) and not aggregated."""
-    return not variable.value.trainable and variable.aggregation == "none"
+    value = variable.value.variables[0] if is_sharded(variable) else variable.value
+    return not value.trainable and variable.aggregation == "none"
 
 
 def _byte_size(variable: Any) -> int:

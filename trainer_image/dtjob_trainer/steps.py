@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer import sharded_variables
 from dtjob_trainer.collective import Group
-from dtjob_trainer.sources import Source
+from dtjob_trainer.losses import Cut, share_of
+from dtjob_trainer.sources import Batch, Source
 from dtjob_trainer.state import parts_of, sum_of
 
 
@@ -19,57 +21,99 @@ class Engine:
 
     remote = False
     """Whether inputs must be whole batches, as they are computed on other machines."""
+    fills_up = False
+    """Whether batches are filled up until they divide by the replicas, so that a replica's rows may all be fill."""
 
     def __init__(self, model: Any, group: Group, own_step: bool) -> None:
         self.model = model
         self.group = group
+        self.steps_per_call = 1 if own_step else steps_per_call(model)
+        """Steps that one call may run, as the model was compiled; those of its own `train_step` come one by one."""
         self._own_step = own_step
-        self._loss: Any = None
+        self._last: Any = None
         self._functions: dict[tuple[str, int], Any] = {}
 
-    def train(self, source: Source, inputs: Any, count: int, total: int) -> None:
-        """Train one step on `inputs`, of which `count` rows are this task's share of `total` examples."""
-        self._loss = self._function("train", source)(inputs, tf.constant(count), tf.constant(total))
+    def train(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Train one step on each of `batches`, of which there are `steps_per_call` at most."""
+        self._last = self._run("train", source, batches)
 
-    def evaluate(self, source: Source, inputs: Any, count: int, total: int) -> None:
-        """Update loss and metrics with one batch of evaluation data, sharded as in `train`."""
-        self._function("evaluate", source)(inputs, tf.constant(count), tf.constant(total))
+    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Update loss and metrics with batches of evaluation data, sharded as in `train`."""
+        self._run("evaluate", source, batches)
 
     def wait(self) -> None:
         """Return when all steps so far are done."""
 
     def loss(self) -> float:
-        """This task's part of the last step's loss; the sum over tasks is the mean over the global batch."""
-        return float(self._loss)
+        """This task's part of the last step's loss; the sum over tasks is the loss of the global batch."""
+        return float(self._last["loss"] if self._own_step else self._last)
 
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""
         self.model.reset_metrics()
 
-    def read_metrics(self) -> dict[str, float]:
+    def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, over all tasks. Collective."""
         return read_metrics(self.model, self.group)
+
+    def logs(self) -> dict[str, Any]:
+        """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
+        if not self._own_step:
+            return self.read_metrics()
+        means = self.group.sum(np.array([float(value) for value in self._last.values()], np.float64))
+        return dict(zip(self._last, means.tolist(), strict=True))
+
+    def epoch_logs(self) -> dict[str, Any]:
+        """What callbacks are told after an epoch, over all tasks. Collective."""
+        return epoch_logs(self.read_metrics(), self.logs() if self._own_step else None)
+
+    def _run(self, kind: str, source: Source, batches: Sequence[Batch]) -> Any:
+        function = self._function(kind, source)
+        if self.steps_per_call == 1:
+            (batch,) = batches
+            return function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
+        inputs, rows = _stacked([batch.inputs for batch in batches])
+        counts, totals = [batch.count for batch in batches], [batch.total for batch in batches]
+        return function(inputs, tf.constant(rows), tf.constant(counts), tf.constant(totals))
 
     def _function(self, kind: str, source: Source) -> Any:
         key = (kind, id(source))
         if key not in self._functions:
             body = body_of(kind, self._own_step)
+            may_be_empty = source.may_be_empty or self.fills_up
 
             def step(inputs: Any, count: Any, total: Any) -> Any:
-                def replica() -> Any:
-                    mine, examples = self._share_of_replica(inputs, count)
-                    x, y = source.decode(*mine)
-                    return body(self.model, self.group.replicas, x, y, examples, total, source.may_be_empty)
+                def replica(mine: Any, examples: Any) -> Any:
+                    cut = Cut(self.group.replicas, examples, total, may_be_empty)
+                    return body(self.model, cut, *source.decode(*mine))
 
-                losses = self.group.strategy.experimental_local_results(self.group.strategy.run(replica))
-                return tf.add_n(list(losses))
+                results = self.group.strategy.experimental_local_results(self._on_replicas(replica, inputs, count))
+                return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)
+
+            def several(inputs: Any, rows: Any, counts: Any, totals: Any) -> Any:
+                def one(number: Any, _: Any) -> Any:
+                    mine = keras.tree.map_structure(lambda part: part[number, : rows[number]], inputs)
+                    return number + 1, step(mine, counts[number], totals[number])
+
+                begin = (tf.constant(0), tf.constant(0.0))
+                return tf.while_loop(lambda number, _: number < tf.size(counts), one, begin, parallel_iterations=1)[1]
 
             # One trace with an open batch dimension: graphs for other shapes differ in their last bits, and which of
             # them a restarted run traces first depends on the step at which it resumes.
-            number = tf.TensorSpec([], tf.int32)
-            signature = [source.input_spec(), number, number]
-            self._functions[key] = tf.function(step, autograph=False, input_signature=signature)
+            number, numbers = tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
+            spec = source.input_spec()
+            if self.steps_per_call == 1:
+                signature = [spec, number, number]
+            else:
+                spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
+                signature = [spec, numbers, numbers, numbers]
+            function: Callable[..., Any] = step if self.steps_per_call == 1 else several
+            self._functions[key] = tf.function(function, autograph=False, input_signature=signature)
         return self._functions[key]
+
+    def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
+        """Run `replica` of each replica's rows and how many of them count."""
+        return self.group.strategy.run(lambda: replica(*self._share_of_replica(inputs, count)))
 
     def _share_of_replica(self, inputs: Any, count: Any) -> tuple[Any, Any]:
         """This replica's rows of the task's `count`, at least one, and how many of them count."""
@@ -84,28 +128,35 @@ class Engine:
         return keras.tree.map_structure(lambda part: part[begin:end], inputs), high - low
 
 
-def train_replica(model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool) -> Any:
+def steps_per_call(model: Any) -> int:
+    """How many steps `model` was compiled to run in one call (`steps_per_execution`)."""
+    asked = model.steps_per_execution
+    return asked if isinstance(asked, int) else 1
+
+
+def train_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
     """One replica's training step; its share (scalar) of the loss of the global batch.
 
-    Keras scales a loss by 1/replicas; times `examples` · replicas / `total`, gradients sum up to what one device gets
-    from the whole batch, however unevenly it is cut.
+    As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is cut.
     """
-    weight = tf.cast(examples, tf.float32) * replicas / tf.cast(total, tf.float32)
     with tf.GradientTape() as tape:
         y_pred = _call(model, x, training=True)
-        loss = model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=None, training=True)
-        scaled = loss * tf.cast(weight, loss.dtype)
-        to_minimize = model.optimizer.scale_loss(scaled)
+        loss = share_of(model, cut, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
+        to_minimize = model.optimizer.scale_loss(loss)
     weights = model.trainable_weights
-    model.optimizer.apply_gradients(zip(tape.gradient(to_minimize, weights), weights, strict=True))
-    _update_metrics(model, x, y, y_pred, loss * replicas, examples, may_be_empty)
-    return tf.cast(scaled, tf.float32)
+    gradients = sharded_variables.gradients_of(tape, to_minimize, weights)
+    model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+    _update_metrics(model, cut, x, y, y_pred, sample_weight, loss)
+    return tf.cast(loss, tf.float32)
 
 
-def own_train_replica(model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool) -> Any:
-    """One replica's step of a model with its own `train_step`; shares are equal, as Keras scales losses itself."""
-    logs = model.train_step((x, y))
-    return tf.cast(logs.get("loss", 0.0), tf.float32) / replicas
+def own_train_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+    """One replica's step of a model with its own `train_step`: its part of the mean of what that gives, and of "loss".
+
+    Shares are equal, as Keras scales losses itself.
+    """
+    logs = {"loss": 0.0} | model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
+    return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
 
 
 def body_of(kind: str, own_step: bool) -> Callable[..., Any]:
@@ -115,15 +166,15 @@ def body_of(kind: str, own_step: bool) -> Callable[..., Any]:
     return own_train_replica if own_step else train_replica
 
 
-def evaluate_replica(model: Any, replicas: int, x: Any, y: Any, examples: Any, total: Any, may_be_empty: bool) -> Any:
+def evaluate_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
     """One replica's evaluation step: updates loss and metrics; returns its share of the loss as `train_replica`."""
     y_pred = _call(model, x, training=False)
-    loss = model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=None, training=False)
-    _update_metrics(model, x, y, y_pred, loss * replicas, examples, may_be_empty)
-    return tf.cast(loss, tf.float32) * tf.cast(examples, tf.float32) * replicas / tf.cast(total, tf.float32)
+    loss = share_of(model, cut, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+    _update_metrics(model, cut, x, y, y_pred, sample_weight, loss)
+    return tf.cast(loss, tf.float32)
 
 
-def read_metrics(model: Any, group: Group) -> dict[str, float]:
+def read_metrics(model: Any, group: Group) -> dict[str, Any]:
     """Loss and metrics out of every replica's state, in one collective; the same floats in every task."""
     variables = model.metrics_variables
     sums = [sum_of(parts_of(group.strategy, v)) for v in variables]
@@ -137,28 +188,54 @@ def read_metrics(model: Any, group: Group) -> dict[str, float]:
         mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
     with keras.StatelessScope(state_mapping=mapping):
         results = model.get_metrics_result()
-    return {name: float(value) for name, value in results.items()}
+    return {name: _number(value) for name, value in results.items()}
 
 
-def build(model: Any, x: Any, y: Any) -> None:
-    """Make every variable of model, metrics and optimizer, from shapes alone; x and y are one batch (or its spec).
+def epoch_logs(metrics: dict[str, Any], last: dict[str, Any] | None) -> dict[str, Any]:
+    """An epoch's logs: `metrics`, or as in Keras what the last step of an own `train_step` gave, if it gave others."""
+    return metrics if last is None or last.keys() == metrics.keys() else last
+
+
+def _number(value: Any) -> Any:
+    """A metric's result as a float, or as a list of them where it has several."""
+    return np.asarray(value, np.float64).tolist()
+
+
+def build(model: Any, x: Any, y: Any, sample_weight: Any) -> None:
+    """Make every variable of model, metrics and optimizer, from shapes alone; x, y and weights are a batch's specs.
 
     Variables that came to be while a step is traced would not be mirrored (and fail under Mirrored).
     """
-    model._symbolic_build(data_batch=(x, y))
+    model._symbolic_build(data_batch=(x, y, sample_weight))
 
 
 def _call(model: Any, x: Any, training: bool) -> Any:
     return model(x, training=training) if model._call_has_training_arg else model(x)
 
 
-def _update_metrics(model: Any, x: Any, y: Any, y_pred: Any, loss: Any, examples: Any, may_be_empty: bool) -> None:
+def _update_metrics(model: Any, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> None:
+    """Count this replica's rows and its share of the loss; Keras's mean of them is one device's over its batches."""
+    tracker = model._loss_tracker
+    tracker.total.assign_add(tf.cast(loss, tracker.dtype) * tf.cast(cut.total, tracker.dtype))
+    tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
+
     def update() -> Any:
-        model._loss_tracker.update_state(loss, sample_weight=examples)
-        model.compute_metrics(x, y, y_pred, sample_weight=None)
+        model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
         return tf.constant(0)
 
-    if may_be_empty:  # a replica that stands in with one row of no weight must not count it
-        tf.cond(examples > 0, update, lambda: tf.constant(0))
+    if cut.may_be_empty:  # a replica that stands in with one row of no weight must not count it
+        tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
     else:
         update()
+
+
+def _stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
+    """The parts of several batches, each stacked into one tensor (shorter ones filled up), and each batch's rows."""
+    rows = [int(keras.tree.flatten(batch)[0].shape[0]) for batch in batches]
+    longest = np.arange(max(rows))
+
+    def stack(*parts: Any) -> Any:
+        filled = (tf.gather(part, np.minimum(longest, n - 1)) for part, n in zip(parts, rows, strict=True))
+        return tf.stack(list(filled))
+
+    return keras.tree.map_structure(stack, *batches), rows

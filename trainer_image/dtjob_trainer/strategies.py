@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob_trainer import keras_variables
+from dtjob_trainer import keras_variables, tpu
+from dtjob_trainer.strategy_error import StrategyError
 from dtjob_trainer.task import Task
 
 CROSS_DEVICE_OPS = {
@@ -18,10 +18,6 @@ CROSS_DEVICE_OPS = {
 _LIFELONG = contextlib.ExitStack()
 """Scopes that are entered for the life of the process, as the strategy is."""
 COMMUNICATION = {"Auto": "AUTO", "Ring": "RING", "NCCL": "NCCL"}
-
-
-class StrategyError(ValueError):
-    """The strategy or one of its options cannot be had here; the message names the field of the manifest."""
 
 
 def configure_devices(options: Mapping[str, Any]) -> None:
@@ -51,7 +47,7 @@ def create(task: Task) -> Any:
         case "Default":
             return tf.distribute.get_strategy()
         case "OneDevice":
-            return tf.distribute.OneDeviceStrategy(_devices()[0])
+            return tf.distribute.OneDeviceStrategy(_device(options))
         case "Mirrored":
             return tf.distribute.MirroredStrategy(_devices(), cross_device_ops=_cross_device_ops(options))
         case "CentralStorage":
@@ -59,9 +55,14 @@ def create(task: Task) -> Any:
         case "MultiWorkerMirrored":
             return _multi_worker_mirrored(task)
         case "ParameterServer":
-            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the coordinator computes nothing itself
             resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-            return tf.distribute.ParameterServerStrategy(resolver)
+            from dtjob_trainer import sharded_variables
+
+            sharded_variables.allow_in_keras()
+            cut = sharded_variables.partitioner(options, servers=len(task.cluster["ps"]))
+            return tf.distribute.ParameterServerStrategy(resolver, cut)
+        case "TPU":
+            return tpu.connect(options)
         case name:
             raise StrategyError(f"spec.strategy {name!r} is not one that this trainer knows")
 
@@ -112,6 +113,20 @@ def _devices() -> list[str]:
         if devices:
             return [f"/{kind.lower()}:{index}" for index in range(len(devices))]
     raise StrategyError("TensorFlow sees neither a GPU nor a CPU")
+
+
+def _device(options: Mapping[str, Any]) -> str:
+    """The one device: the one named, else the first of `_devices`."""
+    devices = _devices()
+    name = options.get("device")
+    if name is None:
+        return devices[0]
+    import tensorflow as tf
+
+    found = [f"{device.device_type}:{device.name.rpartition(':')[2]}" for device in tf.config.list_logical_devices()]
+    if name not in found:
+        raise StrategyError(f"strategyOptions.device {name!r} is not here; this task sees {', '.join(found)}")
+    return f"/{name.lower()}"
 
 
 def _cross_device_ops(options: Mapping[str, Any]) -> Any:

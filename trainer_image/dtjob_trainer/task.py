@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ CLUSTER_ROLES: Mapping[str, tuple[str, ...]] = {
 MultiWorkerMirrored with ps in the cluster hangs, as does ParameterServer with an evaluator (TensorFlow 2.21).
 """
 
-STRATEGIES = ("Default", "OneDevice", "Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer")
+STRATEGIES = ("Default", "OneDevice", "Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer", "TPU")
 
 DEFAULT_EVERY_SECONDS = 300
 """How often to save where the job names neither everySteps nor everySeconds."""
@@ -61,6 +62,34 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class Evaluation:
+    """`spec.evaluation`: what the evaluator does."""
+
+    every: bool = False
+    """Whether to evaluate each checkpoint, and not only the latest."""
+    best_metric: str | None = None
+    """The metric by which the best model is kept; None: none is kept."""
+    best_is_highest: bool = True
+
+    @classmethod
+    def from_json(cls, text: str) -> Evaluation:
+        """Read the value of DTJOB_EVALUATION. Raises TaskError where `best` is not whole."""
+        value = _json_object("DTJOB_EVALUATION", text)
+        best = value.get("best") or {}
+        if best and not (best.get("metric") and best.get("mode") in ("Max", "Min")):
+            raise TaskError("DTJOB_EVALUATION's 'best' must have a 'metric' and a 'mode', Max or Min")
+        return cls(value.get("checkpoints") == "Every", best.get("metric"), best.get("mode") != "Min")
+
+    def is_better(self, value: float, best: float | None) -> bool:
+        """Whether a metric's `value` beats the `best` so far (None: there is none); what is no number beats nothing."""
+        if math.isnan(value):
+            return False
+        if best is None:
+            return True
+        return value > best if self.best_is_highest else value < best
+
+
+@dataclass(frozen=True)
 class Task:
     """One task of a job, as one attempt at it sees it."""
 
@@ -79,6 +108,7 @@ class Task:
     """`host:port` of the chief task's supervisor; empty where there is none."""
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
+    evaluation: Evaluation = Evaluation()
     grace_seconds: float = 30.0
     parent: int | None = None
     """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
@@ -114,6 +144,7 @@ class Task:
             rendezvous=environ.get("DTJOB_RENDEZVOUS", ""),
             status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
+            evaluation=Evaluation.from_json(environ.get("DTJOB_EVALUATION") or "{}"),
             grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", 30)),
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
@@ -140,6 +171,11 @@ class Task:
     def serves_only(self) -> bool:
         """Whether this task runs a TensorFlow server and not the user's program (ps, ParameterServer's workers)."""
         return self.role == "ps" or (self.strategy == "ParameterServer" and self.role == "worker")
+
+    @property
+    def computes_nothing(self) -> bool:
+        """Whether this task only holds variables or hands out steps: GPUs would be taken from those that train."""
+        return self.role == "ps" or (self.strategy == "ParameterServer" and self.role == "chief")
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
+from itertools import islice
 from typing import Any
 
 import keras
 import numpy as np
 
-from dtjob_trainer import checkpoint
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.control import Agreement, Control
+from dtjob_trainer.progress import Pace
 from dtjob_trainer.runtime import Runtime
-from dtjob_trainer.sources import Batch, Source
+from dtjob_trainer.saves import Saves
+from dtjob_trainer.sources import Batch, Source, groups
 from dtjob_trainer.state import ModelState
-
-FORMAT = 1
-"""Version of the checkpoint's `state`."""
 
 
 class Training:
@@ -28,14 +26,13 @@ class Training:
         engine: Any,
         state: ModelState,
         callbacks: Callbacks,
-        writer: checkpoint.Writer | None,
         source: Source,
         validation: Source | None,
         epochs: int,
     ) -> None:
         self._here, self._engine, self._state, self._callbacks = here, engine, state, callbacks
-        self._writer, self._source, self._validation, self._epochs = writer, source, validation, epochs
-        self._settings = here.task.checkpoint if here.task is not None else None
+        self._source, self._validation, self._epochs = source, validation, epochs
+        self._saves = Saves(here, engine.group, state)
         self._steps_per_epoch = source.steps
         self._step = 0
         self._epochs_ended = 0
@@ -45,16 +42,17 @@ class Training:
         self._saved: tuple[int, int, bool] | None = None
         """(step, epochs ended, stopped) of the newest checkpoint."""
         self._clock_due = False
-        self._history: dict[str, list[float]] = {}
+        self._history: dict[str, list[Any]] = {}
+        self._last_logs: dict[str, Any] = {}
+        """What the last epoch's end was told, without what callbacks added to it."""
         self._exact = source.exact and callbacks.exact and not engine.remote
-        self._speed = 0.0
+        self._pace = Pace()
 
     def run(self) -> Any:
         """Train to the end; returns Keras's History. Leaves by SystemExit where a stop was asked for."""
         here = self._here
         self._callbacks.train_begin(self._epochs, self._steps_per_epoch)
-        if self._settings is not None:
-            self._restore()
+        self._restore()
         here.shutdown.training_begins()
         here.progress.report(
             state="training",
@@ -63,18 +61,18 @@ class Training:
             epoch=self._epochs_ended,
             resume="exact" if self._exact else "approximate",
         )
-        clock = self._settings.every_seconds if self._settings is not None else None
-        control = Control(self._engine.group, here.shutdown, clock, self._step)
+        control = Control(self._engine.group, here.shutdown, self._saves.every_seconds, self._step)
         while self._epochs_ended < self._epochs and not self._stopped:
             self._train_epoch(control)
         self._engine.wait()
         if self._position() != self._saved:
             self._save(control)
-        if self._writer is not None:
-            self._writer.wait()
+        self._saves.wait()
         here.shutdown.training_ends()
-        logs = {name: values[-1] for name, values in self._history.items() if values}
-        self._callbacks.train_end(logs)
+        optimizer = self._engine.model.optimizer
+        if optimizer is not None:
+            optimizer.finalize_variable_values(self._engine.model.trainable_weights)  # use_ema, on one device
+        self._callbacks.train_end(self._last_logs)
         return self._keras_history()
 
     def _train_epoch(self, control: Control) -> None:
@@ -83,27 +81,36 @@ class Training:
         if first_step == 0:  # else the epoch goes on after a restart, and what began it is in the checkpoint
             self._engine.reset_metrics()
             self._callbacks.epoch_begin(epoch)
-        for batch in self._source.epoch(epoch, first_step):
-            self._train_step(batch, control)
+        batches = self._source.epoch(epoch, first_step)
+        while not self._stopped and (group := list(islice(batches, self._steps_in_one_call()))):
+            self._train_steps(group, control)
         self._end_epoch(epoch)
         if self._clock_due or self._due_by_steps():
             self._save(control)
 
-    def _train_step(self, batch: Batch, control: Control) -> None:
+    def _steps_in_one_call(self) -> int:
+        """As many steps as the engine runs at once, but none beyond the next save."""
+        every = self._saves.every_steps
+        most: int = self._engine.steps_per_call
+        return min(most, every - self._step % every) if every else most
+
+    def _train_steps(self, batches: list[Batch], control: Control) -> None:
         engine, per_batch = self._engine, self._callbacks.per_batch
         in_epoch = self._step - self._epochs_ended * self._steps_per_epoch
         if per_batch:
             self._callbacks.batch_begin(in_epoch)
-        engine.train(self._source, batch.inputs, batch.count, batch.total)
-        self._step += 1
+        engine.train(self._source, batches)
+        self._step += len(batches)
+        in_epoch += len(batches) - 1
         if per_batch:
-            self._callbacks.batch_end(in_epoch, float(engine.group.sum(np.array([engine.loss()], np.float64))[0]))
+            self._callbacks.batch_end(in_epoch, engine.logs())
+            self._stopped = self._agree_to_stop()
         if control.due(self._step):
             agreement = control.agree(self._step, engine.loss())
             self._report(agreement)
             if agreement.stop:
                 self._save(control)
-                self._leave()
+                self._saves.leave(self._step)
             self._clock_due |= agreement.save
         ends_epoch = in_epoch + 1 == self._steps_per_epoch
         if not ends_epoch and (self._clock_due or self._due_by_steps()):  # at an epoch's end: once its end is behind us
@@ -112,37 +119,51 @@ class Training:
     def _end_epoch(self, epoch: int) -> None:
         engine = self._engine
         engine.wait()
-        logs = engine.read_metrics()
+        logs = engine.epoch_logs()
         self._state.average_local()
         if self._validation is not None:
-            engine.reset_metrics()
-            for batch in self._validation.epoch(0, 0):
-                engine.evaluate(self._validation, batch.inputs, batch.count, batch.total)
-            engine.wait()
-            logs |= {f"val_{name}": value for name, value in engine.read_metrics().items()}
-        self._callbacks.epoch_end(epoch, logs)
-        votes = engine.group.sum(np.array([float(self._callbacks.stop_training)], np.float64))
-        self._stopped = bool(votes[0] > 0)
+            logs |= {f"val_{name}": value for name, value in self._validate(self._validation).items()}
+        self._last_logs = logs
+        logs = self._callbacks.epoch_end(epoch, logs)
+        self._stopped = self._agree_to_stop()
         self._epochs_ended = epoch + 1
         for name, value in logs.items():
-            self._history.setdefault(name, []).append(float(value))
-        self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=logs)
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in logs.items())
+            self._history.setdefault(name, []).append(value if isinstance(value, list) else float(value))
+        numbers = {name: float(value) for name, value in logs.items() if not isinstance(value, list)}
+        self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=numbers)
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in numbers.items())
         self._here.log(f"epoch {epoch + 1}/{self._epochs}  step {self._step}  {shown}")
 
+    def _validate(self, source: Source) -> dict[str, Any]:
+        """Loss and metrics of `source`, over all tasks. Collective."""
+        engine, callbacks = self._engine, self._callbacks
+        engine.reset_metrics()
+        callbacks.test_begin()
+        step = 0
+        for batches in groups(source.epoch(0, 0), engine.steps_per_call):
+            if callbacks.per_test_batch:
+                callbacks.test_batch_begin(step)
+            engine.evaluate(source, batches)
+            step += len(batches)
+            if callbacks.per_test_batch:
+                callbacks.test_batch_end(step - 1, engine.read_metrics())
+        engine.wait()
+        results: dict[str, Any] = engine.read_metrics()
+        callbacks.test_end(results)
+        return results
+
+    def _agree_to_stop(self) -> bool:
+        """Whether a callback of any task has asked to stop. Collective."""
+        votes = self._engine.group.sum(np.array([float(self._callbacks.stop_training)], np.float64))
+        return bool(votes[0] > 0)
+
     def _report(self, agreement: Agreement) -> None:
-        rate = agreement.steps_per_second
-        if rate:
-            self._speed = 0.7 * self._speed + 0.3 * rate if self._speed else rate
-        keys: dict[str, Any] = {"step": self._step, "epoch": self._epochs_ended, "loss": agreement.loss}
-        if self._speed:
-            left = self._epochs * self._steps_per_epoch - self._step
-            keys |= {"stepsPerSecond": round(self._speed, 2), "etaSeconds": round(left / self._speed, 1)}
-        self._here.progress.update(**keys)
+        left = self._epochs * self._steps_per_epoch - self._step
+        pace = self._pace.keys(agreement.steps_per_second, left)
+        self._here.progress.update(step=self._step, epoch=self._epochs_ended, loss=agreement.loss, **pace)
 
     def _due_by_steps(self) -> bool:
-        every = self._settings.every_steps if self._settings is not None else None
-        return bool(every and self._step % every == 0 and self._position() != self._saved)
+        return self._saves.due(self._step) and self._position() != self._saved
 
     def _position(self) -> tuple[int, int, bool]:
         return self._step, self._epochs_ended, self._stopped
@@ -152,73 +173,39 @@ class Training:
         self._clock_due = False
         control.saved()
         self._saved = self._position()
-        if self._settings is None:
-            return
         self._engine.wait()
-        tensors = self._state.capture()
-        if self._writer is None:
-            return
-        self._writer.write(
+        self._saves.write(
             self._step,
-            tensors,
-            {
-                "format": FORMAT,
-                "step": self._step,
+            lambda: {
                 "epochsEnded": self._epochs_ended,
                 "stopped": self._stopped,
                 "stepsPerEpoch": self._steps_per_epoch,
                 "history": self._history,
                 "exact": self._exact,
-                "callbacks": self._callbacks.get_state() if self._callbacks.exact else None,
+                "callbacks": self._callbacks.get_state(),
             },
         )
 
-    def _leave(self) -> None:
-        """End the process after a stop that all tasks agreed on."""
-        self._here.progress.report(state="saving", step=self._step)
-        if self._writer is not None:
-            self._writer.wait()
-        raise SystemExit(self._here.shutdown.exit_code)
-
     def _restore(self) -> None:
-        """Go on from the chief's newest checkpoint; every task gets its content from the chief. Collective."""
-        group, arrays, blob = self._engine.group, None, b""
-        if self._writer is not None:
-            assert self._here.task is not None
-            found = _newest(self._writer, self._here)
-            if found is not None:
-                arrays, state = found
-                blob = json.dumps(state).encode()
-        size = int(group.sum(np.array([len(blob)], np.float64))[0])
-        if size == 0:
+        """Go on from the chief's newest checkpoint, where there is one. Collective."""
+        restored = self._saves.restore()
+        if restored is None:
             return
-        state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
-        same_replicas = self._state.restore(arrays)
-        self._step, self._stopped, self._history = state["step"], state["stopped"], state["history"]
+        state = restored.state
+        self._step, self._stopped, self._history = restored.step, state["stopped"], state["history"]
         self._epochs_ended = state["epochsEnded"]
+        self._last_logs = {name: values[-1] for name, values in self._history.items()}
         same_data = state["stepsPerEpoch"] == self._steps_per_epoch
         if not same_data:
             self._epochs_ended = self._step // self._steps_per_epoch
-        same_callbacks = state["callbacks"] is not None and self._callbacks.set_state(state["callbacks"])
-        self._exact = self._exact and state["exact"] and same_replicas and same_data and same_callbacks
+        same_callbacks = self._callbacks.set_state(state["callbacks"])
+        self._exact = self._exact and state["exact"] and restored.same_replicas and same_data and same_callbacks
         self._saved = self._position()
-        self._here.progress.report(step=self._step, restoredStep=self._step, checkpoint={"step": self._step})
-        self._here.log(f"resumed at step {self._step}")
 
     def _keras_history(self) -> Any:
         history = keras.callbacks.History()
         history.set_model(self._engine.model)
         history.history = self._history
         history.epoch = list(range(self._epochs_ended))
+        self._engine.model.history = history
         return history
-
-
-def _newest(writer: checkpoint.Writer, here: Runtime) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The newest checkpoint that can be read; None where there is none."""
-    assert here.task is not None
-    for step in reversed(writer.prepare(here.task.uid)):
-        try:
-            return checkpoint.read(writer.settings.directory, step)
-        except checkpoint.UNREADABLE as error:
-            here.log(f"checkpoint {step} cannot be read ({error}); trying the one before")
-    return None

@@ -7,8 +7,10 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+import tf_keras
 
 import dtjob_trainer as dt
+from dtjob_trainer import optimizers
 from dtjob_trainer.strategies import StrategyError, configure_devices, create
 from dtjob_trainer.task import Task
 
@@ -51,24 +53,57 @@ def fit(*args: Any, **options: Any) -> Callable[[], Any]:
 
 refused(["compile"], fit(model(), x, y))
 refused(["Keras 3"], fit(object(), x, y))
+older = tf_keras.Sequential([tf_keras.Input((3,)), tf_keras.layers.Dense(2)])
+older.compile("sgd", "mse")
+refused(["tf_keras", "model.fit()"], fit(older, x, y))
 good = model(optimizer="sgd")
 refused(["epochs=0"], fit(good, x, y, epochs=0))
 refused(["x", "lengths"], fit(good, x, y[:5]))
 refused(["x", "empty"], fit(good, x[:0], y[:0]))
-refused(["steps_per_epoch=9"], fit(good, x, y, batch_size=5, steps_per_epoch=9))
-refused(["validation_data", "3"], fit(good, x, y, validation_data=(x, y, y)))
+refused(["validation_data", "4"], fit(good, x, y, validation_data=(x, y, y, y)))
+refused(["class_weight", "sample weights"], fit(good, x, y, sample_weight=y, class_weight={0: 2.0}))
+refused(["class_weight", "one array"], fit(good, x, [y, y], class_weight={0: 2.0}))
 dataset = tf.data.Dataset.from_tensor_slices((x, y))
 refused(["batch_size"], fit(good, dataset.batch(5), batch_size=5))
 refused(["y"], fit(good, dataset.batch(5), y))
 refused(["steps_per_epoch"], fit(good, dataset.filter(lambda a, b: True).batch(5)))
 refused(["tf.data.Dataset"], fit(good, lambda context: x))
+shard = lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10))  # noqa: E731
+refused(["steps_per_epoch=9"], fit(good, shard, batch_size=5, steps_per_epoch=9))
 empty = dataset.filter(lambda a, b: False)
 refused(["ended", "steps_per_epoch"], fit(good, lambda context: empty, batch_size=5, steps_per_epoch=2))
-backup, saver = keras.callbacks.BackupAndRestore("/tmp/x"), keras.callbacks.ModelCheckpoint("/tmp/x.keras")
+backup = keras.callbacks.BackupAndRestore("/tmp/x")
 refused(["BackupAndRestore", "spec.checkpoint"], fit(good, x, y, callbacks=[backup]))
-refused(["ModelCheckpoint", "save="], fit(good, x, y, callbacks=[saver]))
-schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
-refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(schedule)), x, y, scale_lr=True))
+refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(lambda: 0.1)), x, y, scale_lr=True))
+
+
+class Shouting(keras.optimizers.SGD):
+    def apply(self, grads, trainable_variables=None):
+        super().apply(grads, trainable_variables)
+
+
+def limit(optimizer: Any, **where: bool) -> str:
+    """The first reason why `optimizer` cannot be right there."""
+    overrides = optimizers.overrides_apply(optimizer)
+    here = {"distributed": True, "asynchronous": False, "overrides": overrides, **where}
+    return next(optimizers.limits(optimizer, **here), "")
+
+
+every = {"gradient_accumulation_steps": 2}
+scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
+assert "use_ema" in limit(keras.optimizers.SGD(use_ema=True))
+assert "apply()" in limit(Shouting(**every))
+assert "larger batch_size" in limit(keras.optimizers.SGD(**every), asynchronous=True)
+assert "mixed_bfloat16" in limit(scaled, asynchronous=True)
+assert not limit(keras.optimizers.SGD(**every, clipnorm=1.0))
+assert not limit(keras.optimizers.SGD(use_ema=True), distributed=False)
+
+schedule = keras.optimizers.schedules.CosineDecay(0.1, 10, warmup_target=0.4, warmup_steps=4)
+scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(schedule))
+optimizers.scale_learning_rate(scaled, 2)
+for step in range(15):
+    found = scaled.inner_optimizer._learning_rate(step)
+    np.testing.assert_allclose(found, 2 * np.asarray(schedule(step)), rtol=1e-6)
 
 configured = False
 try:

@@ -14,17 +14,21 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--batch-size", type=int, default=64)
 parser.add_argument("--examples", type=int, default=1000)
+parser.add_argument("--held-out", type=int, default=300)
 parser.add_argument("--data", choices=["arrays", "function", "dataset"], default="arrays")
 parser.add_argument("--plain", action="store_true", help="no layer whose result depends on how the batch is cut")
+parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
 parser.add_argument("--hold", type=int, help="wait at the begin of this epoch until the file --gate is there")
 parser.add_argument("--gate")
+parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
+parser.add_argument("--steps-per-execution", type=int, default=1)
 options = parser.parse_args()
 
 digits = load_digits()
 images = (digits.images / 16.0)[..., None].astype("float32")
 x, y = images[: options.examples], digits.target[: options.examples]
-xv, yv = images[-300:], digits.target[-300:]
+xv, yv = images[-options.held_out :], digits.target[-options.held_out :]
 
 
 class Hold(keras.callbacks.Callback):
@@ -57,19 +61,28 @@ model = keras.Sequential(
         keras.layers.Dense(10, activation="softmax", kernel_regularizer=keras.regularizers.L2(1e-4)),
     ]
 )
-optimizer = keras.optimizers.SGD(0.1, momentum=0.9) if options.plain else keras.optimizers.Adam(0.005)
-model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
+optimizer = keras.optimizers.SGD(0.1, momentum=0.9)
+if not options.plain:
+    optimizer = keras.optimizers.Adam(0.005, weight_decay=options.weight_decay)
+if options.accumulate:
+    optimizer = keras.optimizers.Adam(0.005, gradient_accumulation_steps=3, global_clipnorm=1.0)
+loss, steps = "sparse_categorical_crossentropy", options.steps_per_execution
+model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps)
 callbacks = [Hold()] if options.gate else []
 if options.callbacks:
     callbacks += [
         keras.callbacks.EarlyStopping("val_loss", patience=50, restore_best_weights=True),
         keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_delta=0.3),
+        keras.callbacks.CSVLogger("log.csv"),
+        keras.callbacks.ModelCheckpoint("best.keras", save_best_only=True),
     ]
 data = {
     "arrays": {"x": x, "y": y, "batch_size": options.batch_size},
     "function": {"x": shard, "batch_size": options.batch_size},
     "dataset": {"x": tf.data.Dataset.from_tensor_slices((x, y)).batch(options.batch_size)},
 }[options.data]
+if options.accumulate:
+    data["class_weight"] = {0: 2.0, 1: 0.5}
 history = dt.fit(
     model, **data, epochs=options.epochs, validation_data=(xv, yv), callbacks=callbacks, save="model.keras"
 )

@@ -1,0 +1,122 @@
+"""Checkpoints: another number of workers, directories that are URIs, models that load in a scope and without."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.trainer.harness import Cluster, saved_arrays
+
+STEPS_PER_EPOCH = 16
+LOAD = """
+import sys, numpy as np, keras, tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+images = np.random.default_rng(0).normal(size=(4, 8, 8, 1)).astype("float32")
+plain = keras.models.load_model(sys.argv[1])
+answers = plain.predict(images, verbose=0)
+strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
+with strategy.scope():
+    mirrored = keras.models.load_model(sys.argv[1])
+assert type(mirrored.weights[0].value).__name__ == "MirroredVariable", type(mirrored.weights[0].value)
+np.testing.assert_array_equal(mirrored.predict(images, verbose=0), answers)
+for model in (plain, mirrored):  # compiled as it was trained
+    with strategy.scope() if model is mirrored else tf.device(None):
+        model.train_on_batch(images, np.array([1, 2, 3, 4]))
+print("all well")
+"""
+
+
+def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Path) -> None:
+    """3 workers, then 2, then 4; a model without Dropout ends as one device's, which nobody disturbed."""
+    checkpoint = {"everySteps": 10, "directory": str(tmp_path / "checkpoints")}
+    epochs, arguments = 0, ("--plain", "--examples=961")
+    for workers in (3, 2, 4):
+        before, epochs = epochs * STEPS_PER_EPOCH, epochs + 2
+        with Cluster(
+            tmp_path / f"workers-{workers}",
+            "MultiWorkerMirrored",
+            {"worker": workers},
+            "train.py",
+            f"--epochs={epochs}",
+            *arguments,
+            checkpoint=checkpoint,
+            uid=f"uid-{workers}",
+        ) as run:
+            run.run()
+            status = run["worker-0"].status
+            assert status.get("restoredStep", 0) == before
+            assert status["step"] == epochs * STEPS_PER_EPOCH
+            assert status["resume"] == ("exact" if before == 0 else "approximate")
+    with Cluster(tmp_path / "one", "Default", {"chief": 1}, "train.py", f"--epochs={epochs}", *arguments) as run:
+        run.run()
+        assert status["metrics"] == pytest.approx(run["chief-0"].status["metrics"], rel=1e-3)
+
+
+def test_a_directory_that_is_a_uri_takes_all_of_it(tmp_path: Path) -> None:
+    """gs:// goes the same way through tf.io.gfile; file:// is the scheme that is here without a network."""
+    (tmp_path / "bucket").mkdir()
+    gate, directory = tmp_path / "gate", tmp_path / "bucket" / "digits"
+    arrays = []
+    for name in ("disturbed", "undisturbed"):
+        folder = directory if name == "disturbed" else tmp_path / "path"
+        with Cluster(
+            tmp_path / name,
+            "Default",
+            {"chief": 1, "evaluator": 1},
+            "train.py",
+            "--hold=3",
+            f"--gate={gate}",
+            checkpoint={"everySteps": 10, "directory": f"file://{folder}" if name == "disturbed" else str(folder)},
+            env={"DTJOB_EVALUATION": '{"best": {"metric": "accuracy", "mode": "Max"}}'},
+        ) as run:
+            run.start()
+            if name == "disturbed":
+                run["chief-0"].wait_for_checkpoint(40)
+                run["chief-0"].wait_for_step(3 * STEPS_PER_EPOCH)
+                run["chief-0"].kill()
+                assert run["chief-0"].exit_code() == -signal.SIGKILL
+                torn = [folder / "ckpt-99.data-00000-of-00001", folder / ".saving-model.keras"]
+                for path in torn:
+                    path.write_bytes(b"torn")
+                gate.touch()
+                run.start("chief-0")
+            run.expect_success()
+            if name == "disturbed":
+                assert run["chief-0"].status["restoredStep"] == 40
+                assert run["chief-0"].status["model"] == f"file://{folder}/model.keras"
+                assert not any(path.exists() for path in torn)
+            names = {path.name for path in folder.iterdir()}
+            assert {"DONE", "checkpoint", "model.keras", "best.keras", "best.json", "events"} <= names
+            assert not [name for name in names if name.endswith((".tmp", "_temp")) or "saving" in name]
+            arrays.append(saved_arrays(folder, 6 * STEPS_PER_EPOCH))
+    assert arrays[0] == arrays[1]
+
+
+def test_s3_is_refused_with_advice(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint={"directory": "s3://bucket/digits"}) as run:
+        run.start()
+        assert run["chief-0"].exit_code() == 1
+        assert "mount the bucket as a volume and name its path, or use gs://" in run["chief-0"].output()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "counts", "options"),
+    [
+        pytest.param("Mirrored", {"chief": 1}, {"logicalCPUs": 2}, marks=pytest.mark.slow),
+        ("MultiWorkerMirrored", {"chief": 1, "worker": 1}, {}),
+    ],
+)
+def test_the_model_loads_in_a_scope_and_without(
+    tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int]
+) -> None:
+    with Cluster(
+        tmp_path, strategy, counts, "train.py", "--epochs=1", checkpoint={"everySteps": 100}, options=options
+    ) as run:
+        run.run()
+        model = run["chief-0"].status["model"]
+    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    result = subprocess.run([sys.executable, "-c", LOAD, model], env=env, capture_output=True, text=True, check=False)
+    assert result.stdout.endswith("all well\n"), result.stderr

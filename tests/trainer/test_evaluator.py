@@ -1,0 +1,96 @@
+"""The evaluator after a real run: which checkpoints it looks at, what it keeps and logs, and that it ends."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.trainer.harness import Cluster
+
+EPOCHS, STEPS_PER_EPOCH = 4, 16
+READ_EVENTS = """
+import glob, json, sys, tensorflow as tf
+found = []
+for path in sorted(glob.glob(sys.argv[1] + "/*")):
+    for record in tf.data.TFRecordDataset(path):
+        event = tf.compat.v1.Event.FromString(record.numpy())
+        for value in event.summary.value:
+            assert value.metadata.plugin_data.plugin_name == "scalars"
+            found.append([event.step, value.tag, float(tf.make_ndarray(value.tensor))])
+loaded = tf.keras.models.load_model(sys.argv[2])
+from sklearn.datasets import load_digits
+digits = load_digits()
+images = (digits.images / 16.0)[..., None].astype("float32")
+accuracy = loaded.evaluate(images[-300:], digits.target[-300:], verbose=0)[1]
+print(json.dumps([found, accuracy]))
+"""
+
+
+def finished(directory: Path, evaluation: dict[str, object] | None, *, keep: int) -> Cluster:
+    run = Cluster(
+        directory,
+        "Default",
+        {"chief": 1, "evaluator": 1},
+        "train.py",
+        f"--epochs={EPOCHS}",
+        checkpoint={"everySteps": STEPS_PER_EPOCH, "keep": keep},
+        env={"DTJOB_EVALUATION": json.dumps(evaluation)} if evaluation is not None else None,
+    )
+    # the evaluator comes late: all checkpoints are there, as many as are kept
+    run.run("chief-0")
+    run.run("evaluator-0")
+    return run
+
+
+def evaluated(run: Cluster) -> list[int]:
+    return [line["evaluation"]["step"] for line in run["evaluator-0"].lines if "evaluation" in line]
+
+
+def test_only_the_latest_is_evaluated_where_nothing_is_said(tmp_path: Path) -> None:
+    with finished(tmp_path, None, keep=9) as run:
+        assert evaluated(run) == [EPOCHS * STEPS_PER_EPOCH]
+        assert not (run.checkpoints / "best.keras").exists()
+
+
+def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -> None:
+    evaluation = {"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}}
+    with finished(tmp_path, evaluation, keep=9) as run:
+        steps = [STEPS_PER_EPOCH * epoch for epoch in range(1, EPOCHS + 1)]
+        assert evaluated(run) == steps
+        lines = [line["evaluation"] for line in run["evaluator-0"].lines if "evaluation" in line]
+        accuracies = {line["step"]: line["metrics"]["accuracy"] for line in lines}
+        best = json.loads((run.checkpoints / "best.json").read_text())
+        assert best["value"] == max(accuracies.values()) == accuracies[best["step"]]
+        assert lines[-1]["best"] == {"step": best["step"], "value": best["value"]}
+        events, model = run.checkpoints / "events" / "evaluator", run.checkpoints / "best.keras"
+        command = [sys.executable, "-c", READ_EVENTS, str(events), str(model)]
+        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        found, accuracy = json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+        assert accuracy == pytest.approx(best["value"], abs=1e-6)
+        logged = {step: value for step, tag, value in found if tag == "accuracy"}
+        assert logged == pytest.approx(accuracies)
+
+        # an evaluator that starts again knows what was best before
+        model.unlink()
+        run.run("evaluator-0")
+        assert evaluated(run) == steps
+        assert not model.exists()
+
+
+def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path) -> None:
+    evaluation = {"best": {"metric": "recall", "mode": "Max"}}
+    with Cluster(
+        tmp_path,
+        "Default",
+        {"chief": 1, "evaluator": 1},
+        "train.py",
+        "--epochs=1",
+        checkpoint={"everySteps": 100},
+        env={"DTJOB_EVALUATION": json.dumps(evaluation)},
+    ) as run:
+        run.run("chief-0")
+        run.start("evaluator-0")
+        assert run["evaluator-0"].exit_code() == 1
+        assert "evaluation.best.metric 'recall' is none of the model's" in run["evaluator-0"].output()

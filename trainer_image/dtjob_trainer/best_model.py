@@ -1,0 +1,61 @@
+"""The model of the best checkpoint so far, which the evaluator keeps as best.keras beside what it knows of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from dtjob_trainer.checkpoint import write_text
+from dtjob_trainer.task import Task
+
+MODEL, RECORD = "best.keras", "best.json"
+TEMPORARY = ".best-saving.keras"
+
+
+class BestModelError(ValueError):
+    """The best model cannot be told; the message names the field of the manifest and the mend."""
+
+
+class BestModel:
+    """Keeps the best model of a job's run, also over restarts of the evaluator."""
+
+    def __init__(self, task: Task) -> None:
+        assert task.checkpoint is not None
+        self._directory, self._uid, self._evaluation = task.checkpoint.directory, task.uid, task.evaluation
+        self.record: dict[str, Any] | None = self._read()
+        """{"uid", "step", "metric", "value"} of the model that is kept; None where there is none yet."""
+
+    def offer(self, model: Any, step: int, metrics: Mapping[str, float]) -> bool:
+        """Keep `model`, as it was at `step`, where it is the best; whether it is.
+
+        Raises BestModelError where `metrics` have no such metric.
+        """
+        metric = self._evaluation.best_metric
+        if metric is None:
+            return False
+        if metric not in metrics:
+            raise BestModelError(
+                f"evaluation.best.metric {metric!r} is none of the model's; give one of {', '.join(metrics)}"
+            )
+        value = metrics[metric]
+        if not self._evaluation.is_better(value, self.record["value"] if self.record else None):
+            return False
+        temporary = f"{self._directory}/{TEMPORARY}"
+        model.save(temporary)
+        tf.io.gfile.rename(temporary, f"{self._directory}/{MODEL}", overwrite=True)
+        self.record = {"uid": self._uid, "step": step, "metric": metric, "value": value}
+        write_text(f"{self._directory}/{RECORD}", json.dumps(self.record))
+        return True
+
+    def _read(self) -> dict[str, Any] | None:
+        """The record of this job's run by this metric; another's best is nothing to compare with."""
+        try:
+            with tf.io.gfile.GFile(f"{self._directory}/{RECORD}") as file:
+                record: dict[str, Any] = json.loads(file.read())
+        except tf.errors.NotFoundError:
+            return None
+        same = (record.get("uid"), record.get("metric")) == (self._uid, self._evaluation.best_metric)
+        return record if same else None

@@ -1,0 +1,98 @@
+"""What a checkpoint keeps of callbacks: Keras's own by their attributes, the user's by get_state and set_state."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+STATEFUL: Mapping[str, tuple[str, ...]] = {
+    "EarlyStopping": ("wait", "stopped_epoch", "best", "best_epoch", "best_weights"),
+    "ReduceLROnPlateau": ("wait", "best", "cooldown_counter"),
+    "ModelCheckpoint": ("best", "_current_epoch", "_batches_seen_since_last_saving", "_last_batch_seen"),
+    "TensorBoard": ("_global_train_batch", "_global_test_batch"),
+    "CSVLogger": ("keys",),
+    "LearningRateScheduler": (),
+    "TerminateOnNaN": (),
+    "RemoteMonitor": (),
+    "ProgbarLogger": (),
+    "History": (),
+}
+"""What Keras's own callbacks must not forget over a restart (they have no get_state)."""
+
+
+class CallbackError(ValueError):
+    """A callback cannot be right in this loop; the message names it and the mend."""
+
+
+def is_kept(callback: Any) -> bool:
+    """Whether all of the state of `callback` is known: it is Keras's own or has get_state."""
+    return hasattr(callback, "get_state") or type(callback).__name__ == _keras_name(callback)
+
+
+def state_of(callback: Any) -> Any:
+    """The state of `callback`; of a user's subclass of Keras's without get_state, what Keras's part of it holds."""
+    if hasattr(callback, "get_state"):
+        return callback.get_state()
+    name = _keras_name(callback)
+    state = {key: getattr(callback, key, None) for key in STATEFUL.get(name, ())}
+    if name == "CSVLogger":
+        with keras.src.utils.file_utils.File(callback.filename, "r") as file:
+            state["text"] = file.read()
+    return state
+
+
+def restore(callback: Any, state: Any, model: Any) -> None:
+    """Give `callback`, whose on_train_begin was called, the state that `state_of` gave."""
+    if hasattr(callback, "set_state"):
+        callback.set_state(state)
+        return
+    name = _keras_name(callback)
+    for key in STATEFUL.get(name, ()):
+        setattr(callback, key, state.get(key))
+    if name == "CSVLogger":  # rows after the checkpoint will be written again
+        callback.csv_file.truncate(0)
+        callback.csv_file.seek(0)
+        callback.csv_file.write(state["text"])
+        callback.csv_file.flush()
+        callback.append_header = not state["text"]
+    if name == "TensorBoard" and callback.write_steps_per_second:  # set at the begin of an epoch, which may be past
+        callback._epoch_start_time = time.time()
+        callback._previous_epoch_iterations = keras.ops.convert_to_tensor(model.optimizer.iterations, "float32")
+
+
+def encode(value: Any) -> Any:
+    """`value` (numbers, text, lists, dicts, arrays) as JSON; arrays keep their bits."""
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        data = base64.b64encode(array.tobytes()).decode()
+        return {"__array__": data, "dtype": array.dtype.str, "shape": list(array.shape)}
+    if isinstance(value, Mapping):
+        return {str(key): encode(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode(part) for part in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise CallbackError(f"get_state() holds a {type(value).__name__}; return numbers, text, lists, dicts or arrays")
+
+
+def decode(value: Any) -> Any:
+    """What `encode` was given (tuples come back as lists)."""
+    if isinstance(value, Mapping):
+        if "__array__" in value:
+            flat = np.frombuffer(base64.b64decode(value["__array__"]), np.dtype(value["dtype"]))
+            return flat.reshape(value["shape"]).copy()
+        return {key: decode(part) for key, part in value.items()}
+    return [decode(part) for part in value] if isinstance(value, list) else value
+
+
+def _keras_name(callback: Any) -> str:
+    """The name of Keras's own class that `callback` is of or derives from; empty for a plain Callback."""
+    for base in type(callback).__mro__:
+        if base.__module__.startswith("keras.") and base.__name__ in STATEFUL:
+            return base.__name__
+    return ""

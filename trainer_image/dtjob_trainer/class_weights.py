@@ -1,0 +1,55 @@
+"""Class weights as sample weights, as Keras has them: a class that is not named counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.data import DataError
+from dtjob_trainer.sources import Batch, Source
+
+
+class ClassWeighted:
+    """A source whose examples are weighted by their class: `source` with weights beside (x, y)."""
+
+    def __init__(self, source: Source, class_weight: Mapping[int, float]) -> None:
+        """Raises DataError where `source` has weights already, or no targets that are one tensor."""
+        _, y, weights = source.spec()
+        if weights is not None:
+            raise DataError("class_weight: there are sample weights already; multiply the two in your program")
+        if not isinstance(y, tf.TensorSpec):
+            raise DataError("class_weight: the targets must be one array; weigh several outputs with sample_weight")
+        self._source = source
+        self._classes = [int(label) for label in class_weight]
+        self._weights = [float(weight) for weight in class_weight.values()]
+        self.steps, self.may_be_empty, self.exact = source.steps, source.may_be_empty, source.exact
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch` from `first_step` on."""
+        return self._source.epoch(epoch, first_step)
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """In the graph: a batch's inputs → (x, y, weights)."""
+        x, y, _ = self._source.decode(*inputs)
+        return x, y, self._of(y)
+
+    def input_spec(self) -> tuple[Any, ...]:
+        """Specs of a batch's inputs."""
+        return self._source.input_spec()
+
+    def spec(self) -> tuple[Any, Any, Any]:
+        """Specs of the examples."""
+        x, y, _ = self._source.spec()
+        return x, y, tf.TensorSpec([None], keras.config.floatx())
+
+    def _of(self, y: Any) -> Any:
+        """The weight of each example, by its class: the largest entry of a one-hot row, or the number itself."""
+        if y.shape.rank > 1:
+            y = tf.argmax(y, -1) if y.shape[-1] != 1 else tf.squeeze(y, -1)
+        labels = tf.cast(tf.round(y) if y.dtype.is_floating else y, tf.int64)
+        found = tf.equal(tf.expand_dims(labels, -1), tf.constant(self._classes, tf.int64))
+        weights = tf.where(found, tf.constant(self._weights, keras.config.floatx()), 0)
+        return tf.where(tf.reduce_any(found, -1), tf.reduce_sum(weights, -1), 1)

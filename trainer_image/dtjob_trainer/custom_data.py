@@ -1,0 +1,158 @@
+"""The data of a custom loop: every replica gets equally many examples at every step, or what the program made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer import sources
+from dtjob_trainer.collective import Group
+from dtjob_trainer.data import DataError
+
+DEFAULT_BATCH_SIZE = 32
+"""As in Keras."""
+
+
+class Feed(Protocol):
+    """The inputs of one step after the other."""
+
+    is_distributed: bool
+    """Whether inputs are distributed values already, and not this task's part of a batch."""
+    exact: bool
+    """Whether a restarted run sees the same data."""
+    signature: Any
+    """The inputs as `tf.TypeSpec`s."""
+
+    def inputs(self, step: int) -> Iterator[Any]:
+        """Inputs from `step` on, without end."""
+
+    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
+        """In the graph, on a replica: its part of `inputs`, as `step_fn` takes it."""
+
+
+class SourceFeed:
+    """Arrays, a Dataset or a data function, sharded by us as for `fit`."""
+
+    is_distributed = False
+
+    def __init__(self, source: sources.Source, rows: int | None) -> None:
+        """`rows`: examples of this task at each step; None where the size of batches may change (one replica only)."""
+        self._source, self._rows = source, rows
+        self.exact = source.exact
+
+        def fixed(spec: Any) -> Any:
+            return tf.TensorSpec([rows, *spec.shape[1:]], spec.dtype)
+
+        self.signature = keras.tree.map_structure(fixed, source.input_spec())
+
+    def inputs(self, step: int) -> Iterator[Any]:
+        """This task's inputs from `step` on, epoch after epoch."""
+        while True:
+            epoch, first_step = divmod(step, self._source.steps)
+            for batch in self._source.epoch(epoch, first_step):
+                found = int(keras.tree.flatten(batch.inputs)[0].shape[0])
+                if self._rows is not None and found != self._rows:
+                    raise DataError(f"data: a batch has {found} examples for this task instead of {self._rows}")
+                yield batch.inputs
+                step += 1
+
+    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
+        """This replica's rows of `inputs`: x, or (x, y) as the data has them."""
+        if group.local > 1:
+            assert self._rows is not None
+            size = self._rows // group.local
+            first = (tf.distribute.get_replica_context().replica_id_in_sync_group - group.first_replica) * size
+            inputs = keras.tree.map_structure(lambda part: _rows_of(part, first, size), inputs)
+        parts = [part for part in self._source.decode(*inputs) if part is not None]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+class DistributedFeed:
+    """A dataset that the program has distributed itself, by the strategy's methods. It starts anew after a restart."""
+
+    is_distributed = True
+    exact = False
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self.signature = dataset.element_spec
+
+    def inputs(self, step: int) -> Iterator[Any]:
+        """The elements from the first one on, whatever `step` is, pass after pass."""
+        while True:
+            empty = True
+            for element in self._dataset:
+                yield element
+                empty = False
+            if empty:
+                raise DataError("data: the distributed dataset has no elements")
+
+    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
+        """Not asked for: `strategy.run` hands out the parts."""
+        raise NotImplementedError
+
+
+def make(data: Any, *, batch_size: int | None, total_steps: int, place: sources.Place, seed: int) -> Feed:
+    """The feed of what `train` was given as `data`. Raises DataError where it cannot be trained on as asked."""
+    if isinstance(data, tf.distribute.DistributedDataset):
+        if place.remote:
+            raise DataError(
+                "data: under ParameterServer the chief hands out the examples; give arrays, a tf.data.Dataset or a "
+                "data function, not a distributed dataset"
+            )
+        if batch_size is not None:
+            raise DataError("data: a distributed dataset brings its own batches; leave out batch_size")
+        return DistributedFeed(data)
+    if isinstance(data, tf.data.Dataset):
+        rows = _rows_of_dataset(data, place)
+        unknown = int(data.cardinality()) < 0
+        source = _source(data, batch_size, total_steps if unknown else None, place, seed)
+        return SourceFeed(source, rows // place.shards if rows is not None else None)
+    size = batch_size if batch_size is not None else DEFAULT_BATCH_SIZE
+    if size % place.replicas:
+        raise DataError(
+            f"batch_size={size} is the size of the global batch and must be a multiple of the number of replicas, "
+            f"{place.replicas}: in a custom loop all get equally many examples"
+        )
+    try:
+        source = _source(data, size, None, place, seed)
+    except DataError:
+        if not callable(data):
+            raise
+        source = _source(data, size, total_steps, place, seed)  # of unknown length: then it is one long epoch
+    return SourceFeed(source, size // place.shards)
+
+
+def _source(data: Any, batch_size: int | None, steps: int | None, place: sources.Place, seed: int) -> sources.Source:
+    return sources.make(
+        data,
+        None,
+        None,
+        batch_size=batch_size,
+        steps=steps,
+        place=place,
+        seed=seed,
+        shuffle=True,
+        drop_last=True,
+        argument="data",
+    )
+
+
+def _rows_of_dataset(dataset: Any, place: sources.Place) -> int | None:
+    """Examples of a batch, where all have the same number. Raises DataError where it must be known and is not."""
+    shape = keras.tree.flatten(dataset.element_spec)[0].shape
+    rows = shape[0] if shape.rank else None
+    if place.replicas > 1 and (rows is None or rows % place.replicas):
+        raise DataError(
+            f"data: with {place.replicas} replicas each batch must have the same number of examples, a multiple of "
+            f"{place.replicas}; use .batch(SIZE, drop_remainder=True)"
+        )
+    return int(rows) if rows is not None else None
+
+
+def _rows_of(part: Any, first: Any, size: int) -> Any:
+    rows = part[first : first + size]
+    return tf.ensure_shape(rows, [size, *part.shape[1:]])

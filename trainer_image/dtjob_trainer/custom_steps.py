@@ -1,0 +1,113 @@
+"""One step of a custom loop: the user's `step_fn` on every replica, traced once, what it returns summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.collective import Group
+from dtjob_trainer.custom_data import Feed
+
+RANDOM_OPERATIONS = frozenset({
+    "Multinomial",
+    "ParameterizedTruncatedNormal",
+    "RandomGamma",
+    "RandomPoissonV2",
+    "RandomShuffle",
+    "RandomStandardNormal",
+    "RandomUniform",
+    "RandomUniformInt",
+    "TruncatedNormal",
+})  # fmt: skip
+"""TensorFlow's operations that draw from a stream which nobody can save."""
+
+Values = dict[str, float]
+
+
+class StepError(ValueError):
+    """`step_fn` cannot be run or reported as it is; the message says what to write instead."""
+
+
+class Steps:
+    """Runs `step_fn` on every replica of a synchronous strategy, or in one process."""
+
+    def __init__(self, step_fn: Callable[[Any], Any], feed: Feed, group: Group) -> None:
+        self._group = group
+        # a function of its own would hide the replicas from the optimizer inside (merge_call)
+        body = getattr(step_fn, "python_function", step_fn)
+
+        def step(inputs: Any) -> Any:
+            strategy = group.strategy
+            if feed.is_distributed:
+                results = strategy.run(lambda batch: _named(body(batch)), args=(inputs,))
+            else:
+                results = strategy.run(lambda: _named(body(feed.batch_of_replica(inputs, group))))
+            return {name: tf.add_n(strategy.experimental_local_results(value)) for name, value in results.items()}
+
+        self._function = tf.function(step, input_signature=[feed.signature])
+        self._last: Any = {}
+
+    def trace(self) -> tuple[tuple[Any, ...], set[str]]:
+        """Trace the step before anything is trained; the variables that it uses, and its RANDOM_OPERATIONS.
+
+        Raises StepError for results that cannot be reported.
+        """
+        concrete = self._function.get_concrete_function()
+        for name, spec in concrete.structured_outputs.items():
+            if spec.shape.rank != 0:
+                raise StepError(
+                    f"step_fn returned {name!r} of shape {spec.shape}; return nothing, a scalar loss, or a dict of "
+                    "scalars: this replica's part of each, as they are summed over the replicas"
+                )
+        return concrete.variables, _operations(concrete.graph) & RANDOM_OPERATIONS
+
+    def run(self, inputs: Any) -> None:
+        """Train one step; returns before it is done where that is possible."""
+        self._last = self._function(inputs)
+
+    def wait(self) -> None:
+        """Return when all steps so far are done."""
+
+    def values(self) -> Values:
+        """What `step_fn` returned in the last step, summed over this task's replicas."""
+        return {name: float(value) for name, value in self._last.items()}
+
+
+class ScheduledSteps(Steps):
+    """The same under ParameterServer: a step goes to whichever worker is free."""
+
+    def __init__(self, step_fn: Callable[[Any], Any], feed: Feed, group: Group) -> None:
+        super().__init__(step_fn, feed, group)
+        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
+
+    def run(self, inputs: Any) -> None:
+        """Hand out one step; returns before it is done."""
+        tensors = keras.tree.map_structure(tf.convert_to_tensor, tuple(part for part in inputs if part is not None))
+        self._last = self._coordinator.schedule(self._function, args=(tensors,))
+
+    def wait(self) -> None:
+        """Return when every step handed out is done."""
+        self._coordinator.join()
+
+    def values(self) -> Values:
+        """What the step handed out last returned, once all are done."""
+        self.wait()
+        return {name: float(value) for name, value in self._last.fetch().items()} if self._last else {}
+
+
+def _named(result: Any) -> dict[str, Any]:
+    """What `step_fn` returned, as a dict of tensors (float32)."""
+    if result is None:
+        return {}
+    named = result if isinstance(result, Mapping) else {"loss": result}
+    return {str(name): tf.cast(value, tf.float32) for name, value in named.items()}
+
+
+def _operations(graph: Any) -> set[str]:
+    """Types of all operations in `graph` and the functions that it calls."""
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    return {node.op for node in nodes}

@@ -1,0 +1,42 @@
+"""`save`: a trained model as one file, written by the chief, whole or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import tensorflow as tf
+
+from dtjob_trainer import runtime
+from dtjob_trainer.callbacks import outside_strategy
+from dtjob_trainer.checkpoint import TEMPORARY_MODEL
+
+
+def save(model: Any, path: str) -> None:
+    """Write `model` to `path`, as `model.save` does, at the chief task. Every task calls it.
+
+    A relative path lies below the checkpoint directory where the job has one. Under MultiWorkerMirrored a `model.save`
+    at the chief alone would wait for the others for ever.
+    """
+    here = runtime.current()
+    collective = here.task is not None and here.task.strategy == "MultiWorkerMirrored" and not here.is_evaluator
+    if collective and isinstance(model, tf.Module):  # tf_keras sums up statistics of all tasks as it saves
+        with tempfile.TemporaryDirectory() as scratch:
+            _save(model, path if here.is_chief else f"{scratch}/{path.rpartition('/')[2]}", here)
+    elif here.is_chief:
+        # saving makes variables of its own, which in the strategy's scope would wait for the other tasks' share
+        (outside_strategy(_save) if collective else _save)(model, path, here)
+
+
+def _save(model: Any, path: str, here: runtime.Runtime) -> None:
+    """Write it whole or not at all."""
+    if not path.startswith("/") and "://" not in path and here.task is not None and here.task.checkpoint is not None:
+        path = f"{here.task.checkpoint.directory}/{path}"
+    folder, separator, name = path.rpartition("/")
+    if separator:
+        tf.io.gfile.makedirs(folder)
+    temporary = f"{folder}{separator}{TEMPORARY_MODEL}{name}"
+    model.save(temporary)
+    tf.io.gfile.rename(temporary, path, overwrite=True)
+    if here.is_chief:
+        here.progress.report(model=path)

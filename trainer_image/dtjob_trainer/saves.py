@@ -1,0 +1,108 @@
+"""A run's checkpoints as its loop uses them: restored at the start, written as it goes on, waited for at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dtjob_trainer import checkpoint
+from dtjob_trainer.collective import Group
+from dtjob_trainer.runtime import Runtime
+from dtjob_trainer.state import State
+
+FORMAT = 1
+"""Version of the checkpoint's `state`."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a run goes on from."""
+
+    step: int
+    """Steps that are done."""
+    state: dict[str, Any]
+    """What `Saves.write` was given beside the step."""
+    same_replicas: bool
+    """Whether as many replicas saved as train now."""
+
+
+class Saves:
+    """The checkpoints of one run; without `spec.checkpoint` nothing is ever saved or found."""
+
+    def __init__(self, here: Runtime, group: Group, state: State) -> None:
+        self._here, self._group, self._state = here, group, state
+        self._settings = here.task.checkpoint if here.task is not None else None
+        self._writer: checkpoint.Writer | None = None
+        if here.is_chief and here.task is not None and self._settings is not None:
+            self._writer = checkpoint.Writer(here.task, here.progress.report)
+
+    @property
+    def every_seconds(self) -> float | None:
+        """How often the clock asks for a save."""
+        return self._settings.every_seconds if self._settings is not None else None
+
+    @property
+    def every_steps(self) -> int | None:
+        """After how many steps to save."""
+        return self._settings.every_steps if self._settings is not None else None
+
+    def due(self, step: int) -> bool:
+        """Whether `step` is one after which to save, by the number of steps."""
+        every = self.every_steps
+        return every is not None and step % every == 0
+
+    def write(self, step: int, state: Callable[[], Mapping[str, Any]]) -> None:
+        """Save the variables as they are after `step`, with what `state` returns (as JSON has it). Collective.
+
+        `state` is called at the chief alone, where all callbacks run.
+        """
+        if self._settings is None:
+            return
+        tensors = self._state.capture()
+        if self._writer is not None:
+            self._writer.write(step, tensors, {"format": FORMAT, "step": step, **state()})
+
+    def restore(self) -> Restored | None:
+        """Give every task the chief's newest checkpoint; None where there is none. Collective."""
+        if self._settings is None:
+            return None
+        group, arrays, blob = self._group, None, b""
+        if self._writer is not None:
+            found = self._newest(self._writer)
+            if found is not None:
+                arrays, state = found
+                blob = json.dumps(state).encode()
+        size = int(group.sum(np.array([len(blob)], np.float64))[0])
+        if size == 0:
+            return None
+        state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
+        same_replicas = self._state.restore(arrays)
+        step = int(state["step"])
+        self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
+        self._here.log(f"resumed at step {step}")
+        return Restored(step, state, same_replicas)
+
+    def wait(self) -> None:
+        """Wait until all that was written is on disk."""
+        if self._writer is not None:
+            self._writer.wait()
+
+    def leave(self, step: int) -> NoReturn:
+        """End the process after a stop that all tasks agreed on, once `step` is on disk."""
+        self._here.progress.report(state="saving", step=step)
+        self.wait()
+        raise SystemExit(self._here.shutdown.exit_code)
+
+    def _newest(self, writer: checkpoint.Writer) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The newest checkpoint that can be read; None where there is none."""
+        assert self._here.task is not None
+        for step in reversed(writer.prepare(self._here.task.uid)):
+            try:
+                return checkpoint.read(writer.settings.directory, step)
+            except checkpoint.UNREADABLE as error:
+                self._here.log(f"checkpoint {step} cannot be read ({error}); trying the one before")
+        return None

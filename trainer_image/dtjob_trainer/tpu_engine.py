@@ -1,0 +1,71 @@
+"""Steps on a TPU: the host gives each replica rows of its own, all as many; XLA takes nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from dtjob_trainer.collective import Group
+from dtjob_trainer.data import DataError
+from dtjob_trainer.sources import Batch, Source
+from dtjob_trainer.steps import Engine
+
+
+class TpuEngine(Engine):
+    """Runs steps of a built, compiled model on a TPU. Its sources deliver the examples themselves, not row numbers."""
+
+    fills_up = True
+
+    def __init__(self, model: Any, group: Group, own_step: bool) -> None:
+        super().__init__(model, group, own_step)
+        self.steps_per_call = 1  # several in one call have shapes that depend on data
+
+    def train(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Train one step. Raises DataError for a batch that does not divide by the replicas: pads would train, too."""
+        for batch in batches:
+            if batch.count % self.group.replicas:
+                raise DataError(
+                    f"a batch of {batch.count} examples does not divide by the {self.group.replicas} replicas of the "
+                    "TPU; choose another batch_size, or batch the Dataset with drop_remainder=True"
+                )
+            super().train(source, [replace(batch, inputs=_without_empty(batch.inputs))])
+
+    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Update loss and metrics with every example; those that do not divide by the replicas in a second call."""
+        replicas = self.group.replicas
+        for batch in batches:
+            inputs, count = _without_empty(batch.inputs), batch.count
+            even = count // replicas * replicas
+            if even:
+                whole = keras.tree.map_structure(lambda part, end=even: part[:end], inputs)
+                super().evaluate(source, [Batch(whole, even, batch.total)])
+            if count > even:
+                rows = np.minimum(np.arange(even, even + replicas), count - 1)  # the last one stands in, without weight
+                rest = keras.tree.map_structure(lambda part, rows=rows: tf.gather(part, rows), inputs)
+                super().evaluate(source, [Batch(rest, count - even, batch.total)])
+
+    def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
+        strategy, replicas = self.group.strategy, self.group.replicas
+
+        def share(context: Any) -> Any:
+            number = context.replica_id_in_sync_group
+
+            def rows_of(part: Any) -> Any:
+                size = tf.shape(part)[0] // replicas
+                return part[number * size : (number + 1) * size]
+
+            size = tf.shape(keras.tree.flatten(inputs)[0])[0] // replicas
+            examples = tf.clip_by_value(count - number * size, 0, size)
+            return keras.tree.map_structure(rows_of, inputs), examples
+
+        shares = strategy.experimental_distribute_values_from_function(share)
+        return strategy.run(replica, args=shares)
+
+
+def _without_empty(inputs: Any) -> tuple[Any, ...]:
+    return tuple(part for part in inputs if part is not None)

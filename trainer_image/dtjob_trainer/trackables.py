@@ -1,0 +1,134 @@
+"""What `train` is given as `variables`: models, optimizers, metrics, seeds, variables → the state of a custom loop."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.collective import Group
+from dtjob_trainer.sharded_variables import is_sharded
+from dtjob_trainer.state import State, is_local, optimizers_of, parts_of
+
+
+class VariablesError(ValueError):
+    """Something in `variables` has none that could be saved; the message names it and the mend."""
+
+
+class _Plain:
+    """A `tf.Variable`, also a distributed one, with the attributes of a Keras 3 variable."""
+
+    def __init__(self, variable: Any) -> None:
+        self.value, self.path = variable, variable.name
+        self.shape, self.dtype = variable.shape, variable.dtype.name
+        on_read = variable.synchronization is tf.VariableSynchronization.ON_READ
+        unaggregated = variable.aggregation is tf.VariableAggregation.NONE
+        self.local = on_read or (unaggregated and not variable.trainable)
+        """Whether each replica changes it by itself."""
+
+
+class Trackables:
+    """All variables below `variables`: a structure of dicts, lists and tuples whose leaves have variables.
+
+    Leaves are models, layers, optimizers and metrics (of Keras 3 and tf_keras), Keras SeedGenerators,
+    tf.random.Generators, tf.Modules, and single variables. Raises VariablesError for anything else, and for models and
+    optimizers that have no variables yet.
+    """
+
+    def __init__(self, variables: Any, group: Group) -> None:
+        self._group = group
+        self._shared: dict[str, Any] = {}
+        self._local: dict[str, Any] = {}
+        self._averaged: list[Any] = []
+        self._handles: set[int] = set()
+        for place, leaf in _leaves("variables", variables):
+            is_metric = _is_a(leaf, "metrics", "Metric")
+            for number, variable in enumerate(_variables_of(place, leaf)):
+                self._add(f"{place}/{number:04d}", variable, is_metric)
+        if not self._handles:
+            raise VariablesError("variables is empty; name the models and optimizers that step_fn changes")
+
+    def state(self) -> State:
+        """What a checkpoint keeps of them."""
+        return State(self._group, self._shared, self._local, self._averaged)
+
+    def not_among(self, used: tuple[Any, ...]) -> list[str]:
+        """Names of those `tf.Variable`s of `used` (a traced function's) that are not among `variables`."""
+        return sorted(v.name for v in used if id(v.handle) not in self._handles)
+
+    def _add(self, prefix: str, variable: Any, is_metric: bool) -> None:
+        known = variable if isinstance(variable, keras.Variable) else _Plain(variable)
+        if is_sharded(known):
+            raise VariablesError(
+                f"strategyOptions.partitioner cuts variable {known.path} into shards, of which step_fn cannot take "
+                "gradients; leave partitioner out, or train with dtjob_trainer.fit"
+            )
+        parts = parts_of(self._group.strategy, known)
+        handles = {id(part.handle) for part in parts}
+        if handles <= self._handles:  # a model and one of its layers, say
+            return
+        self._handles |= handles
+        local = known.local if isinstance(known, _Plain) else is_local(known)
+        (self._local if local else self._shared)[f"{prefix}/{known.path}"] = known
+        if local and not is_metric and tf.as_dtype(known.dtype).is_floating:
+            self._averaged.append(known)
+
+
+def _leaves(place: str, structure: Any) -> Iterator[tuple[str, Any]]:
+    """Every leaf with its place, such as `variables/optimizers/0`."""
+    if isinstance(structure, Mapping):
+        for key, part in structure.items():
+            yield from _leaves(f"{place}/{key}", part)
+    elif isinstance(structure, list | tuple):
+        for number, part in enumerate(structure):
+            yield from _leaves(f"{place}/{number}", part)
+    else:
+        yield place, structure
+
+
+def _variables_of(place: str, leaf: Any) -> list[Any]:
+    """The variables of one leaf, as Keras or TensorFlow has them."""
+    if isinstance(leaf, keras.Variable | tf.Variable):
+        return [leaf]
+    if isinstance(leaf, keras.random.SeedGenerator):
+        return [leaf.state]
+    if _is_a(leaf, "optimizers.legacy", "Optimizer"):
+        raise VariablesError(
+            f"{place}: legacy optimizers make their variables too late; use tf_keras.optimizers.Adam …"
+        )
+    if _is_a(leaf, "optimizers", "Optimizer"):
+        if not (leaf.built if isinstance(leaf, keras.optimizers.Optimizer) else getattr(leaf, "_built", False)):
+            raise VariablesError(
+                f"{place}: the optimizer has no variables yet; call its build(model.trainable_variables) before train()"
+            )
+    elif _is_a(leaf, "layers", "Layer") and not leaf.built:
+        raise VariablesError(
+            f"{place}: the model has no variables yet; begin it with keras.Input, or call it on one batch"
+        )
+    if isinstance(leaf, keras.Model):
+        optimizers = [optimizer for optimizer in optimizers_of(leaf) if optimizer.built]
+        return [*leaf.variables, *(variable for optimizer in optimizers for variable in optimizer.variables)]
+    if isinstance(leaf, keras.layers.Layer | keras.optimizers.Optimizer | keras.metrics.Metric):
+        return list(leaf.variables)
+    if isinstance(leaf, tf.__internal__.tracking.AutoTrackable):  # tf_keras's, modules, tf.random.Generator
+        # what tf.train.Checkpoint would save: tf_keras's `variables` leave out learning rates and seeds
+        return [part for part in tf.train.TrackableView(leaf).descendants() if isinstance(part, tf.Variable)]
+    raise VariablesError(
+        f"{place}: a {type(leaf).__name__} has no variables to save; give models, optimizers, metrics, seed generators "
+        "or variables"
+    )
+
+
+def _is_a(leaf: Any, module: str, name: str) -> bool:
+    """Whether `leaf` is one of Keras 3's or, where the program has imported it, tf_keras's."""
+    for package in ("keras", "tf_keras"):
+        home: Any = sys.modules.get(package)
+        for part in module.split("."):
+            home = getattr(home, part, None)
+        base = getattr(home, name, None)
+        if isinstance(base, type) and isinstance(leaf, base):
+            return True
+    return False
