@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit cluster-tests trainer e2e cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit cluster-tests trainer trainer-slow chaos e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ help:  ## Show this list
 run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of them and watch it come back
 	@$(BIN)/dtjob run examples/digits.yaml
 
-test: lint binaries  ## Lint, types and all tests (unit, cluster, trainer)
+test: lint binaries e2e-parts  ## Lint, types and all tests (unit, cluster, trainer, e2e)
 	@$(BIN)/python -m pytest
 
 lint: $(STAMP)  ## ruff and mypy --strict
@@ -35,10 +35,22 @@ cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 	@$(BIN)/python -m pytest tests/trainer
 
-e2e: $(STAMP)  ## The end-to-end tests on a real node (root; not part of `make test`)
+trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strategies, options and kinds of data
+	@$(BIN)/python -m pytest -m slow tests/trainer --ignore=tests/trainer/test_chaos.py
+
+chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB (DTJOB_CHAOS_KILLS=10 for fewer)
+	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py
+
+e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)
 	@$(BIN)/python -m pytest tests/e2e
 
-cluster: $(STAMP)  ## Leave a cluster with a real node running, to play with (root)
+e2e-parts: $(STAMP)
+	@$(BIN)/python -m tests.e2e.prepare
+
+worker-kills: $(STAMP) e2e-parts  ## Kill a worker's container on a real node, 20 times in a row
+	@$(BIN)/python -m pytest tests/e2e/jobs/test_failures.py -k worker_container --count=20
+
+cluster: $(STAMP)  ## Leave a cluster of two real nodes running, to play with (root)
 	@$(BIN)/python -m tests.e2e.developer up
 
 cluster-down: $(STAMP)  ## Remove that cluster

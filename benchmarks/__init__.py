@@ -1,0 +1,1 @@
+"""Measurements against TensorFlow alone; README.md says how they are run."""

@@ -1,0 +1,56 @@
+"""Processes of the hand-written loop: nothing but TF_CONFIG, as TensorFlow's guide has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.trainer.harness import WAIT_SECONDS, free_ports
+
+PROGRAM = Path(__file__).parent / "programs" / "by_hand.py"
+
+
+class HandWritten:
+    """The tasks of one run on loopback. Use as a context manager: it ends what still runs."""
+
+    def __init__(self, directory: Path, counts: Mapping[str, int], *args: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        ports = iter(free_ports(sum(counts.values())))
+        self._cluster = {role: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for role, n in counts.items()}
+        self._directory, self._args = directory, args
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> HandWritten:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def start(self) -> None:
+        """Start every task."""
+        for role, hosts in self._cluster.items():
+            for index in range(len(hosts)):
+                config = {"cluster": self._cluster, "task": {"type": role, "index": index}}
+                env = {**os.environ, "TF_CONFIG": json.dumps(config), "TF_CPP_MIN_LOG_LEVEL": "2"}
+                with (self._directory / f"{role}-{index}.log").open("ab") as log:
+                    self.processes[f"{role}-{index}"] = subprocess.Popen(
+                        [sys.executable, str(PROGRAM), *self._args], env=env, stdout=log, stderr=subprocess.STDOUT
+                    )
+
+    def wait(self) -> dict[str, int]:
+        """Wait for the end of every task; their exit codes."""
+        return {task: process.wait(WAIT_SECONDS) for task, process in self.processes.items()}
+
+    def expect_success(self) -> None:
+        """Wait for the end; raises RuntimeError where a task has failed."""
+        codes = self.wait()
+        if any(codes.values()):
+            logs = "\n".join(path.read_text(errors="replace") for path in self._directory.glob("*.log"))
+            raise RuntimeError(f"the hand-written loop failed: {codes}\n{logs}")

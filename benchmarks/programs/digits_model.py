@@ -1,0 +1,34 @@
+"""The model and data that both sides of a benchmark train."""
+
+import keras
+import numpy as np
+from sklearn.datasets import load_digits
+
+BATCH = 64
+
+
+def data():
+    """Images (float32 [n, 8, 8, 1]) and classes (int64 [n]), as many as make whole batches."""
+    digits = load_digits()
+    n = len(digits.target) // BATCH * BATCH
+    return (digits.images[:n] / 16.0)[..., None].astype("float32"), digits.target[:n].astype(np.int64)
+
+
+def model():
+    """A small convolutional network, not compiled."""
+    return keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            keras.layers.Conv2D(32, 3, padding="same", activation="relu"),
+            keras.layers.Conv2D(64, 3, padding="same", activation="relu"),
+            keras.layers.MaxPooling2D(),
+            keras.layers.Flatten(),
+            keras.layers.Dense(64, activation="relu"),
+            keras.layers.Dense(10),
+        ]
+    )
+
+
+def loss():
+    """The loss of a batch: cross entropy from logits."""
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True)

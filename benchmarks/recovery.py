@@ -1,0 +1,87 @@
+"""Seconds from kill -9 of a worker to the next new step: dtjob, and TensorFlow with all processes started again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.trainer.local_runs import LocalRun, manifest
+
+from benchmarks.by_hand import HandWritten
+
+GROUP = {"chief": 1, "worker": 2}
+BEFORE, EVERY = 50, 40
+"""The step after which the worker is killed, and steps between saves."""
+
+
+def by_dtjob(directory: Path) -> float:
+    """`dtjob run` of the digits example without its evaluator."""
+    directory.mkdir(parents=True)
+    replicas = {"chief": {}, "worker": {"count": 2}}
+    checkpoint = {"directory": "/checkpoints", "everySteps": EVERY}
+    file = manifest("digits.yaml", directory / "job.yaml", 60, replicas=replicas, checkpoint=checkpoint)
+    with LocalRun(file, directory / "work") as run:
+        before = run.wait_for_step(BEFORE)
+        os.kill(before["worker-1"]["trainingPid"], signal.SIGKILL)
+        killed = time.monotonic()
+
+        def new_step(statuses: object) -> bool:
+            chief = statuses.get("chief-0", {})  # type: ignore[attr-defined]
+            again = chief.get("trainingPid") != before["chief-0"]["trainingPid"]
+            return again and chief.get("state") == "training" and chief["step"] > chief.get("restoredStep", 0)
+
+        run.wait_until(new_step, "a new step")
+        return time.monotonic() - killed
+
+
+def by_hand(directory: Path) -> float:
+    """The hand-written loop; whoever watches it starts all tasks again as soon as all have ended."""
+    file = directory / "steps"
+    with HandWritten(directory, GROUP, str(file), "60", str(directory / "checkpoints"), str(EVERY)) as run:
+        run.start()
+        while not (file.exists() and _last(file)[0] >= BEFORE):
+            time.sleep(0.01)
+            if run.processes["chief-0"].poll() is not None:
+                raise RuntimeError((directory / "chief-0.log").read_text(errors="replace"))
+        run.processes["worker-1"].kill()
+        killed = time.time()
+        run.wait()
+        lines = len(file.read_text().splitlines())
+        run.start()
+        while len(file.read_text().splitlines()) <= lines:
+            time.sleep(0.01)
+            if run.processes["chief-0"].poll() is not None:
+                raise RuntimeError((directory / "chief-0.log").read_text(errors="replace"))
+        return float(file.read_text().splitlines()[lines].split()[1]) - killed
+
+
+def _last(file: Path) -> tuple[int, float]:
+    """The last whole line of a file of steps: (step, time); (0, 0.0) where there is none."""
+    lines = file.read_text().split("\n")[:-1]
+    return (int(lines[-1].split()[0]), float(lines[-1].split()[1])) if lines else (0, 0.0)
+
+
+def main() -> None:
+    """Take turns, and print both sides' seconds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    seconds: dict[str, list[float]] = {"dtjob": [], "byHand": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(options.rounds):
+            seconds["dtjob"].append(by_dtjob(Path(folder) / f"dtjob-{number}"))
+            seconds["byHand"].append(by_hand(Path(folder) / f"byHand-{number}"))
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
+    json.dump({"secondsToNextStep": medians, "rounds": seconds}, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()
