@@ -71,14 +71,19 @@ class AuditedControlPlane(ControlPlane):
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         ]
 
-    def calls(self) -> Iterator[tuple[str, str, str, int]]:
-        """Group, resource (with subresource), verb and HTTP status of each call that was answered so far."""
+    def calls(self) -> Iterator[tuple[str, str, str, bool]]:
+        """Group, resource (with subresource), verb and whether it was allowed, of each call answered so far.
+
+        Allowed by the roles: admission may refuse with 403 what they allow. OwnerReferencesPermissionEnforcement does
+        for seconds after a CRD was made, until it has learnt of the new kind.
+        """
         for line in self._audit_log.read_text().splitlines() if self._audit_log.exists() else ():
             event = json.loads(line)
             where = event.get("objectRef")
             if where:  # else it is discovery, which everybody may do
                 resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))
-                yield where.get("apiGroup", ""), resource, event["verb"], event["responseStatus"]["code"]
+                allowed = event["annotations"]["authorization.k8s.io/decision"] == "allow"
+                yield where.get("apiGroup", ""), resource, event["verb"], allowed
 
 
 class HasKubeconfig(Protocol):
