@@ -1,0 +1,58 @@
+"""kill -9 at random moments, again and again: a MultiWorkerMirrored run ends with the bits of the undisturbed one.
+
+Slow. DTJOB_KILLS says how often (20), DTJOB_CHAOS_SEED whom and when. The model has Dropout and BatchNormalization.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.trainer.local_runs import LocalRun, assert_identical, manifest
+
+KILLS = int(os.environ.get("DTJOB_KILLS", "20"))
+SEED = int(os.environ.get("DTJOB_CHAOS_SEED", "0"))
+TASKS = ("chief-0", "worker-0", "worker-1")
+EPOCHS = 15 * KILLS
+"""More than is trained between the kills, so that the last one comes before the end."""
+LONGEST_WAIT = 10.0
+"""Seconds between two kills at most: recovery takes about half of it, so that kills fall into restarts, too."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 * (KILLS + 1))
+def test_kills_at_random_moments_change_no_bit(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    everlasting = {"maxRestarts": 10 * KILLS, "backoff": {"initialSeconds": 0}}
+    file = manifest(
+        "digits.yaml",
+        tmp_path / "job.yaml",
+        EPOCHS,
+        replicas={"chief": {}, "worker": {"count": 2}},
+        checkpoint={"directory": "/checkpoints", "everySteps": 50},
+        failurePolicy=everlasting,
+        image=None,
+    )
+    with LocalRun(file, tmp_path / "undisturbed") as run:
+        code, undisturbed = run.end()
+        assert code == 0, run.told
+    states = []
+    with LocalRun(file, tmp_path / "killed") as run:
+        while len(states) < KILLS:
+            victim, process = chance.choice(TASKS), chance.choice(("trainingPid", "pid"))
+            time.sleep(chance.uniform(0.0, LONGEST_WAIT))  # no condition to wait for: any moment must do
+            status = run.wait_until(lambda now, v=victim, p=process: p in now.get(v, {}), f"{process} of {victim}")
+            with contextlib.suppress(ProcessLookupError):  # it has just ended by itself: not a kill
+                os.kill(status[victim][process], signal.SIGKILL)
+                states.append(f"{status[victim]['state']} at step {status[victim].get('step')}")
+        code, killed = run.end()
+        assert code == 0, run.told
+        assert run.processes() == {}
+    print(f"{KILLS} kills: {', '.join(states)}; restarts {killed['restarts']}")
+    assert killed["steps"] == undisturbed["steps"]
+    assert_identical(killed["model"], undisturbed["model"])
