@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit cluster-tests trainer trainer-slow chaos e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit cluster-tests trainer trainer-slow chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -36,10 +36,14 @@ trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 	@$(BIN)/python -m pytest tests/trainer
 
 trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strategies, options and kinds of data
-	@$(BIN)/python -m pytest -m slow tests/trainer --ignore=tests/trainer/test_chaos.py
+	@$(BIN)/python -m pytest -m slow tests/trainer \
+		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
 
-chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB (DTJOB_CHAOS_KILLS=10 for fewer)
-	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py
+chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20 random moments (DTJOB_CHAOS_KILLS=5 for fewer)
+	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py tests/trainer/test_random_kills.py
+
+benchmarks: $(STAMP)  ## Measure against TensorFlow alone, both sides in one run (a quiet machine, 10 minutes)
+	@for each in steps_per_second checkpoint_stall recovery; do echo "$$each"; $(BIN)/python -m benchmarks.$$each; done
 
 e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)
 	@$(BIN)/python -m pytest tests/e2e

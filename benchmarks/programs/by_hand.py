@@ -23,7 +23,9 @@ steps = len(x) // BATCH
 
 
 def batches(context):
-    mine = tf.data.Dataset.from_tensor_slices((x, y)).cache().shuffle(len(x), seed=0).batch(BATCH, drop_remainder=True)
+    mine = tf.data.Dataset.from_tensor_slices((x, y)).cache().shuffle(len(x), seed=0)
+    # endless, as in the guide: of an end TensorFlow would have all tasks agree at every step
+    mine = mine.batch(BATCH, drop_remainder=True).repeat()
     size = BATCH // context.num_input_pipelines
     low = context.input_pipeline_id * size
     return mine.map(lambda a, b: (a[low : low + size], b[low : low + size])).prefetch(2)
@@ -63,13 +65,13 @@ if checkpoints:
     latest = tf.train.latest_checkpoint(checkpoints)
     if latest:
         whole.restore(latest)
-seconds = []
+seconds, iterator = [], iter(dataset)
 for _epoch in range(int(step.numpy()) // steps, epochs):
-    began, iterator = time.perf_counter(), iter(dataset)
-    for _ in range(steps - int(step.numpy()) % steps):
+    began = time.perf_counter()
+    for _ in range(steps - int(step.numpy()) % steps):  # fewer in an epoch that goes on after a restart
         value = train_step(iterator)
-        step.assign_add(1)
         if checkpoints:
+            step.assign_add(1)
             value.numpy()
             if task["type"] == "chief":
                 with file.open("a") as lines:

@@ -75,7 +75,7 @@ class AuditedControlPlane(ControlPlane):
         """Group, resource (with subresource), verb and whether it was allowed, of each call answered so far.
 
         Allowed by the roles: admission may refuse with 403 what they allow. OwnerReferencesPermissionEnforcement does
-        for seconds after a CRD was made, until it has learnt of the new kind.
+        for up to 30 s after a CRD was made, until it looks for new kinds again (seen).
         """
         for line in self._audit_log.read_text().splitlines() if self._audit_log.exists() else ():
             event = json.loads(line)

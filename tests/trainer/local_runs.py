@@ -113,9 +113,9 @@ class LocalRun:
 
         return self.wait_until(reached, f"step {step} of {task}")
 
-    def end(self) -> tuple[int, dict[str, Any]]:
-        """Wait for the end. The exit code, and the summary (empty where none was printed)."""
-        out, self.told = self.process.communicate(timeout=WAIT_SECONDS)
+    def end(self, seconds: float = WAIT_SECONDS) -> tuple[int, dict[str, Any]]:
+        """Wait for the end, `seconds` at most. The exit code, and the summary (empty where none was printed)."""
+        out, self.told = self.process.communicate(timeout=seconds)
         return self.process.returncode, json.loads(out) if out.strip() else {}
 
     def wait_until_nothing_is_left(self) -> None:

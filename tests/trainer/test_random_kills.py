@@ -1,6 +1,7 @@
 """kill -9 at random moments, again and again: a MultiWorkerMirrored run ends with the bits of the undisturbed one.
 
-Slow. DTJOB_KILLS says how often (20), DTJOB_CHAOS_SEED whom and when. The model has Dropout and BatchNormalization.
+Slow: `make chaos`. DTJOB_CHAOS_KILLS says how often (20), DTJOB_CHAOS_SEED whom and when. The model has Dropout and
+BatchNormalization.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from pathlib import Path
 import pytest
 from tests.trainer.local_runs import LocalRun, assert_identical, manifest
 
-KILLS = int(os.environ.get("DTJOB_KILLS", "20"))
+KILLS = int(os.environ.get("DTJOB_CHAOS_KILLS", "20"))
 SEED = int(os.environ.get("DTJOB_CHAOS_SEED", "0"))
 TASKS = ("chief-0", "worker-0", "worker-1")
 EPOCHS = 15 * KILLS
 """More than is trained between the kills, so that the last one comes before the end."""
 LONGEST_WAIT = 10.0
 """Seconds between two kills at most: recovery takes about half of it, so that kills fall into restarts, too."""
+
+LONGEST_RUN = 60.0 * KILLS
 
 
 @pytest.mark.slow
@@ -39,7 +42,7 @@ def test_kills_at_random_moments_change_no_bit(tmp_path: Path) -> None:
         image=None,
     )
     with LocalRun(file, tmp_path / "undisturbed") as run:
-        code, undisturbed = run.end()
+        code, undisturbed = run.end(LONGEST_RUN)
         assert code == 0, run.told
     states = []
     with LocalRun(file, tmp_path / "killed") as run:
@@ -50,7 +53,7 @@ def test_kills_at_random_moments_change_no_bit(tmp_path: Path) -> None:
             with contextlib.suppress(ProcessLookupError):  # it has just ended by itself: not a kill
                 os.kill(status[victim][process], signal.SIGKILL)
                 states.append(f"{status[victim]['state']} at step {status[victim].get('step')}")
-        code, killed = run.end()
+        code, killed = run.end(LONGEST_RUN)
         assert code == 0, run.told
         assert run.processes() == {}
     print(f"{KILLS} kills: {', '.join(states)}; restarts {killed['restarts']}")
