@@ -19,7 +19,7 @@ from tests.trainer.local_runs import LocalRun, assert_identical, manifest
 KILLS = int(os.environ.get("DTJOB_CHAOS_KILLS", "20"))
 SEED = int(os.environ.get("DTJOB_CHAOS_SEED", "0"))
 TASKS = ("chief-0", "worker-0", "worker-1")
-EPOCHS = 15 * KILLS
+EPOCHS = 6 * KILLS
 """More than is trained between the kills, so that the last one comes before the end."""
 LONGEST_WAIT = 10.0
 """Seconds between two kills at most: recovery takes about half of it, so that kills fall into restarts, too."""
