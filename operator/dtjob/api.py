@@ -233,6 +233,24 @@ class Evaluation(Block):
     """Keeps the best model."""
 
 
+class Profile(Block):
+    """A profile of a few steps, as TensorBoard's profile plugin shows it."""
+
+    first_step: Annotated[int, Field(ge=1)]
+    """The first step to profile, counted from 1; those of a start are slower than the others."""
+    steps: Annotated[int, Field(ge=1, le=1000)] = 5
+    """How many steps to profile."""
+
+
+class TensorBoard(Block):
+    """What the chief writes for TensorBoard while it trains, to events/train below the checkpoint directory."""
+
+    every_steps: Annotated[int, Field(ge=1)] = 100
+    """Write loss, metrics, learning rate and speed each time this many steps were trained, and at each epoch's end."""
+    profile: Profile | None = None
+    """Profiles the chief for a few steps. Left out: no profile."""
+
+
 class Backoff(Block):
     """The wait before a restart, which doubles with each restart that follows without a new checkpoint between."""
 
@@ -299,6 +317,8 @@ class Spec(Block):
     """Where and how often training is saved. Left out: a restart begins again at step 0."""
     evaluation: Evaluation | None = None
     """What the evaluator does. Left out: it evaluates the latest checkpoint and keeps no model."""
+    tensor_board: TensorBoard | None = None
+    """What the chief writes for TensorBoard while it trains. Left out: nothing."""
     failure_policy: FailurePolicy = FailurePolicy()
     """What happens when tasks fail."""
     run_policy: RunPolicy = RunPolicy()
