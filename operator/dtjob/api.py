@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dtjob.api_pod import Block, EnvVar, OpenBlock, PodTemplate, Resources, VolumeSource
+from dtjob.api_tensorboard import TensorBoard
 
 GROUP = "training.dtjob.dev"
 VERSION = "v1alpha1"
@@ -231,24 +232,6 @@ class Evaluation(Block):
     """Latest: whenever it is free, the newest. Every: each in turn, but those that checkpoint.keep removes."""
     best: BestModel | None = None
     """Keeps the best model."""
-
-
-class Profile(Block):
-    """A profile of a few steps, as TensorBoard's profile plugin shows it."""
-
-    first_step: Annotated[int, Field(ge=1)]
-    """The first step to profile, counted from 1; those of a start are slower than the others."""
-    steps: Annotated[int, Field(ge=1, le=1000)] = 5
-    """How many steps to profile."""
-
-
-class TensorBoard(Block):
-    """What the chief writes for TensorBoard while it trains, to events/train below the checkpoint directory."""
-
-    every_steps: Annotated[int, Field(ge=1)] = 100
-    """Write loss, metrics, learning rate and speed each time this many steps were trained, and at each epoch's end."""
-    profile: Profile | None = None
-    """Profiles the chief for a few steps. Left out: no profile."""
 
 
 class Backoff(Block):

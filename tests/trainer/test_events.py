@@ -16,7 +16,7 @@ for step in (10, 20, 30, 40):  # killed after a checkpoint at 20
     first.scalars(step, {"loss": 1.0, "accuracy": 0.5})
 for step in (30, 40, 50):
     second.scalars(step, {"loss": 2.0})
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 import tensorflow as tf
 board = EventAccumulator(sys.argv[1], size_guidance={"tensors": 0})
 board.Reload()

@@ -20,7 +20,7 @@ LAST = EPOCHS * STEPS_PER_EPOCH
 BOARD = {"everySteps": EVERY, "profile": {"firstStep": 20, "steps": 2}}
 READ = """
 import json, sys
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 board = EventAccumulator(sys.argv[1], size_guidance={"tensors": 0})
 board.Reload()
 import tensorflow as tf
