@@ -143,7 +143,7 @@ class DatasetSource:
             if self._place.shards > 1:
                 inputs = keras.tree.map_structure(lambda part, b=begin, e=end: part[b:e], inputs)
             yield Batch(inputs, high - low, total)
-        if not self._continues:
+        if not self._continues and first_step < self.steps:
             next(self._iterator, None)  # to its end, without which a cache() in it would begin anew
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:

@@ -71,11 +71,10 @@ def numbers(values: Mapping[str, Any]) -> dict[str, float]:
 
 def learning_rates(optimizers: Sequence[Any]) -> dict[str, float]:
     """The present learning rate of each optimizer, of Keras 3 or tf_keras; a schedule's is the one of the next step."""
-    rates = [_learning_rate(optimizer) for optimizer in optimizers]
-    if len(rates) == 1:
-        return {"learning_rate": rates[0]}
-    names = (f"learning_rate/{number}-{optimizer.name}" for number, optimizer in enumerate(optimizers))
-    return dict(zip(names, rates, strict=True))
+    found = [optimizer for optimizer in optimizers if hasattr(optimizer, "learning_rate")]
+    if len(found) == 1:
+        return {"learning_rate": _learning_rate(found[0])}
+    return {f"learning_rate/{number}-{each.name}": _learning_rate(each) for number, each in enumerate(found)}
 
 
 def _learning_rate(optimizer: Any) -> float:
