@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dtjob.api_pod import Block, EnvVar, OpenBlock, PodTemplate, Resources, VolumeSource
+from dtjob.api_tensorboard import TensorBoard
 
 GROUP = "training.dtjob.dev"
 VERSION = "v1alpha1"
@@ -299,6 +300,8 @@ class Spec(Block):
     """Where and how often training is saved. Left out: a restart begins again at step 0."""
     evaluation: Evaluation | None = None
     """What the evaluator does. Left out: it evaluates the latest checkpoint and keeps no model."""
+    tensor_board: TensorBoard | None = None
+    """What the chief writes for TensorBoard while it trains. Left out: nothing."""
     failure_policy: FailurePolicy = FailurePolicy()
     """What happens when tasks fail."""
     run_policy: RunPolicy = RunPolicy()

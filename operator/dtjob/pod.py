@@ -166,6 +166,8 @@ def _environment(job: Job, task: Task, attempt: int) -> list[dict[str, Any]]:
         values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint_settings(job.spec.checkpoint))
     if job.spec.evaluation and task.role is Role.EVALUATOR:
         values["DTJOB_EVALUATION"] = job.spec.evaluation.model_dump_json(by_alias=True, exclude_none=True)
+    if job.spec.tensor_board and task.role is not Role.EVALUATOR:
+        values["DTJOB_TENSORBOARD"] = job.spec.tensor_board.model_dump_json(by_alias=True, exclude_none=True)
     user = [variable.model_dump(by_alias=True, exclude_unset=True) for variable in job.spec.program.env]
     return [*_env(values), *user]
 

@@ -118,6 +118,16 @@ TRAINER_RULES = (
     _with_program_only("strategyOptions", ""),
     _with_program_only("network", "statusPort"),
     _with_program_only("evaluation", ""),
+    _with_program_only("tensorBoard", ""),
+    Rule(
+        "spec",
+        "!has(self.tensorBoard) || has(self.checkpoint)",
+        lambda spec: spec.get("tensorBoard") is None or spec.get("checkpoint") is not None,
+        "logs for TensorBoard lie beside the checkpoints, and this job saves none: add checkpoint.directory, or remove "
+        "tensorBoard",
+        "tensorBoard",
+        Reason.FORBIDDEN,
+    ),
     Rule(
         "spec",
         "!has(self.program) || !has(self.replicas.evaluator) || has(self.checkpoint)",

@@ -39,6 +39,7 @@ EVERYTHING = job(
         "saveTimeoutSeconds": 120,
     },
     evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
+    tensorBoard={"everySteps": 50, "profile": {"firstStep": 100, "steps": 3}},
     failurePolicy={"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
     runPolicy={"cleanPods": "All"},
     scheduling={"priorityClassName": "high"},
@@ -88,6 +89,8 @@ GOOD: dict[str, Manifest] = {
         "TPU", replicas={"chief": {"resources": {"limits": {"google.com/tpu": 4}}}}, strategyOptions={"tpu": {}}
     ),
     "tpu-by-name": options("TPU", tpu={"address": "my-tpu"}),
+    "tensorboard": job(checkpoint=CHECKPOINT, tensorBoard={}),
+    "profile": job(checkpoint=CHECKPOINT, tensorBoard={"profile": {"firstStep": 100}}),
     "no-restarts": job(failurePolicy={"maxRestarts": 0}),
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
     "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),

@@ -144,6 +144,24 @@ TRAINER = [
         "spec.evaluation.best.mode: Required",
         or_says=("spec.evaluation.best.mode: is required",),
     ),
+    bad(
+        "tensorboard-without-checkpoint",
+        job(tensorBoard={}),
+        "spec.tensorBoard",
+        "add checkpoint.directory, or remove tensorBoard",
+    ),
+    bad(
+        "tensorboard-without-program",
+        job(program=..., checkpoint=CHECKPOINT, tensorBoard={}),
+        "spec.tensorBoard",
+        "set program, or remove it",
+    ),
+    bad(
+        "profile-without-first-step",
+        job(checkpoint=CHECKPOINT, tensorBoard={"profile": {"steps": 5}}),
+        "spec.tensorBoard.profile.firstStep: Required",
+        or_says=("spec.tensorBoard.profile.firstStep: is required",),
+    ),
     bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "another number"),
     bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "another number"),
     bad(

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,14 @@ class Member:
     def wait_for_checkpoint(self, step: int = 1) -> dict[str, Any]:
         """Wait until a checkpoint of `step` or later is on disk."""
         return self.wait_until(lambda s: (s.get("checkpoint") or {}).get("step", 0) >= step, f"checkpoint {step}")
+
+    def wait_for_file(self, path: Path) -> None:
+        """Wait until `path` is there; fails where the process ends before."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not path.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"{self.name} never made {path.name}: {self.status}\n{self.output()}")
+            time.sleep(0.01)
 
     def exit_code(self) -> int:
         """Wait for the end; the exit code, negative for a signal. Fails where it neither ends nor reports."""
@@ -113,7 +122,7 @@ class Cluster:
         env: Mapping[str, str] | None = None,
         runner: Sequence[str] = ("-m", "dtjob_trainer.program"),
     ) -> None:
-        self.directory, self.checkpoints = directory, directory / "checkpoints"
+        self.directory, self.checkpoints, self.strategy = directory, directory / "checkpoints", strategy
         directory.mkdir(parents=True, exist_ok=True)
         self.members: dict[str, Member] = {}
         self._command = [sys.executable, *runner, str(PROGRAMS / program), *args]

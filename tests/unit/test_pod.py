@@ -63,6 +63,14 @@ def test_only_the_evaluator_is_told_what_to_evaluate():
     assert "DTJOB_EVALUATION" not in environment(job, "chief-0")
 
 
+def test_all_that_train_are_told_what_to_write_for_tensorboard():
+    board = {"everySteps": 50, "profile": {"firstStep": 100, "steps": 5}}
+    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, tensorBoard=board)
+    for task in ("chief-0", "worker-1"):  # what a step gives is brought together from all of them
+        assert json.loads(environment(job, task)["DTJOB_TENSORBOARD"]) == board
+    assert "DTJOB_TENSORBOARD" not in environment(job, "evaluator-0")
+
+
 def test_checkpoints_are_saved_every_five_minutes_where_nothing_is_said():
     job = builders.job(checkpoint={"directory": "/checkpoints"})
     assert json.loads(environment(job)["DTJOB_CHECKPOINT"])["everySeconds"] == 300

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.task import DEFAULT_EVERY_SECONDS, Checkpoint, Evaluation, Task, TaskError
+from dtjob_trainer.task import (
+    DEFAULT_EVERY_SECONDS,
+    Checkpoint,
+    Evaluation,
+    ProfiledSteps,
+    Task,
+    TaskError,
+    TensorBoard,
+)
 
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
 
@@ -67,6 +75,23 @@ def test_evaluation_says_what_to_evaluate_and_what_is_best(tmp_path: Path) -> No
     assert Evaluation(best_metric="accuracy").is_better(0.3, 0.2)
     with pytest.raises(TaskError, match="DTJOB_EVALUATION"):
         task(tmp_path, DTJOB_EVALUATION='{"best": {"metric": "loss"}}')
+
+
+def test_tensorboard_says_which_steps_to_write_and_to_profile(tmp_path: Path) -> None:
+    assert task(tmp_path).tensorboard is None
+    assert task(tmp_path, DTJOB_TENSORBOARD="{}").tensorboard == TensorBoard(every_steps=100, profile=None)
+    found = task(tmp_path, DTJOB_TENSORBOARD='{"everySteps": 50, "profile": {"firstStep": 10, "steps": 3}}').tensorboard
+    assert found == TensorBoard(50, ProfiledSteps(10, 3))
+    for text in ('{"everySteps": 0}', '{"profile": {"steps": 3}}', '{"profile": {"firstStep": "1"}}'):
+        with pytest.raises(TaskError, match=r"DTJOB_TENSORBOARD: everySteps, profile\.firstStep"):
+            task(tmp_path, DTJOB_TENSORBOARD=text)
+
+
+def test_a_profile_begins_at_its_first_step_or_where_a_restart_comes_into_it() -> None:
+    asked = ProfiledSteps(first_step=10, steps=3)
+    assert asked.last_step == 12
+    assert [done for done in range(20) if asked.begins(done, 1)] == [9, 10, 11]
+    assert [done for done in range(0, 20, 4) if asked.begins(done, 4)] == [8]
 
 
 def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802

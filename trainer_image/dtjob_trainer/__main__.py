@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from dtjob_trainer import processes
+from dtjob_trainer import log_line, processes
 from dtjob_trainer.supervisor import Supervisor
 from dtjob_trainer.task import Task, TaskError
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
             )
         supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.program", *arguments], os.environ)
     except TaskError as error:
-        sys.stderr.write(f"dtjob_trainer: {error}\n")
+        log_line.write(sys.stderr, str(error), level="error")
         return 2
     return supervise(supervisor, task.parent)
 

@@ -61,6 +61,29 @@ class Control:
         self._last_save = time.monotonic()
 
 
+class StopInValidation:
+    """Decides at which batches of one validation to agree on a stop, the same in every task."""
+
+    def __init__(self, group: Group, shutdown: Shutdown) -> None:
+        self._group, self._shutdown = group, shutdown
+        self._last, self._next = 0, 1
+        self._last_time = time.monotonic()
+
+    def agreed(self, batches: int) -> bool:
+        """Whether all tasks stop after so many `batches` of the validation. Collective where it is due."""
+        if self._group.tasks == 1:
+            return self._shutdown.requested
+        if batches < self._next:
+            return False
+        now = time.monotonic()
+        rate = (batches - self._last) / max(now - self._last_time, 1e-6) if self._group.index == 0 else 0.0
+        stop, rate = self._group.sum(np.array([float(self._shutdown.requested), rate], np.float64)).tolist()
+        self._last, self._last_time = batches, time.monotonic()
+        # no further ahead than what is done, so that batches that turn slow are noticed
+        self._next = batches + min(steps_until(rate), batches)
+        return bool(stop > 0)
+
+
 def steps_until(steps_per_second: float) -> int:
     """How many steps fit between two agreements at this speed; 1 while it is unknown."""
     return max(1, min(int(steps_per_second * AGREE_SECONDS), 1000))

@@ -50,6 +50,10 @@ class CoordinatorEngine:
         """Return when every step handed out is done."""
         self._coordinator.join()
 
+    def done(self) -> bool:
+        """Whether `wait` would return at once."""
+        return bool(self._coordinator.done())
+
     def loss(self) -> float:
         """The loss of the step handed out last, once all are done."""
         self.wait()

@@ -16,6 +16,7 @@ from dtjob_trainer.custom_steps import ScheduledSteps, Steps, Values
 from dtjob_trainer.progress import Pace
 from dtjob_trainer.saves import Saves
 from dtjob_trainer.trackables import Trackables
+from dtjob_trainer.training_events import TrainingEvents
 
 LOG_SECONDS = 10.0
 """Least time between two log lines."""
@@ -115,6 +116,7 @@ class _Run:
         self._total, self._inexact = total_steps, inexact
         self._state = known.state()
         self._saves = Saves(here, group, self._state)
+        self._board = TrainingEvents(here, known.optimizers)
         self._step = 0
         self._saved: int | None = None
         self._pace = Pace()
@@ -128,7 +130,7 @@ class _Run:
         exact = not self._inexact
         if here.task is not None and here.task.checkpoint is not None:
             for reason in self._inexact:
-                here.log(f"resume is approximate: {reason}")
+                here.log(f"resume is approximate: {reason}", level="warning", step=self._step)
         here.shutdown.training_begins()
         here.progress.report(
             state="training", step=self._step, totalSteps=self._total, resume="exact" if exact else "approximate"
@@ -143,13 +145,17 @@ class _Run:
         if self._saved != self._step:
             self._save(control)
         self._saves.wait()
+        self._board.close()
         here.shutdown.training_ends()
         self._state.average_local()
         return self._values
 
     def _train_step(self, inputs: Any, control: Control) -> None:
+        self._board.before(self._step, 1)
         self._steps.run(inputs)
         self._step += 1
+        if self._board.after(self._step, 1, self._steps.values):
+            self._board.step(self._step, self._summed(self._steps.values()))
         due = self._saves.due(self._step)
         if control.due(self._step):
             mine = self._steps.values()
@@ -157,6 +163,7 @@ class _Run:
             self._report(mine, agreement.steps_per_second)
             if agreement.stop:
                 self._save(control)
+                self._board.close()
                 self._saves.leave(self._step)
             due |= agreement.save
         if due and self._step < self._total:
@@ -164,17 +171,20 @@ class _Run:
 
     def _report(self, mine: Values, steps_per_second: float) -> None:
         """Report what `step_fn` returned in the step just done, summed over all tasks. Collective."""
-        names = list(mine)
-        sums = self._group.sum(np.array([mine[name] for name in names], np.float64)) if names else np.empty(0)
-        self._values = dict(zip(names, sums.tolist(), strict=True))
+        self._values = self._summed(mine)
         keys = {"step": self._step, **self._pace.keys(steps_per_second, self._total - self._step)}
         if "loss" in self._values:
             keys["loss"] = self._values["loss"]
         self._here.progress.update(**keys, metrics=self._values)
         if self._step == self._total or time.monotonic() - self._last_line >= LOG_SECONDS:
             self._last_line = time.monotonic()
-            shown = "  ".join(f"{name} {value:.4f}" for name, value in self._values.items())
-            self._here.log(f"step {self._step}/{self._total}  {shown}")
+            self._here.log(f"step {self._step}/{self._total}", step=self._step, values=self._values)
+
+    def _summed(self, mine: Values) -> Values:
+        """What `step_fn` returned in every task, summed up. Collective."""
+        names = list(mine)
+        sums = self._group.sum(np.array([mine[name] for name in names], np.float64)) if names else np.empty(0)
+        return dict(zip(names, sums.tolist(), strict=True))
 
     def _save(self, control: Control) -> None:
         """Save at this step, where the job has checkpoints. Collective."""

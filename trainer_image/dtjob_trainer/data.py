@@ -7,6 +7,7 @@ that the undisturbed one would have taken.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,12 +76,35 @@ def shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: i
     return batches
 
 
+def file_pieces(order: Rows, counts: Rows, sizes: Sizes, shard: int, shards: int, first_step: int) -> Rows:
+    """What `shard` reads of files with `counts` examples each, taken in `order`, from `first_step` of the epoch on.
+
+    Rows of (file, first example, examples). The files end to end are cut into one stretch for each shard, as long as
+    its shares of all steps together, so that a shard reads whole files but for the first and the last. An empty share
+    of the last batch gets one example all the same, as in `shard_rows`; full batches have some for every shard.
+    """
+    steps = range(sizes.steps)
+    totals = [sum(sizes.of_shard(step, other, shards) for step in steps) for other in range(shards)]
+    begin, end = sum(totals[:shard]), sum(totals[: shard + 1])
+    begin += sum(sizes.of_shard(step, shard, shards) for step in range(min(first_step, sizes.steps)))
+    ends = np.cumsum(counts[order])
+    starts = ends - counts[order]
+    low, high = np.maximum(starts, begin), np.minimum(ends, end)
+    found = high > low
+    pieces = np.stack([order[found], (low - starts)[found], (high - low)[found]], axis=1)
+    stand_ins = sum(sizes.of_shard(step, shard, shards) == 0 for step in range(first_step, sizes.steps))
+    if stand_ins:
+        filled = order[counts[order] > 0][0]
+        pieces = np.concatenate([pieces, [[filled, 0, 1]] * stand_ins])
+    return pieces.astype(np.int64)
+
+
 class DataContext:
     """What a data function is told: which shard of which epoch to deliver, and from where on.
 
     A function given to `fit` as `x` is called once for each epoch and returns an unbatched `tf.data.Dataset` of this
-    shard's examples in this epoch. `shuffled(n)` gives it the indices to deliver, in order; data is then sharded before
-    it is decoded, and a restart goes on where it stopped.
+    shard's examples in this epoch. `shuffled(n)` gives it the indices to deliver, in order, and `files(counts)` the
+    parts of files; data is then sharded before it is decoded, and a restart goes on where it stopped.
     """
 
     def __init__(
@@ -108,7 +132,7 @@ class DataContext:
         self.batch_size = batch_size
         """Size of the global batch, of which this shard delivers its share."""
         self.sizes: Sizes | None = None
-        """Sizes of the steps, once `shuffled` or `in_order` has told how many examples there are."""
+        """Sizes of the steps, once `shuffled` or `files` has told how many examples there are."""
         self._shuffle, self._drop_last = shuffle, drop_last
 
     def shuffled(self, n: int) -> Rows:
@@ -122,6 +146,23 @@ class DataContext:
         order = epoch_order(n, self.seed, self.epoch) if self._shuffle else np.arange(n, dtype=np.int64)
         batches = shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
         return np.concatenate(batches) if batches else np.empty(0, np.int64)
+
+    def files(self, counts: Sequence[int]) -> Rows:
+        """What this shard reads of files that hold `counts` examples: rows (int64) of (file, first example, examples).
+
+        File is an index into `counts`. Read in the order of the rows, they are this shard's examples of this epoch from
+        `first_step` on; all shards together read every example once, and few files are read by more than one. Files
+        come in a new order in each epoch (validation's as they are), the examples of one file in theirs. Raises
+        DataError where there are no examples, or fewer than none.
+        """
+        found = np.asarray(counts, np.int64)
+        if found.ndim != 1 or found.sum() < 1 or found.min() < 0:
+            raise DataError(
+                f"DataContext.files({counts!r}): give the number of examples in each file, one or more in all"
+            )
+        self.sizes = Sizes(int(found.sum()), self.batch_size, self._drop_last)
+        files = epoch_order(len(found), self.seed, self.epoch) if self._shuffle else np.arange(len(found))
+        return file_pieces(files, found, self.sizes, self.shard, self.shards, self.first_step)
 
 
 def common_length(arrays: list[Any], argument: str) -> int:

@@ -69,7 +69,7 @@ def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], be
     events.scalars(step, metrics)
     told: dict[str, Any] = {"step": step, "metrics": metrics}
     if best.offer(model, step, metrics):
-        here.log(f"checkpoint {step}  is the best so far and kept as {MODEL}")
+        here.log(f"the best so far, kept as {MODEL}", step=step)
     if best.record is not None:
         told["best"] = {"step": best.record["step"], "value": best.record["value"]}
     here.progress.report(evaluation=told)
@@ -88,5 +88,5 @@ def _evaluate(
     for batches in groups(source.epoch(0, 0), engine.steps_per_call):
         engine.evaluate(source, batches)
     metrics = {name: value for name, value in engine.read_metrics().items() if not isinstance(value, list)}
-    here.log(f"checkpoint {step}  " + "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()))
+    here.log("checkpoint evaluated", step=step, values=metrics)
     return metrics

@@ -44,6 +44,7 @@ def fit(
 
     - x, y: arrays (or structures of them); or x is a batched `tf.data.Dataset` whose elements are global batches; or a
       function of DataContext that returns this shard's unbatched Dataset. Elements are x, (x, y) or (x, y, weights).
+      A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
     - batch_size: examples of one step of all replicas together (32 where it is left out).
     - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. A data
       function is called anew for each epoch all the same.

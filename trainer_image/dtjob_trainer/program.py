@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from dtjob_trainer import runtime, template
+from dtjob_trainer import log_line, runtime, template
 from dtjob_trainer.processes import die_with_parent
 from dtjob_trainer.progress import Progress
 from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     try:
         task = Task.from_environment(os.environ)
     except TaskError as error:
-        sys.stderr.write(f"dtjob: {error}\n")
+        log_line.write(sys.stderr, str(error), level="error")
         _end(EXIT_USAGE)
     shutdown = Shutdown(task.grace_seconds if task else 30.0)
     shutdown.install()
@@ -90,7 +90,7 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     here.progress.report(state="starting")
     if task is not None:
         _enter_strategy(here, task)
-    _run_entry(arguments)
+    _run_entry(here, arguments)
 
 
 def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
@@ -114,12 +114,14 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     keras.utils.set_random_seed(runtime.SEED)
 
 
-def _run_entry(arguments: Sequence[str]) -> None:
+def _run_entry(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     entry = arguments[0]
     sys.argv = list(arguments)
     if entry.endswith(".py"):
         if not Path(entry).is_file():
-            sys.exit(f"dtjob: program.entry {entry!r} is no file in {Path.cwd()}")
+            message = f"program.entry {entry!r} is no file in {Path.cwd()}"
+            log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
+            sys.exit(1)
         sys.path.insert(0, str(Path(entry).resolve().parent))
         runpy.run_path(entry, run_name="__main__")
     else:

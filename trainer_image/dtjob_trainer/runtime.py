@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dtjob_trainer import log_line
 from dtjob_trainer.progress import Progress
 from dtjob_trainer.shutdown import Shutdown
 from dtjob_trainer.task import Task
@@ -44,11 +46,18 @@ class Runtime:
         """Whether this process follows checkpoints and does not train."""
         return self.task is not None and self.task.role == "evaluator"
 
-    def log(self, message: str) -> None:
-        """Print one line, at the chief and the evaluator only (every task runs the same program)."""
+    def log(
+        self,
+        message: str,
+        *,
+        level: log_line.Level = "info",
+        step: int | None = None,
+        values: Mapping[str, float] | None = None,
+    ) -> None:
+        """Print one line (log_line.py), at the chief and the evaluator only (every task runs the same program)."""
         if self.is_chief or self.is_evaluator:
-            sys.stdout.write(f"dtjob: {message}\n")
-            sys.stdout.flush()
+            task = self.task.id if self.task is not None else None
+            log_line.write(sys.stdout, message, level=level, task=task, step=step, values=values)
 
 
 _current = Runtime()

@@ -83,7 +83,7 @@ class Saves:
         same_replicas = self._state.restore(arrays)
         step = int(state["step"])
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
-        self._here.log(f"resumed at step {step}")
+        self._here.log("resumed from the checkpoint", step=step)
         return Restored(step, state, same_replicas)
 
     def wait(self) -> None:
@@ -104,5 +104,6 @@ class Saves:
             try:
                 return checkpoint.read(writer.settings.directory, step)
             except checkpoint.UNREADABLE as error:
-                self._here.log(f"checkpoint {step} cannot be read ({error}); trying the one before")
+                why = f"the checkpoint cannot be read ({error}); trying the one before"
+                self._here.log(why, level="warning", step=step)
         return None

@@ -143,6 +143,8 @@ class DatasetSource:
             if self._place.shards > 1:
                 inputs = keras.tree.map_structure(lambda part, b=begin, e=end: part[b:e], inputs)
             yield Batch(inputs, high - low, total)
+        if not self._continues and first_step < self.steps:
+            next(self._iterator, None)  # to its end, without which a cache() in it would begin anew
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The inputs are the examples."""
@@ -186,7 +188,7 @@ class FunctionSource:
         if sizes is None and steps is None:
             raise DataError(
                 f"{argument}: nobody knows how many examples there are; take the indices from context.shuffled(n) "
-                "in the data function, or give steps_per_epoch"
+                "or context.files(counts) in the data function, or give steps_per_epoch"
             )
         if sizes is not None and steps is not None and steps > sizes.steps:
             raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")

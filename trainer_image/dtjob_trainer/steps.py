@@ -44,6 +44,10 @@ class Engine:
     def wait(self) -> None:
         """Return when all steps so far are done."""
 
+    def done(self) -> bool:
+        """Whether `wait` would return at once."""
+        return True
+
     def loss(self) -> float:
         """This task's part of the last step's loss; the sum over tasks is the loss of the global batch."""
         return float(self._last["loss"] if self._own_step else self._last)

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dtjob_trainer import log_line
 from dtjob_trainer import restart_in_place as policy
 from dtjob_trainer.processes import Reaper, port_is_free
 from dtjob_trainer.rendezvous_client import HttpAsk, RendezvousClient
@@ -92,7 +93,7 @@ class Supervisor:
                 # Under `dtjob run` all supervisors share one machine, which may have strangers on its network.
                 await server.start("127.0.0.1" if task.parent else None, task.status_port)
             except OSError as error:
-                self._log(f"DTJOB_STATUS_PORT {task.status_port} cannot be listened on: {error}")
+                self._log(f"DTJOB_STATUS_PORT {task.status_port} cannot be listened on: {error}", "error")
                 return PORT_TAKEN
         async with asyncio.TaskGroup() as group:  # a bug in reporting must not go unseen
             reporting: asyncio.Task[None] | None = None
@@ -115,13 +116,14 @@ class Supervisor:
         """End what the last training process left behind, wait for the port. Returns an exit code where that fails."""
         left = await self._reaper.kill_all(KILL_SECONDS, spare=self._template.pid if self._template else None)
         if left:
-            self._log(f"processes {left} cannot be killed: ending the container with {COULD_NOT_KILL}")
+            self._log(f"processes {left} cannot be killed: ending the container with {COULD_NOT_KILL}", "error")
             return COULD_NOT_KILL
         port = int(self._task.address.rpartition(":")[2]) if self._task.address else None
         deadline = time.monotonic() + PORT_SECONDS
         while port and not port_is_free(port) and not self._terminating:
             if time.monotonic() > deadline:
-                self._log(f"port {port} of the cluster file is held by another process: ending with {PORT_TAKEN}")
+                taken = f"port {port} of the cluster file is held by another process: ending with {PORT_TAKEN}"
+                self._log(taken, "error")
                 return PORT_TAKEN
             self._status.message = f"waiting for port {port}, which another process holds"
             await asyncio.sleep(0.05)
@@ -163,18 +165,19 @@ class Supervisor:
         decision, self._history = policy.after_exit(self._history, ended, time.time())
         if isinstance(decision, policy.End):
             self._status.ended("finished" if decision.code == 0 else "failed")
-            self._log(f"{decision.reason}: ending with {decision.code}")
+            failed = decision.code not in (0, policy.TERMINATED)
+            self._log(f"{decision.reason}: ending with {decision.code}", "error" if failed else "info")
             return decision.code
         self._status.ended("waiting")
         self._status.restarts(self._history.restarts, decision.time, decision.cause)
         self._last_restart = decision
-        self._log(f"restarting in place ({self._history.restarts}): {decision.cause}")
+        self._log(f"restarting in place ({self._history.restarts}): {decision.cause}", "warning")
         return None
 
     async def _end(self, code: int) -> int:
         left = await self._reaper.kill_all(KILL_SECONDS)
         if left:
-            self._log(f"processes {left} cannot be killed and are left behind")
+            self._log(f"processes {left} cannot be killed and are left behind", "error")
         if code == 0:
             self._leave_last_words()
         if code == 0 and self._host:
@@ -188,7 +191,7 @@ class Supervisor:
         try:
             Path(self._task.termination_log).write_text(json.dumps(self._status.to_json()))
         except OSError as error:
-            self._log(f"the last status cannot be left at {self._task.termination_log}: {error}")
+            self._log(f"the last status cannot be left at {self._task.termination_log}: {error}", "warning")
 
     def _terminate(self) -> None:
         """SIGTERM: the training process may save; what is left shortly before the grace period ends is killed."""
@@ -210,7 +213,7 @@ class Supervisor:
 
     def _grace_is_over(self) -> None:
         if self._process is not None:
-            self._log("the training process did not end within the grace period: killing it")
+            self._log("the training process did not end within the grace period: killing it", "warning")
             self._kill()
 
     def _kill(self) -> None:
@@ -262,7 +265,7 @@ class Supervisor:
             self._go(answer.generation)
         elif answer.kind == "restart" and self._phase == "running" and not self._told_to_restart:
             self._told_to_restart, self._cause = True, self._cause or answer.message
-            self._log(f"generation {asked.generation} is over: {answer.message}")
+            self._log(f"generation {asked.generation} is over: {answer.message}", "warning")
             # In its start-up TensorFlow would wait for the lost peer, and there is nothing to save yet.
             patience = 0.0 if self._status.state in ("waiting", "starting") else NOTICE_SECONDS
             self._kill_if_still_running(process, time.monotonic() + patience)
@@ -298,8 +301,5 @@ class Supervisor:
         else:
             asyncio.get_running_loop().call_later(min(0.5, remaining), self._kill_if_still_running, process, deadline)
 
-    def _log(self, message: str) -> None:
-        now = time.time()
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
-        sys.stderr.write(f"time={stamp} task={self._task.id} message={json.dumps(message)}\n")
-        sys.stderr.flush()
+    def _log(self, message: str, level: log_line.Level = "info") -> None:
+        log_line.write(sys.stderr, message, level=level, task=self._task.id, step=self._status.step)

@@ -25,6 +25,9 @@ STRATEGIES = ("Default", "OneDevice", "Mirrored", "CentralStorage", "MultiWorker
 DEFAULT_EVERY_SECONDS = 300
 """How often to save where the job names neither everySteps nor everySeconds."""
 
+DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
+"""What the manifest's schema fills in for tensorBoard.everySteps and tensorBoard.profile.steps."""
+
 
 class TaskError(ValueError):
     """The environment of this process is not what docs/contract.md promises; the message names the variable."""
@@ -90,6 +93,41 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class ProfiledSteps:
+    """`spec.tensorBoard.profile`: which steps to profile, counted from 1."""
+
+    first_step: int
+    steps: int
+
+    @property
+    def last_step(self) -> int:
+        """The last of them."""
+        return self.first_step + self.steps - 1
+
+    def begins(self, done: int, count: int) -> bool:
+        """Whether any of them is among the next `count` steps, with `done` steps of the run behind."""
+        return done < self.last_step and done + count >= self.first_step
+
+
+@dataclass(frozen=True)
+class TensorBoard:
+    """`spec.tensorBoard`: what training writes for TensorBoard."""
+
+    every_steps: int = DEFAULT_SCALARS_EVERY
+    profile: ProfiledSteps | None = None
+
+    @classmethod
+    def from_json(cls, text: str) -> TensorBoard:
+        """Read the value of DTJOB_TENSORBOARD. Raises TaskError where a number is not a whole one of at least 1."""
+        value = _json_object("DTJOB_TENSORBOARD", text)
+        every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")
+        asked = None if profile is None else [profile.get("firstStep"), profile.get("steps", DEFAULT_PROFILED_STEPS)]
+        if not all(isinstance(number, int) and number >= 1 for number in (every, *(asked or []))):
+            raise TaskError("DTJOB_TENSORBOARD: everySteps, profile.firstStep and profile.steps must be 1 or more")
+        return cls(every, ProfiledSteps(*asked) if asked is not None else None)
+
+
+@dataclass(frozen=True)
 class Task:
     """One task of a job, as one attempt at it sees it."""
 
@@ -109,6 +147,7 @@ class Task:
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
     evaluation: Evaluation = Evaluation()
+    tensorboard: TensorBoard | None = None
     grace_seconds: float = 30.0
     parent: int | None = None
     """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
@@ -130,6 +169,7 @@ class Task:
         if strategy not in STRATEGIES:
             raise TaskError(f"DTJOB_STRATEGY is {strategy!r}; it must be one of {', '.join(STRATEGIES)}")
         options, checkpoint = environ.get("DTJOB_STRATEGY_OPTIONS"), environ.get("DTJOB_CHECKPOINT")
+        board = environ.get("DTJOB_TENSORBOARD")
         return cls(
             name=environ.get("DTJOB_NAME", ""),
             namespace=environ.get("DTJOB_NAMESPACE", ""),
@@ -145,6 +185,7 @@ class Task:
             status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
             evaluation=Evaluation.from_json(environ.get("DTJOB_EVALUATION") or "{}"),
+            tensorboard=TensorBoard.from_json(board) if board else None,
             grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", 30)),
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from dtjob_trainer import log_line
 from dtjob_trainer.strategy_error import StrategyError
 
 CONNECT_SECONDS = 40.0
@@ -68,9 +69,6 @@ class _Limit:
         faulthandler.cancel_dump_traceback_later()
 
     def _give_up(self) -> None:
-        sys.stderr.write(
-            f"dtjob: no TPU answered at {self._address!r} within {self._seconds:.0f} s, and TensorFlow would wait on. "
-            f"{_MEND}\n"
-        )
-        sys.stderr.flush()
+        message = f"no TPU answered at {self._address!r} within {self._seconds:.0f} s, and TensorFlow would wait on. "
+        log_line.write(sys.stderr, message + _MEND, level="error")
         os._exit(1)

@@ -44,8 +44,12 @@ class Trackables:
         self._local: dict[str, Any] = {}
         self._averaged: list[Any] = []
         self._handles: set[int] = set()
+        self.optimizers: list[Any] = []
+        """Every optimizer among them, also those that a model was compiled with."""
         for place, leaf in _leaves("variables", variables):
             is_metric = _is_a(leaf, "metrics", "Metric")
+            found = [leaf] if _is_a(leaf, "optimizers", "Optimizer") else _optimizers_of(leaf)
+            self.optimizers += [each for each in found if not any(each is other for other in self.optimizers)]
             for number, variable in enumerate(_variables_of(place, leaf)):
                 self._add(f"{place}/{number:04d}", variable, is_metric)
         if not self._handles:
@@ -109,8 +113,7 @@ def _variables_of(place: str, leaf: Any) -> list[Any]:
             f"{place}: the model has no variables yet; begin it with keras.Input, or call it on one batch"
         )
     if isinstance(leaf, keras.Model):
-        optimizers = [optimizer for optimizer in optimizers_of(leaf) if optimizer.built]
-        return [*leaf.variables, *(variable for optimizer in optimizers for variable in optimizer.variables)]
+        return [*leaf.variables, *(variable for optimizer in _optimizers_of(leaf) for variable in optimizer.variables)]
     if isinstance(leaf, keras.layers.Layer | keras.optimizers.Optimizer | keras.metrics.Metric):
         return list(leaf.variables)
     if isinstance(leaf, tf.__internal__.tracking.AutoTrackable):  # tf_keras's, modules, tf.random.Generator
@@ -120,6 +123,11 @@ def _variables_of(place: str, leaf: Any) -> list[Any]:
         f"{place}: a {type(leaf).__name__} has no variables to save; give models, optimizers, metrics, seed generators "
         "or variables"
     )
+
+
+def _optimizers_of(leaf: Any) -> list[Any]:
+    """The optimizers with variables of a Keras 3 model; of anything else none."""
+    return [each for each in optimizers_of(leaf) if each.built] if isinstance(leaf, keras.Model) else []
 
 
 def _is_a(leaf: Any, module: str, name: str) -> bool:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
 import keras
 import numpy as np
 
 from dtjob_trainer.callbacks import Callbacks
-from dtjob_trainer.control import Agreement, Control
+from dtjob_trainer.control import Agreement, Control, StopInValidation
 from dtjob_trainer.progress import Pace
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.saves import Saves
 from dtjob_trainer.sources import Batch, Source, groups
-from dtjob_trainer.state import ModelState
+from dtjob_trainer.state import ModelState, optimizers_of
+from dtjob_trainer.training_events import TrainingEvents, numbers
+
+POLL_SECONDS = 0.01
+"""How often to look whether a validation that runs on other machines is done, or to be broken off."""
 
 
 class Training:
@@ -33,12 +38,17 @@ class Training:
         self._here, self._engine, self._state, self._callbacks = here, engine, state, callbacks
         self._source, self._validation, self._epochs = source, validation, epochs
         self._saves = Saves(here, engine.group, state)
+        self._board = TrainingEvents(here, optimizers_of(engine.model))
         self._steps_per_epoch = source.steps
         self._step = 0
         self._epochs_ended = 0
         """Epochs whose end (validation, callbacks) is behind us; may lag behind the step by one epoch."""
+        self._epoch_logs: dict[str, Any] | None = None
+        """Training's logs of an epoch whose steps are done, while its validation is not."""
         self._stopped = False
         """A callback has stopped the training."""
+        self._asked_to_leave = False
+        """Some task was asked to stop when the tasks last agreed at an epoch's end."""
         self._saved: tuple[int, int, bool] | None = None
         """(step, epochs ended, stopped) of the newest checkpoint."""
         self._clock_due = False
@@ -62,18 +72,22 @@ class Training:
             resume="exact" if self._exact else "approximate",
         )
         control = Control(self._engine.group, here.shutdown, self._saves.every_seconds, self._step)
-        while self._epochs_ended < self._epochs and not self._stopped:
+        while self._goes_on() or self._epoch_logs is not None:
             self._train_epoch(control)
         self._engine.wait()
         if self._position() != self._saved:
             self._save(control)
         self._saves.wait()
+        self._board.close()
         here.shutdown.training_ends()
         optimizer = self._engine.model.optimizer
         if optimizer is not None:
             optimizer.finalize_variable_values(self._engine.model.trainable_weights)  # use_ema, on one device
         self._callbacks.train_end(self._last_logs)
         return self._keras_history()
+
+    def _goes_on(self) -> bool:
+        return self._epochs_ended < self._epochs and not self._stopped
 
     def _train_epoch(self, control: Control) -> None:
         epoch = self._epochs_ended
@@ -84,7 +98,9 @@ class Training:
         batches = self._source.epoch(epoch, first_step)
         while not self._stopped and (group := list(islice(batches, self._steps_in_one_call()))):
             self._train_steps(group, control)
-        self._end_epoch(epoch)
+        self._end_epoch(epoch, control)
+        if self._asked_to_leave and self._goes_on():
+            self._leave(control)
         if self._clock_due or self._due_by_steps():
             self._save(control)
 
@@ -99,63 +115,96 @@ class Training:
         in_epoch = self._step - self._epochs_ended * self._steps_per_epoch
         if per_batch:
             self._callbacks.batch_begin(in_epoch)
+        self._board.before(self._step, len(batches))
         engine.train(self._source, batches)
         self._step += len(batches)
+        if self._board.after(self._step, len(batches), engine.loss):
+            loss = engine.group.sum(np.array([engine.loss()], np.float64))[0]
+            self._board.step(self._step, engine.epoch_logs() | {"loss": loss})
         in_epoch += len(batches) - 1
         if per_batch:
             self._callbacks.batch_end(in_epoch, engine.logs())
-            self._stopped = self._agree_to_stop()
+            self._agree_to_stop()
+        ends_epoch = in_epoch + 1 == self._steps_per_epoch
         if control.due(self._step):
             agreement = control.agree(self._step, engine.loss())
             self._report(agreement)
             if agreement.stop:
-                self._save(control)
-                self._saves.leave(self._step)
+                if ends_epoch or self._stopped:
+                    self._close_steps()
+                self._leave(control)
             self._clock_due |= agreement.save
-        ends_epoch = in_epoch + 1 == self._steps_per_epoch
         if not ends_epoch and (self._clock_due or self._due_by_steps()):  # at an epoch's end: once its end is behind us
             self._save(control)
 
-    def _end_epoch(self, epoch: int) -> None:
-        engine = self._engine
-        engine.wait()
-        logs = engine.epoch_logs()
+    def _leave(self, control: Control, *, wait: bool = True) -> NoReturn:
+        """Save at this step and end the process, after a stop that all tasks agreed on.
+
+        `wait`: for steps that are handed out; without it for none, as only a validation is that goes for nothing.
+        """
+        self._save(control, wait=wait)
+        self._board.close()
+        self._saves.leave(self._step)
+
+    def _close_steps(self) -> None:
+        """Keep an epoch's logs before its validation takes the metrics. Collective."""
+        self._engine.wait()
+        logs = self._engine.epoch_logs()
+        self._epoch_logs = {name: v if isinstance(v, list) else float(v) for name, v in logs.items()}
         self._state.average_local()
+
+    def _end_epoch(self, epoch: int, control: Control) -> None:
+        if self._epoch_logs is None:  # else a restart resumes here
+            self._close_steps()
+        logs = dict(self._epoch_logs or {})
         if self._validation is not None:
-            logs |= {f"val_{name}": value for name, value in self._validate(self._validation).items()}
+            found = self._validate(self._validation)
+            if found is None:
+                self._leave(control, wait=False)
+            logs |= {f"val_{name}": value for name, value in found.items()}
+        self._epoch_logs = None
         self._last_logs = logs
         logs = self._callbacks.epoch_end(epoch, logs)
-        self._stopped = self._agree_to_stop()
+        self._agree_to_stop()
         self._epochs_ended = epoch + 1
         for name, value in logs.items():
             self._history.setdefault(name, []).append(value if isinstance(value, list) else float(value))
-        numbers = {name: float(value) for name, value in logs.items() if not isinstance(value, list)}
-        self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=numbers)
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in numbers.items())
-        self._here.log(f"epoch {epoch + 1}/{self._epochs}  step {self._step}  {shown}")
+        shown = numbers(logs)
+        self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=shown)
+        self._here.log(f"epoch {epoch + 1}/{self._epochs}", step=self._step, values=shown)
+        self._board.epoch(self._step, logs)
 
-    def _validate(self, source: Source) -> dict[str, Any]:
-        """Loss and metrics of `source`, over all tasks. Collective."""
+    def _validate(self, source: Source) -> dict[str, Any] | None:
+        """Loss and metrics of `source`, over all tasks; None where they agreed to stop before its end. Collective."""
         engine, callbacks = self._engine, self._callbacks
         engine.reset_metrics()
         callbacks.test_begin()
+        stop = StopInValidation(engine.group, self._here.shutdown)
         step = 0
         for batches in groups(source.epoch(0, 0), engine.steps_per_call):
+            if stop.agreed(step):
+                return None
             if callbacks.per_test_batch:
                 callbacks.test_batch_begin(step)
             engine.evaluate(source, batches)
             step += len(batches)
             if callbacks.per_test_batch:
                 callbacks.test_batch_end(step - 1, engine.read_metrics())
+        while not engine.done():  # ParameterServer hands batches out faster than they are done
+            if stop.agreed(step):
+                return None
+            time.sleep(POLL_SECONDS)
         engine.wait()
         results: dict[str, Any] = engine.read_metrics()
         callbacks.test_end(results)
         return results
 
-    def _agree_to_stop(self) -> bool:
-        """Whether a callback of any task has asked to stop. Collective."""
-        votes = self._engine.group.sum(np.array([float(self._callbacks.stop_training)], np.float64))
-        return bool(votes[0] > 0)
+    def _agree_to_stop(self) -> None:
+        """Whether a callback of any task has asked to stop, and whether any task was told to. Collective."""
+        mine = [self._callbacks.stop_training, self._here.shutdown.requested]
+        votes = self._engine.group.sum(np.array(mine, np.float64))
+        self._stopped |= bool(votes[0] > 0)
+        self._asked_to_leave = bool(votes[1] > 0)
 
     def _report(self, agreement: Agreement) -> None:
         left = self._epochs * self._steps_per_epoch - self._step
@@ -168,16 +217,18 @@ class Training:
     def _position(self) -> tuple[int, int, bool]:
         return self._step, self._epochs_ended, self._stopped
 
-    def _save(self, control: Control) -> None:
+    def _save(self, control: Control, *, wait: bool = True) -> None:
         """Save at this step, where the job has checkpoints. Collective."""
         self._clock_due = False
         control.saved()
         self._saved = self._position()
-        self._engine.wait()
+        if wait:
+            self._engine.wait()
         self._saves.write(
             self._step,
             lambda: {
                 "epochsEnded": self._epochs_ended,
+                "epochLogs": self._epoch_logs,
                 "stopped": self._stopped,
                 "stepsPerEpoch": self._steps_per_epoch,
                 "history": self._history,
@@ -196,6 +247,7 @@ class Training:
         self._epochs_ended = state["epochsEnded"]
         self._last_logs = {name: values[-1] for name, values in self._history.items()}
         same_data = state["stepsPerEpoch"] == self._steps_per_epoch
+        self._epoch_logs = state.get("epochLogs") if same_data else None
         if not same_data:
             self._epochs_ended = self._step // self._steps_per_epoch
         same_callbacks = self._callbacks.set_state(state["callbacks"])

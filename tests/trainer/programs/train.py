@@ -1,6 +1,7 @@
 """Trains a small network with Dropout and BatchNormalization on scikit-learn's digits, as the tests tell it to."""
 
 import argparse
+import os
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import tensorflow as tf
 from sklearn.datasets import load_digits
 
 import dtjob_trainer as dt
+from dtjob_trainer import runtime
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=6)
@@ -21,6 +23,7 @@ parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
 parser.add_argument("--hold", type=int, help="wait at the begin of this epoch until the file --gate is there")
 parser.add_argument("--gate")
+parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or until this file is there")
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
 parser.add_argument("--steps-per-execution", type=int, default=1)
 options = parser.parse_args()
@@ -49,6 +52,24 @@ def shard(context):
     """This shard's examples, sharded before they are touched."""
     rows = context.shuffled(len(x))
     return tf.data.Dataset.from_tensor_slices(rows).map(lambda row: (tf.gather(x, row), tf.gather(y, row)))
+
+
+def held_out(context):
+    """Validation's examples; in their middle it waits until this process or a peer is told to stop."""
+    rows = context.shuffled(len(xv))
+    gate = options.wait_in_validation
+
+    def examples():
+        for number, row in enumerate(rows):
+            if number == len(rows) // 2 and not gate.exists():
+                gate.with_suffix(f".{os.getpid()}").touch()
+                while not (gate.exists() or runtime.current().shutdown.requested):
+                    time.sleep(0.01)
+                gate.touch()
+            yield xv[row], yv[row]
+
+    signature = tf.TensorSpec((8, 8, 1), tf.float32), tf.TensorSpec((), tf.int64)
+    return tf.data.Dataset.from_generator(examples, output_signature=signature)
 
 
 extra = [] if options.plain else [keras.layers.BatchNormalization(), keras.layers.Dropout(0.3)]
@@ -83,8 +104,9 @@ data = {
 }[options.data]
 if options.accumulate:
     data["class_weight"] = {0: 2.0, 1: 0.5}
+validation = held_out if options.wait_in_validation else (xv, yv)
 history = dt.fit(
-    model, **data, epochs=options.epochs, validation_data=(xv, yv), callbacks=callbacks, save="model.keras"
+    model, **data, epochs=options.epochs, validation_data=validation, callbacks=callbacks, save="model.keras"
 )
 assert len(history.history["val_accuracy"]) == options.epochs
 if dt.is_chief():

@@ -1,0 +1,48 @@
+"""Every manifest in examples/ is one that an API server takes, and has all that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dtjob import rules
+from dtjob.api import Strategy
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))
+
+
+def documents(file: Path) -> dict[str, dict[str, Any]]:
+    """Kind to object; fails where one kind comes twice."""
+    found = list(yaml.safe_load_all(file.read_text()))
+    assert len({each["kind"] for each in found}) == len(found)
+    return {each["kind"]: each for each in found}
+
+
+@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.name)
+def test_it_is_taken_and_brings_its_claim(file: Path) -> None:
+    found = documents(file)
+    job = found["DistributedTrainingJob"]
+    assert rules.problems(job) == []
+    claim = found["PersistentVolumeClaim"]["metadata"]["name"]
+    volume = job["spec"]["checkpoint"]["volume"]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim == job["metadata"]["name"]
+    assert file.stem.replace("_", "-") == claim
+
+
+def test_every_program_has_a_manifest_and_the_digits_one_of_each_strategy() -> None:
+    programs: dict[str, set[str]] = {}
+    for file in MANIFESTS:
+        spec = documents(file)["DistributedTrainingJob"]["spec"]
+        if "program" in spec:
+            programs.setdefault(spec["program"]["entry"], set()).add(spec["strategy"])
+    assert {f"examples/{file.name}" for file in EXAMPLES.glob("*.py")} == {*programs, "examples/plain.py"}
+    assert programs["examples/digits.py"] == {strategy.value for strategy in Strategy}
+
+
+def test_the_readme_lists_every_manifest() -> None:
+    readme = (EXAMPLES.parent / "README.md").read_text()
+    assert [file.name for file in MANIFESTS if file.name not in readme] == []

@@ -1,0 +1,65 @@
+"""dtjob_trainer.log_line: one event a line, whatever it says; readable by people and by what reads logfmt."""
+
+import io
+import json
+import math
+import re
+
+from dtjob_trainer import log_line
+from dtjob_trainer.runtime import Runtime
+from dtjob_trainer.task import Task
+
+TIME = "2026-11-21T10:00:00.000Z"
+PAIR = re.compile(r'([^\s="]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?: |$)')
+
+
+def parsed(line: str) -> dict[str, str]:
+    """What a reader of logfmt makes of `line`; fails where any of it is left over."""
+    assert PAIR.sub("", line) == "", line
+    pairs = PAIR.findall(line)
+    assert len({key for key, _ in pairs}) == len(pairs), line
+    return {key: json.loads(value) if value.startswith('"') else value for key, value in pairs}
+
+
+def test_a_line_is_for_people_too() -> None:
+    values = {"loss": 0.412345678, "accuracy": 1.0}
+    assert log_line.line("epoch 1/3", time=TIME, task="chief-0", step=120, values=values) == (
+        f'time={TIME} level=info task=chief-0 step=120 message="epoch 1/3" loss=0.412346 accuracy=1'
+    )
+    assert log_line.line("no", time=TIME, level="error") == f'time={TIME} level=error message="no"'
+
+
+def test_every_message_and_name_can_be_read_back() -> None:
+    message = 'cannot "read"\n\tC:\\x = ü; level=error'
+    values = {"my metric": 1e-7, "loss": 12345678.0, "a=b": -2.5, "step": 3.0, "": 4.0, "bad": math.nan}
+    line = log_line.line(message, time=TIME, step=0, values=values)
+    assert "\n" not in line
+    found = parsed(line)
+    assert found == {
+        "time": TIME, "level": "info", "step": "0", "message": message, "my_metric": "1e-07", "loss": "1.23457e+07",
+        "a_b": "-2.5", "step_": "3", "_": "4", "bad": "nan",
+    }  # fmt: skip
+
+
+def test_a_line_is_written_in_one_piece() -> None:
+    pieces: list[str] = []
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            pieces.append(text)
+            return len(text)
+
+    log_line.write(Stream(), "hello", task="worker-1")
+    (piece,) = pieces
+    assert piece.endswith("\n")
+    assert parsed(piece[:-1])["task"] == "worker-1"
+
+
+def test_of_all_tasks_the_chief_and_the_evaluator_print(capsys) -> None:
+    cluster = {"chief": ("a:1",), "worker": ("b:1",)}
+    for role in ("chief", "worker", "evaluator"):
+        Runtime(Task("job", "default", "uid", role, 0, cluster=cluster)).log("epoch 1/3", step=5, values={"loss": 0.5})
+    Runtime().log("by hand")
+    lines = [parsed(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("task") for line in lines] == ["chief-0", "evaluator-0", None]
+    assert [(line.get("step"), line.get("loss")) for line in lines] == [("5", "0.5"), ("5", "0.5"), (None, None)]

@@ -1,0 +1,61 @@
+"""The lines that dtjob itself prints in a training container: logfmt, for log collectors and people (docs/contract.md).
+
+A line is one event: time, level and task, the step where there is one, a message, then numbers by name. A program's
+own output stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal, TextIO
+
+from dtjob_trainer.progress import timestamp
+
+Level = Literal["info", "warning", "error"]
+
+FIXED = ("time", "level", "task", "step", "message")
+"""Keys of every line, in their order; task and step may be missing."""
+
+
+def line(
+    message: str,
+    *,
+    time: str,
+    level: Level = "info",
+    task: str | None = None,
+    step: int | None = None,
+    values: Mapping[str, float] | None = None,
+) -> str:
+    """One line, without its end. `time` is RFC 3339; `values` are numbers by name, with six digits that count.
+
+    Characters of a name that logfmt has no place for become `_`; a name that is one of FIXED gets a `_` at its end.
+    """
+    pairs = [f"time={time}", f"level={level}"]
+    if task is not None:
+        pairs.append(f"task={task}")
+    if step is not None:
+        pairs.append(f"step={step}")
+    pairs.append(f"message={json.dumps(message, ensure_ascii=False)}")
+    pairs += [f"{_key(name)}={value:.6g}" for name, value in (values or {}).items()]
+    return " ".join(pairs)
+
+
+def write(
+    stream: TextIO,
+    message: str,
+    *,
+    level: Level = "info",
+    task: str | None = None,
+    step: int | None = None,
+    values: Mapping[str, float] | None = None,
+) -> None:
+    """Write `line`, of this moment, to `stream`, in one piece: supervisor and training process share theirs."""
+    stream.write(line(message, time=timestamp(), level=level, task=task, step=step, values=values) + "\n")
+    stream.flush()
+
+
+def _key(name: str) -> str:
+    key = re.sub(r'[\s="\x00-\x1f\x7f]', "_", name) or "_"
+    return f"{key}_" if key in FIXED else key

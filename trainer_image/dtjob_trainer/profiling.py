@@ -1,0 +1,42 @@
+"""A profile of a few steps, as `spec.tensorBoard.profile` asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from dtjob_trainer.task import ProfiledSteps
+
+
+class Profiler:
+    """Profiles this task from before its first asked step until after its last one, once in the life of a process."""
+
+    def __init__(self, asked: ProfiledSteps | None, directory: str, warn: Callable[[str], None]) -> None:
+        """The profile goes to `directory`/plugins/profile/TIME, a path or gs://; `warn` is told where there is none."""
+        self._asked, self._directory, self._warn = asked, directory, warn
+        self._running = False
+
+    def before(self, done: int, count: int) -> None:
+        """Call before `count` steps that run in one call, with `done` of the run behind them."""
+        if self._asked is None or self._running or not self._asked.begins(done, count):
+            return
+        try:
+            tf.profiler.experimental.start(self._directory)
+        except tf.errors.AlreadyExistsError:  # by a callback of the program's
+            self._warn("no profile of tensorBoard.profile: the program itself profiles")
+            self._asked = None
+            return
+        self._running = True
+
+    def after(self, done: int, wait: Callable[[], object]) -> None:
+        """Call when `done` steps were started; ends the profile once `wait` says that they are done."""
+        if self._running and self._asked is not None and done >= self._asked.last_step:
+            wait()
+            self.stop()
+
+    def stop(self) -> None:
+        """End a profile that is running, and write it."""
+        if self._running:
+            self._running, self._asked = False, None
+            tf.profiler.experimental.stop()
