@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit cluster-tests trainer trainer-slow chaos e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit cluster-tests trainer trainer-slow table chaos e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,6 +37,9 @@ trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 
 trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strategies, options and kinds of data
 	@$(BIN)/python -m pytest -m slow tests/trainer --ignore=tests/trainer/test_chaos.py
+
+table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
+	@$(BIN)/python -m tests.trainer.strategy_table
 
 chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB (DTJOB_CHAOS_KILLS=10 for fewer)
 	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py

@@ -192,8 +192,13 @@ def read_metrics(model: Any, group: Group) -> dict[str, Any]:
 
 
 def epoch_logs(metrics: dict[str, Any], last: dict[str, Any] | None) -> dict[str, Any]:
-    """An epoch's logs: `metrics`, or as in Keras what the last step of an own `train_step` gave, if it gave others."""
-    return metrics if last is None or last.keys() == metrics.keys() else last
+    """An epoch's logs: `metrics`, or as in Keras what the last step of an own `train_step` gave, if it gave others.
+
+    A metric that the `train_step` never updates reads zero: what was given under its name is something else.
+    """
+    if last is None:
+        return metrics
+    return {name: metrics[name] or last[name] for name in metrics} if last.keys() == metrics.keys() else last
 
 
 def _number(value: Any) -> Any:

@@ -44,10 +44,13 @@ class Trackables:
         self._local: dict[str, Any] = {}
         self._averaged: list[Any] = []
         self._handles: set[int] = set()
+        self.optimizers: list[Any] = []
+        """Keras 3's, those of compiled models included."""
         for place, leaf in _leaves("variables", variables):
             is_metric = _is_a(leaf, "metrics", "Metric")
             for number, variable in enumerate(_variables_of(place, leaf)):
                 self._add(f"{place}/{number:04d}", variable, is_metric)
+            self.optimizers += [each for each in _optimizers_of(leaf) if not any(each is o for o in self.optimizers)]
         if not self._handles:
             raise VariablesError("variables is empty; name the models and optimizers that step_fn changes")
 
@@ -109,8 +112,7 @@ def _variables_of(place: str, leaf: Any) -> list[Any]:
             f"{place}: the model has no variables yet; begin it with keras.Input, or call it on one batch"
         )
     if isinstance(leaf, keras.Model):
-        optimizers = [optimizer for optimizer in optimizers_of(leaf) if optimizer.built]
-        return [*leaf.variables, *(variable for optimizer in optimizers for variable in optimizer.variables)]
+        return [*leaf.variables, *(variable for optimizer in _optimizers_of(leaf) for variable in optimizer.variables)]
     if isinstance(leaf, keras.layers.Layer | keras.optimizers.Optimizer | keras.metrics.Metric):
         return list(leaf.variables)
     if isinstance(leaf, tf.__internal__.tracking.AutoTrackable):  # tf_keras's, modules, tf.random.Generator
@@ -120,6 +122,13 @@ def _variables_of(place: str, leaf: Any) -> list[Any]:
         f"{place}: a {type(leaf).__name__} has no variables to save; give models, optimizers, metrics, seed generators "
         "or variables"
     )
+
+
+def _optimizers_of(leaf: Any) -> list[Any]:
+    """The optimizers (Keras 3's) that `leaf` is or has, of those that have their variables."""
+    if isinstance(leaf, keras.optimizers.Optimizer):
+        return [leaf]
+    return [each for each in optimizers_of(leaf) if each.built] if isinstance(leaf, keras.Model) else []
 
 
 def _is_a(leaf: Any, module: str, name: str) -> bool:
