@@ -136,9 +136,10 @@ def _cell(told: Mapping[str, Any]) -> Cell:
     """The reason is why the first way to call the loop was refused."""
     reason = None
     if told["refusals"]:
-        kind, message = told["refusals"][0]
-        first = " ".join((message.strip().splitlines() or [kind])[0].replace("|", "/").split())
-        reason = textwrap.shorten(first, REASON_CHARACTERS, placeholder=" …")
+        package, message = told["refusals"][0]
+        first = " ".join(message.strip().splitlines()[0].replace("|", "/").split())
+        ours = package == "dtjob_trainer"
+        reason = textwrap.shorten(first if ours else f"{package}: {first}", REASON_CHARACTERS, placeholder=" …")
     return Cell("loss" in told, reason)
 
 

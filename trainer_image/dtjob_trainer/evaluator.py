@@ -105,6 +105,6 @@ def _evaluate(
     engine.reset_metrics()
     for batches in groups(source.epoch(0, 0), engine.steps_per_call):
         engine.evaluate(source, batches)
-    metrics = {name: value for name, value in engine.read_metrics().items() if not isinstance(value, list)}
+    metrics = {name: value for name, value in engine.evaluation_logs().items() if not isinstance(value, list)}
     here.log(f"checkpoint {step}  " + "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()))
     return metrics, state.get("earlier", [])

@@ -42,7 +42,7 @@ extra = [] if options.plain else [layers.BatchNormalization()]
 extra += [] if options.plain or options.no_dropout else [layers.Dropout(0.3)]
 encoder = keras.Sequential([layers.Input((64,)), layers.Dense(32, activation="relu"), *extra, layers.Dense(16)])
 classifier = keras.Sequential([layers.Input((16,)), layers.Dense(10)])
-clipping: dict[str, float] = {"global_clipnorm": 0.5} if options.plain else {}
+clipping: dict[str, float] = {"global_clipnorm": 0.2} if options.plain else {}
 adding_up = {"gradient_accumulation_steps": 2} if options.plain and options.package == "keras" else {}
 slow = keras.optimizers.SGD(0.05, momentum=0.9, **clipping)
 fast = keras.optimizers.Adam(0.005, **adding_up)

@@ -15,7 +15,9 @@ from sklearn.datasets import load_digits
 
 import dtjob_trainer as dt
 
-BATCH_SIZE, EPOCHS, EXAMPLES = 48, 4, 960
+BATCH_SIZE, EPOCHS, EXAMPLES = 48, 10, 960
+LEARNING_RATE = 0.1
+"""Low enough that ParameterServer's late gradients do no harm."""
 
 digits = load_digits()
 images = (digits.images / 16.0).reshape(-1, 64).astype("float32")
@@ -47,8 +49,16 @@ def model_of(keras: Any, own_step: bool) -> Any:
     model = (OwnStep if own_step else keras.Sequential)(layers)
     model.set_weights(WEIGHTS)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.SGD(0.1, momentum=0.9), loss)
+    model.compile(keras.optimizers.SGD(LEARNING_RATE), loss)
     return model
+
+
+def package_that_raised(error: BaseException) -> str:
+    """The package whose code found that it cannot go on."""
+    frame = error.__traceback__
+    while frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame.tb_frame.f_globals["__name__"].partition(".")[0]
 
 
 Way = Callable[[], Any]
@@ -60,7 +70,7 @@ def fit(keras: Any, model: Any) -> Iterator[Way]:
 
 
 def train(keras: Any, model: Any) -> Iterator[Way]:
-    optimizer = keras.optimizers.SGD(0.1, momentum=0.9)
+    optimizer = keras.optimizers.SGD(LEARNING_RATE)
     optimizer.build(model.trainable_variables)
 
     def step_fn(batch):
@@ -101,7 +111,7 @@ for loop, (ways, own_step) in LOOPS.items():
             try:
                 told["reported"] = float(way())
             except Exception as error:
-                told["refusals"].append([type(error).__name__, str(error)])
+                told["refusals"].append([package_that_raised(error), str(error) or type(error).__name__])
             else:
                 logits = model(xv, training=False).numpy()
                 shifted = logits - logits.max(axis=1, keepdims=True)
