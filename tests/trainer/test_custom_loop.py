@@ -25,6 +25,7 @@ def result(run: Cluster) -> tuple[float, float, int, int]:
 
 
 def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path: Path) -> None:
+    """Gradients that are clipped and accumulated included: those of the global batch."""
     runs: dict[str, tuple[str, dict[str, int], dict[str, int], str]] = {
         "by hand": ("Default", {"chief": 1}, {}, "--data=arrays"),
         "one device": ("OneDevice", {"chief": 1}, {}, "--data=function"),
@@ -62,6 +63,31 @@ def test_tf_keras_models_and_datasets_of_the_program(tmp_path: Path, strategy: s
             assert status["resume"] == ("exact" if data == "dataset" else "approximate")
             ends.append(result(run))
     assert ends[0] == pytest.approx(ends[1], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_another_number_of_workers_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
+    """3 workers, then 2; the model without Dropout ends as one device's, which nobody disturbed."""
+    checkpoint = {**CHECKPOINT, "directory": str(tmp_path / "checkpoints")}
+    for workers, steps in ((3, LAST // 2), (2, LAST)):
+        with Cluster(
+            tmp_path / str(workers),
+            "MultiWorkerMirrored",
+            {"worker": workers},
+            "custom.py",
+            "--plain",
+            f"--total-steps={steps}",
+            checkpoint=checkpoint,
+            uid=f"uid-{workers}",
+        ) as run:
+            run.run()
+            status, end = run["worker-0"].status, result(run)
+            assert status["step"] == steps
+            assert status.get("restoredStep") == (None if workers == 3 else LAST // 2)
+            assert status["resume"] == ("exact" if workers == 3 else "approximate")
+    with Cluster(tmp_path / "one", "Default", {"chief": 1}, "custom.py", "--plain") as run:
+        run.run()
+        assert end == pytest.approx(result(run), rel=1e-3)
 
 
 @pytest.mark.parametrize("package", ["keras", pytest.param("tf_keras", marks=pytest.mark.slow)])

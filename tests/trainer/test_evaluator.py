@@ -72,11 +72,15 @@ def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -
         logged = {step: value for step, tag, value in found if tag == "accuracy"}
         assert logged == pytest.approx(accuracies)
 
-        # an evaluator that starts again knows what was best before
+        # an evaluator that starts again knows what was best before, and tells of what was removed meanwhile
         model.unlink()
+        for path in run.checkpoints.glob(f"ckpt-{steps[0]}.*"):
+            path.unlink()
         run.run("evaluator-0")
-        assert evaluated(run) == steps
+        assert evaluated(run) == steps[1:]
         assert not model.exists()
+        said = f"1 had been removed before this evaluator looked (of steps {steps[0]})"
+        assert said in run["evaluator-0"].output()
 
 
 def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer import sharded_variables
+from dtjob_trainer import own_evaluation, sharded_variables
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.sources import Batch, Source
@@ -29,11 +29,12 @@ class CoordinatorEngine:
     def __init__(self, model: Any, group: Group, own_step: bool) -> None:
         self.model = model
         self.group = group
-        self._own_step = own_step
+        self._own_step, self._own_test = own_step, own_evaluation.has_test_step(model)
         if own_step:
             sharded_variables.check_own_step(model)
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
         self._last: Any = None
+        self._evaluated: Any = None
         self._functions: dict[tuple[str, int], Any] = {}
 
     def train(self, source: Source, batches: Sequence[Batch]) -> None:
@@ -44,7 +45,7 @@ class CoordinatorEngine:
     def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
         """Hand out batches of evaluation."""
         for batch in batches:
-            self._schedule("evaluate", source, batch.inputs, batch.total)
+            self._evaluated = self._schedule("evaluate", source, batch.inputs, batch.total)
 
     def wait(self) -> None:
         """Return when every step handed out is done."""
@@ -72,13 +73,18 @@ class CoordinatorEngine:
 
     def epoch_logs(self) -> dict[str, Any]:
         """What callbacks are told after an epoch."""
-        last = {name: float(value) for name, value in self._last.fetch().items()} if self._own_step else None
-        return epoch_logs(self.read_metrics(), last)
+        metrics = self.read_metrics()
+        return epoch_logs(metrics, _fetched(self._last) if self._own_step else None)
+
+    def evaluation_logs(self) -> dict[str, Any]:
+        """Loss and metrics of the evaluation so far, or what a `test_step` of its own gave last."""
+        metrics = self.read_metrics()
+        return epoch_logs(metrics, _fetched(self._evaluated) if self._own_test else None)
 
     def _schedule(self, kind: str, source: Source, inputs: Any, total: int) -> Any:
         key = (kind, id(source))
         if key not in self._functions:
-            body = body_of(kind, self._own_step)
+            body = body_of(kind, self._own_step, self._own_test)
 
             def step(inputs: Any, total: Any) -> Any:
                 def replica() -> Any:
@@ -92,3 +98,7 @@ class CoordinatorEngine:
             self._functions[key] = tf.function(step, autograph=False, input_signature=signature)
         tensors = keras.tree.map_structure(tf.convert_to_tensor, tuple(part for part in inputs if part is not None))
         return self._coordinator.schedule(self._functions[key], args=(tensors, tf.constant(total)))
+
+
+def _fetched(remote: Any) -> dict[str, float]:
+    return {name: float(value) for name, value in remote.fetch().items()}

@@ -143,14 +143,13 @@ def _source(data: Any, batch_size: int | None, steps: int | None, place: sources
 
 def _rows_of_dataset(dataset: Any, place: sources.Place) -> int | None:
     """Examples of a batch, where all have the same number. Raises DataError where it must be known and is not."""
-    shape = keras.tree.flatten(dataset.element_spec)[0].shape
-    rows = shape[0] if shape.rank else None
+    rows = sources.rows_of_each_batch(dataset)
     if place.replicas > 1 and (rows is None or rows % place.replicas):
         raise DataError(
             f"data: with {place.replicas} replicas each batch must have the same number of examples, a multiple of "
             f"{place.replicas}; use .batch(SIZE, drop_remainder=True)"
         )
-    return int(rows) if rows is not None else None
+    return rows
 
 
 def _rows_of(part: Any, first: Any, size: int) -> Any:

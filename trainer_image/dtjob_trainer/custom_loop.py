@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import custom_data, runtime, sources
+from dtjob_trainer import custom_data, optimizers, runtime, sources
 from dtjob_trainer.collective import Group
 from dtjob_trainer.control import Control
 from dtjob_trainer.custom_steps import ScheduledSteps, Steps, Values
@@ -39,7 +40,8 @@ def train(
 
     - step_fn(batch): one step of one replica, as inside `strategy.run`: computes gradients and applies them. Gradients
       are summed over the replicas, so divide a loss by the size of the global batch. It may return a scalar loss or a
-      dict of scalars: this replica's part, for they are summed as well. It is traced once.
+      dict of scalars: this replica's part, for they are summed as well. It is traced once. Where one of Keras 3's
+      optimizers clips or accumulates gradients, or scales the loss, it does that with the sums, as on one device.
     - data: arrays (in any structure of tuples and dicts), of which `batch` has the same structure; or a batched
       `tf.data.Dataset` whose elements are global batches; or a function of DataContext that returns this shard's
       unbatched Dataset; or what the strategy's own `distribute_…` methods return. It is passed over again and again;
@@ -78,25 +80,44 @@ def train(
     here.progress.report(state="starting", totalSteps=total_steps)
     feed = custom_data.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
     known = Trackables(variables, group)
+    of_keras_3 = [each for each in known.optimizers if isinstance(each, keras.optimizers.Optimizer)]
+    _check_optimizers(of_keras_3, asynchronous)
     steps = (ScheduledSteps if asynchronous else Steps)(step_fn, feed, group)
-    used, random = steps.trace()
-    inexact = []
+    synchronous = tf.distribute.has_strategy() and not asynchronous
+    with optimizers.summing_first(list(filter(optimizers.acts_on_gradients, of_keras_3)) if synchronous else []):
+        inexact = _inexact(feed, known, *steps.trace(), asynchronous=asynchronous)
+        values = _Run(here, group, feed, steps, known, total_steps, inexact).run()
+    here.trained = True
+    return values
+
+
+def _check_optimizers(found: Sequence[Any], asynchronous: bool) -> None:
+    """Raise TrainError for an optimizer of Keras 3 that cannot be right under this strategy."""
+    for each in found:
+        overrides = optimizers.overrides_apply(each)
+        distributed = tf.distribute.has_strategy()
+        for why in optimizers.limits(each, distributed=distributed, asynchronous=asynchronous, overrides=overrides):
+            raise TrainError(f"variables: optimizer {each.name}: {why}")
+
+
+def _inexact(
+    feed: custom_data.Feed, known: Trackables, used: tuple[Any, ...], random: set[str], *, asynchronous: bool
+) -> list[str]:
+    """Why a restarted run would not have the same bits; `used` and `random` are what the step was seen to use."""
+    reasons = []
     if asynchronous:
-        inexact.append("ParameterServer is asynchronous")
+        reasons.append("ParameterServer is asynchronous")
     if not feed.exact:
-        inexact.append("the data is shuffled or distributed by the program, so that it starts anew")
+        reasons.append("the data is shuffled or distributed by the program, so that it starts anew")
     if random:
-        inexact.append(
+        reasons.append(
             f"step_fn uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with "
             "a SeedGenerator in variables, or tf.random.stateless_…"
         )
     forgotten = known.not_among(used)
     if forgotten:
-        inexact.append(f"step_fn uses {', '.join(forgotten)}, not in variables: lost in a restart")
-    run = _Run(here, group, feed, steps, known, total_steps, inexact)
-    values = run.run()
-    here.trained = True
-    return values
+        reasons.append(f"step_fn uses {', '.join(forgotten)}, not in variables: lost in a restart")
+    return reasons
 
 
 class _Run:

@@ -15,6 +15,8 @@ from dtjob_trainer.sources import Source, groups
 from dtjob_trainer.state import load_for_evaluation
 
 POLL_SECONDS = 0.5
+MISSED_SHOWN = 20
+"""Of checkpoints that were missed, how many are named."""
 EVENTS_DIRECTORY = "events/evaluator"
 """Where the logs for TensorBoard are, below the checkpoint directory."""
 
@@ -27,7 +29,8 @@ def follow(here: Runtime, model: Any, source: Source | None) -> NoReturn:
     """Evaluate `model` on `source` at each checkpoint to come; leaves by SystemExit(0) when the run has ended.
 
     Unless `evaluation.checkpoints` is Every, those that are outdated before they are looked at are passed over; the
-    last one never is. Logs for TensorBoard go to events/evaluator, the best model to best.keras.
+    last one never is. Where it is Every, the log names those that were removed before they were looked at. Logs for
+    TensorBoard go to events/evaluator, the best model to best.keras.
     """
     task = here.task
     assert task is not None
@@ -41,16 +44,23 @@ def follow(here: Runtime, model: Any, source: Source | None) -> NoReturn:
     engine = steps.Engine(model, Group(here.strategy, None), own_step=False)
     best, events = BestModel(task), Events(f"{directory}/{EVENTS_DIRECTORY}")
     seen: set[int] = set()
+    evaluated: set[int] = set()
     here.progress.report(state="evaluating")
     while True:
         mark = checkpoint.read_done(directory)
         done = mark is not None and mark.get("uid") == task.uid
         found = checkpoint.steps_in(directory)
         step = next_step(found, seen, task.evaluation.every)
-        metrics = _evaluate(here, engine, source, directory, step) if step is not None else None
-        if step is not None and (metrics is not None or step != found[-1]):  # only the newest is tried again
+        result = _evaluate(here, engine, source, directory, step) if step is not None else None
+        if step is not None and (result is not None or step != found[-1]):  # only the newest is tried again
             seen.add(step)
-        if step is not None and metrics is not None:
+        if step is not None and result is not None:
+            metrics, earlier = result
+            evaluated.add(step)
+            missed = [each for each in earlier if each not in evaluated] if task.evaluation.every else []
+            if missed:
+                evaluated.update(missed)  # told once
+                here.log(_words_of_missed(missed))
             _keep(here, model, step, metrics, best, events)
         elif done:  # looked at after the mark was there: nothing newer can come
             raise SystemExit(0)
@@ -62,6 +72,14 @@ def next_step(found: Sequence[int], seen: Collection[int], every: bool) -> int |
     """The checkpoint to evaluate next, of those `found` (oldest first) and not yet `seen`; None where there is none."""
     new = [step for step in (found if every else found[-1:]) if step not in seen]
     return new[0] if new else None
+
+
+def _words_of_missed(missed: Sequence[int]) -> str:
+    shown = ", ".join(map(str, missed[:MISSED_SHOWN])) + (f" … {missed[-1]}" if len(missed) > MISSED_SHOWN else "")
+    return (
+        f"evaluation.checkpoints is Every, but {len(missed)} had been removed before this evaluator looked (of steps "
+        f"{shown}); raise checkpoint.keep, or save less often"
+    )
 
 
 def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], best: BestModel, events: Events) -> None:
@@ -77,16 +95,16 @@ def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], be
 
 def _evaluate(
     here: Runtime, engine: steps.Engine, source: Source, directory: str, step: int
-) -> dict[str, float] | None:
-    """The metrics of checkpoint `step`; None where it was removed meanwhile."""
+) -> tuple[dict[str, float], list[int]] | None:
+    """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
     try:
-        arrays, _ = checkpoint.read(directory, step)
+        arrays, state = checkpoint.read(directory, step)
     except checkpoint.GONE:
         return None
     load_for_evaluation(engine.model, arrays)
     engine.reset_metrics()
     for batches in groups(source.epoch(0, 0), engine.steps_per_call):
         engine.evaluate(source, batches)
-    metrics = {name: value for name, value in engine.read_metrics().items() if not isinstance(value, list)}
+    metrics = {name: value for name, value in engine.evaluation_logs().items() if not isinstance(value, list)}
     here.log("checkpoint evaluated", step=step, values=metrics)
-    return metrics
+    return metrics, state.get("earlier", [])

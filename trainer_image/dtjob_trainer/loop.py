@@ -106,8 +106,9 @@ def fit(
     for argument, data in (("x", training), ("validation_data", validation)):
         if data is not None and data.may_be_empty and isinstance(strategy, _CENTRAL_STORAGE):
             raise FitError(
-                f"{argument}: the last batch has fewer examples than there are replicas ({group.replicas}), which "
-                "CentralStorage cannot train on; choose another batch_size"
+                f"{argument}: the last batch may have fewer examples than there are replicas ({group.replicas}), which "
+                "CentralStorage cannot train on; choose another batch_size, or .batch(SIZE, drop_remainder=True) for a "
+                "Dataset"
             )
     user_callbacks = Callbacks(callbacks, model, is_chief=here.is_chief, asynchronous=asynchronous, tasks=group.tasks)
 

@@ -88,6 +88,11 @@ def of_global_batch() -> Iterator[None]:
         keras_loss.unscale_loss_for_distribution = _own_unscale
 
 
+def of_own_rows() -> contextlib.AbstractContextManager[None]:
+    """While this lasts, this replica's losses are those of its own rows, scaled by nobody."""
+    return _set(_plain, True)
+
+
 def _reduce(
     values: Any, sample_weight: Any = None, mask: Any = None, reduction: Any = "sum_over_batch_size", dtype: Any = None
 ) -> Any:

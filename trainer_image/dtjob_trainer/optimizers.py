@@ -47,6 +47,13 @@ def overrides_apply(optimizer: Any) -> bool:
     return home is not None and not home.__module__.startswith("keras.")
 
 
+def acts_on_gradients(optimizer: Any) -> bool:
+    """Whether `optimizer` (Keras 3's) does with the gradients what must be done with their sums, and not before it."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    names = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
+    return inner is not optimizer or any(getattr(inner, name) is not None for name in names)
+
+
 @contextlib.contextmanager
 def summing_first(optimizers: Sequence[Any]) -> Iterator[None]:
     """While this lasts, `optimizers` (Keras 3's, under a synchronous strategy) sum gradients before all else."""

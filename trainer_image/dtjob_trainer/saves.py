@@ -16,6 +16,8 @@ from dtjob_trainer.state import State
 
 FORMAT = 1
 """Version of the checkpoint's `state`."""
+REMEMBERED = 1000
+"""Of how many earlier checkpoints each one knows the steps."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Saves:
         self._here, self._group, self._state = here, group, state
         self._settings = here.task.checkpoint if here.task is not None else None
         self._writer: checkpoint.Writer | None = None
+        self._earlier: list[int] = []
+        """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
             self._writer = checkpoint.Writer(here.task, here.progress.report)
 
@@ -64,7 +68,9 @@ class Saves:
             return
         tensors = self._state.capture()
         if self._writer is not None:
-            self._writer.write(step, tensors, {"format": FORMAT, "step": step, **state()})
+            named = {"format": FORMAT, "step": step, "earlier": list(self._earlier), **state()}
+            self._writer.write(step, tensors, named)
+            self._remember(step)
 
     def restore(self) -> Restored | None:
         """Give every task the chief's newest checkpoint; None where there is none. Collective."""
@@ -82,6 +88,8 @@ class Saves:
         state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
         same_replicas = self._state.restore(arrays)
         step = int(state["step"])
+        self._earlier = list(state.get("earlier", []))
+        self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
         self._here.log("resumed from the checkpoint", step=step)
         return Restored(step, state, same_replicas)
@@ -96,6 +104,10 @@ class Saves:
         self._here.progress.report(state="saving", step=step)
         self.wait()
         raise SystemExit(self._here.shutdown.exit_code)
+
+    def _remember(self, step: int) -> None:
+        """Count `step` among the earlier checkpoints; the same step may be saved twice."""
+        self._earlier = [*(each for each in self._earlier if each != step), step][-REMEMBERED:]
 
     def _newest(self, writer: checkpoint.Writer) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The newest checkpoint that can be read; None where there is none."""

@@ -125,7 +125,8 @@ class DatasetSource:
         self._continues = steps is not None  # as in Keras: one pass over the Dataset may span several epochs
         self._dataset = dataset.repeat() if self._continues and cardinality != -1 else dataset
         self._place = place
-        self.may_be_empty = place.replicas > 1
+        rows = rows_of_each_batch(dataset)
+        self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
         self.exact = not _shuffles(dataset)
         self._iterator: Iterator[Any] | None = None
 
@@ -282,6 +283,12 @@ def make(
     if sizes.steps == 0:
         raise DataError(f"{argument}: {n} examples are less than one batch of {batch_size}; give a smaller batch_size")
     return ArraySource(arrays, sizes, steps, place, seed if shuffle else None)
+
+
+def rows_of_each_batch(dataset: Any) -> int | None:
+    """Examples in every batch of a batched Dataset, where all have the same number and it says so."""
+    shape = keras.tree.flatten(dataset.element_spec)[0].shape
+    return int(shape[0]) if shape.rank and shape[0] is not None else None
 
 
 def groups(batches: Iterator[Batch], size: int) -> Iterator[list[Batch]]:

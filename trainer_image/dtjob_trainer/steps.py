@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import sharded_variables
+from dtjob_trainer import own_evaluation, sharded_variables
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut, share_of
 from dtjob_trainer.sources import Batch, Source
@@ -27,10 +27,11 @@ class Engine:
     def __init__(self, model: Any, group: Group, own_step: bool) -> None:
         self.model = model
         self.group = group
-        self.steps_per_call = 1 if own_step else steps_per_call(model)
-        """Steps that one call may run, as the model was compiled; those of its own `train_step` come one by one."""
-        self._own_step = own_step
+        self._own_step, self._own_test = own_step, own_evaluation.has_test_step(model)
+        self.steps_per_call = 1 if own_step or self._own_test else steps_per_call(model)
+        """Steps that one call may run, as the model was compiled; those of the model's own come one by one."""
         self._last: Any = None
+        self._evaluated: Any = None
         self._functions: dict[tuple[str, int], Any] = {}
 
     def train(self, source: Source, batches: Sequence[Batch]) -> None:
@@ -39,7 +40,7 @@ class Engine:
 
     def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
         """Update loss and metrics with batches of evaluation data, sharded as in `train`."""
-        self._run("evaluate", source, batches)
+        self._evaluated = self._run("evaluate", source, batches)
 
     def wait(self) -> None:
         """Return when all steps so far are done."""
@@ -62,14 +63,19 @@ class Engine:
 
     def logs(self) -> dict[str, Any]:
         """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
-        if not self._own_step:
-            return self.read_metrics()
-        means = self.group.sum(np.array([float(value) for value in self._last.values()], np.float64))
-        return dict(zip(self._last, means.tolist(), strict=True))
+        return self._sum_of_tasks(self._last) if self._own_step else self.read_metrics()
 
     def epoch_logs(self) -> dict[str, Any]:
         """What callbacks are told after an epoch, over all tasks. Collective."""
         return epoch_logs(self.read_metrics(), self.logs() if self._own_step else None)
+
+    def evaluation_logs(self) -> dict[str, Any]:
+        """Loss and metrics of the evaluation so far, or what a `test_step` of its own gave last. Collective."""
+        return epoch_logs(self.read_metrics(), self._sum_of_tasks(self._evaluated) if self._own_test else None)
+
+    def _sum_of_tasks(self, parts: dict[str, Any]) -> dict[str, Any]:
+        sums = self.group.sum(np.array([float(value) for value in parts.values()], np.float64))
+        return dict(zip(parts, sums.tolist(), strict=True))
 
     def _run(self, kind: str, source: Source, batches: Sequence[Batch]) -> Any:
         function = self._function(kind, source)
@@ -83,7 +89,7 @@ class Engine:
     def _function(self, kind: str, source: Source) -> Any:
         key = (kind, id(source))
         if key not in self._functions:
-            body = body_of(kind, self._own_step)
+            body = body_of(kind, self._own_step, self._own_test)
             may_be_empty = source.may_be_empty or self.fills_up
 
             def step(inputs: Any, count: Any, total: Any) -> Any:
@@ -163,10 +169,10 @@ def own_train_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) 
     return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
 
 
-def body_of(kind: str, own_step: bool) -> Callable[..., Any]:
+def body_of(kind: str, own_step: bool, own_test: bool) -> Callable[..., Any]:
     """What a replica does in a step of `kind`, "train" or "evaluate"."""
     if kind == "evaluate":
-        return evaluate_replica
+        return own_evaluation.evaluate_replica if own_test else evaluate_replica
     return own_train_replica if own_step else train_replica
 
 
@@ -196,8 +202,13 @@ def read_metrics(model: Any, group: Group) -> dict[str, Any]:
 
 
 def epoch_logs(metrics: dict[str, Any], last: dict[str, Any] | None) -> dict[str, Any]:
-    """An epoch's logs: `metrics`, or as in Keras what the last step of an own `train_step` gave, if it gave others."""
-    return metrics if last is None or last.keys() == metrics.keys() else last
+    """Logs of training or evaluation: `metrics`, or as in Keras what the model's own step gave last, if it gave others.
+
+    A metric that this step never updates reads zero: what was given under its name is something else.
+    """
+    if last is None:
+        return metrics
+    return {name: metrics[name] or last[name] for name in metrics} if last.keys() == metrics.keys() else last
 
 
 def _number(value: Any) -> Any:

@@ -40,14 +40,17 @@ class TpuEngine(Engine):
         replicas = self.group.replicas
         for batch in batches:
             inputs, count = _without_empty(batch.inputs), batch.count
-            even = count // replicas * replicas
+            even, parts = count // replicas * replicas, []
             if even:
                 whole = keras.tree.map_structure(lambda part, end=even: part[:end], inputs)
                 super().evaluate(source, [Batch(whole, even, batch.total)])
+                parts.append(self._evaluated)
             if count > even:
                 rows = np.minimum(np.arange(even, even + replicas), count - 1)  # the last one stands in, without weight
                 rest = keras.tree.map_structure(lambda part, rows=rows: tf.gather(part, rows), inputs)
                 super().evaluate(source, [Batch(rest, count - even, batch.total)])
+                parts.append(self._evaluated)
+            self._evaluated = keras.tree.map_structure(lambda *each: tf.add_n(each), *parts)
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
         strategy, replicas = self.group.strategy, self.group.replicas

@@ -189,13 +189,13 @@ class Training:
             engine.evaluate(source, batches)
             step += len(batches)
             if callbacks.per_test_batch:
-                callbacks.test_batch_end(step - 1, engine.read_metrics())
+                callbacks.test_batch_end(step - 1, engine.evaluation_logs())
         while not engine.done():  # ParameterServer hands batches out faster than they are done
             if stop.agreed(step):
                 return None
             time.sleep(POLL_SECONDS)
         engine.wait()
-        results: dict[str, Any] = engine.read_metrics()
+        results: dict[str, Any] = engine.evaluation_logs()
         callbacks.test_end(results)
         return results
 

@@ -15,7 +15,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--data", choices=["arrays", "function", "dataset", "distributed"], default="arrays")
 parser.add_argument("--total-steps", type=int, default=60)
-parser.add_argument("--plain", action="store_true", help="nothing whose result depends on how the batch is cut")
+parser.add_argument("--plain", action="store_true", help="nothing that depends on how the batch is cut, but clipping")
 parser.add_argument("--no-dropout", action="store_true", help="tf_keras's has a state that nobody can save")
 parser.add_argument("--forget", action="store_true", help="leave an optimizer out of variables")
 parser.add_argument("--hold", type=int, help="wait before this epoch's data until the file --gate is there")
@@ -42,7 +42,10 @@ extra = [] if options.plain else [layers.BatchNormalization()]
 extra += [] if options.plain or options.no_dropout else [layers.Dropout(0.3)]
 encoder = keras.Sequential([layers.Input((64,)), layers.Dense(32, activation="relu"), *extra, layers.Dense(16)])
 classifier = keras.Sequential([layers.Input((16,)), layers.Dense(10)])
-slow, fast = keras.optimizers.SGD(0.05, momentum=0.9), keras.optimizers.Adam(0.005)
+clipping: dict[str, float] = {"global_clipnorm": 0.2} if options.plain else {}
+adding_up = {"gradient_accumulation_steps": 2} if options.plain and options.package == "keras" else {}
+slow = keras.optimizers.SGD(0.05, momentum=0.9, **clipping)
+fast = keras.optimizers.Adam(0.005, **adding_up)
 slow.build(encoder.trainable_variables)
 fast.build(classifier.trainable_variables)
 examples = tf.Variable(0, dtype=tf.int64, trainable=False, aggregation=tf.VariableAggregation.SUM, name="examples")

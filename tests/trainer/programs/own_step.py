@@ -17,6 +17,12 @@ class Own(keras.Sequential):
         )
         return {"loss": loss, "of two": 2.0}
 
+    def test_step(self, data):
+        x, y = data
+        y_pred = self(x, training=False)
+        loss = self.compute_loss(x=x, y=y, y_pred=y_pred)
+        return {"loss": loss, "error": tf.reduce_mean(tf.abs(y - y_pred))}
+
 
 class Batches(keras.callbacks.Callback):
     losses: list[float] = []  # noqa: RUF012  # one instance a process
@@ -31,11 +37,16 @@ layers = [keras.Input((4,)), keras.layers.Dense(1)]
 
 model = Own(layers)
 model.compile(keras.optimizers.SGD(0.1), "mse")
-history = dt.fit(model, rows, targets, batch_size=32, epochs=2, callbacks=[Batches()])
+history = dt.fit(
+    model, rows, targets, batch_size=32, epochs=2, callbacks=[Batches()], validation_data=(rows[:33], targets[:33])
+)
 assert len(Batches.losses) == 2 * 3, Batches.losses  # the partial batch is dropped
 assert Batches.losses[-1] < Batches.losses[0]
 assert history.history["of two"] == [2.0, 2.0]
 assert history.history["loss"][-1] == Batches.losses[-1]  # as in Keras, of the last batch
+errors = rows[32:33] @ model.get_weights()[0] + model.get_weights()[1] - targets[32:33]  # its last batch has one row
+np.testing.assert_allclose(history.history["val_error"][-1], np.mean(np.abs(errors)), rtol=1e-5)
+np.testing.assert_allclose(history.history["val_loss"][-1], np.mean(errors**2), rtol=1e-5)
 
 Batches.losses.clear()
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
