@@ -148,6 +148,14 @@ def test_explain_yaml_is_what_would_be_created(dtjob, good):
     assert (chief["spec"]["hostname"], chief["spec"]["subdomain"]) == ("digits-chief-0", "digits")
 
 
+def test_explain_says_what_is_written_for_tensorboard(dtjob, good):
+    assert "TensorBoard" not in dtjob("explain", good)[1]
+    good.write_text(f"{good.read_text()}  tensorBoard: {{profile: {{firstStep: 200}}}}\n")
+    _, out, _ = dtjob("explain", good)
+    assert "/checkpoints/events/train, for TensorBoard, every 100 steps" in out
+    assert "steps 200 to 204 of chief-0" in out
+
+
 def test_explain_json_has_each_task(dtjob, good):
     _, out, _ = dtjob("explain", good, "-o", "json")
     tasks = {task["task"]: task for task in json.loads(out)["tasks"]}

@@ -91,4 +91,11 @@ def _checkpoints(job: Job) -> list[str]:
         lines.append(f"  saved      every {checkpoint.every_steps} steps")
     if checkpoint.every_seconds:
         lines.append(f"  saved      every {checkpoint.every_seconds} s")
+    if board := job.spec.tensor_board:
+        lines.append(
+            f"  events     {checkpoint.directory}/events/train, for TensorBoard, every {board.every_steps} steps"
+        )
+    if board and board.profile:
+        last = board.profile.first_step + board.profile.steps - 1
+        lines.append(f"  profile    steps {board.profile.first_step} to {last} of {topology.chief_task(job).id}")
     return lines
