@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-import keras
 import numpy as np
 
 from dtjob_trainer.callbacks import Callbacks
@@ -14,7 +13,7 @@ from dtjob_trainer.progress import Pace
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.saves import Saves
 from dtjob_trainer.sources import Batch, Source, groups
-from dtjob_trainer.state import ModelState
+from dtjob_trainer.state import State
 
 
 class Training:
@@ -24,7 +23,7 @@ class Training:
         self,
         here: Runtime,
         engine: Any,
-        state: ModelState,
+        state: State,
         callbacks: Callbacks,
         source: Source,
         validation: Source | None,
@@ -45,7 +44,7 @@ class Training:
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
-        self._exact = source.exact and callbacks.exact and not engine.remote
+        self._exact = source.exact and callbacks.exact and engine.trained.exact and not engine.remote
         self._pace = Pace()
 
     def run(self) -> Any:
@@ -69,9 +68,9 @@ class Training:
             self._save(control)
         self._saves.wait()
         here.shutdown.training_ends()
-        optimizer = self._engine.model.optimizer
-        if optimizer is not None:
-            optimizer.finalize_variable_values(self._engine.model.trainable_weights)  # use_ema, on one device
+        model = self._engine.trained.model
+        if model.optimizer is not None:
+            model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema, on one device
         self._callbacks.train_end(self._last_logs)
         return self._keras_history()
 
@@ -203,9 +202,10 @@ class Training:
         self._saved = self._position()
 
     def _keras_history(self) -> Any:
-        history = keras.callbacks.History()
-        history.set_model(self._engine.model)
+        trained = self._engine.trained
+        history = trained.callbacks.History()
+        history.set_model(trained.model)
         history.history = self._history
         history.epoch = list(range(self._epochs_ended))
-        self._engine.model.history = history
+        trained.model.history = history
         return history
