@@ -95,6 +95,19 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "counts", "options"),
+    [("MultiWorkerMirrored", {"worker": 2}, {}), ("Mirrored", {"chief": 1}, TWO), ("Default", {"chief": 1}, {})],
+)
+def test_models_with_their_own_step_and_batch_callbacks(
+    tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int]
+) -> None:
+    with Cluster(tmp_path, strategy, counts, "own_step.py", "--package=tf_keras", options=options) as run:
+        run.run()
+        assert "all well" in next(iter(run.members.values())).output()
+
+
+@pytest.mark.slow
 def test_parameter_server_counts_every_step_and_example(tmp_path: Path) -> None:
     counts = {"chief": 1, "worker": 2, "ps": 1, "evaluator": 1}
     arguments = ("--package=tf_keras", "--epochs=6", "--examples=961")

@@ -50,8 +50,10 @@ def state_of(callback: Any) -> Any:
     name = _keras_name(callback)
     state = {key: getattr(callback, key) for key in STATEFUL.get(name, ()) if hasattr(callback, key)}
     if name == "CSVLogger":
-        with tf.io.gfile.GFile(callback.filename, "r") as file:
-            state["text"] = file.read()
+        state["text"] = ""
+        if tf.io.gfile.exists(callback.filename):  # tf_keras's makes it with the first row
+            with tf.io.gfile.GFile(callback.filename, "r") as file:
+                state["text"] = file.read()
     return state
 
 

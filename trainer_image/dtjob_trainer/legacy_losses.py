@@ -75,7 +75,7 @@ def _compiled(model: Any, cut: Cut, y: Any, y_pred: Any, sample_weight: Any) -> 
             share = loss(target, output, sample_weight=weight)
         if share.shape.rank != 0:
             raise LossError(
-                "compile(): a loss with reduction NONE has a value for each example; use SUM_OVER_BATCH_SIZE"
+                "compile(): a loss with reduction none has a value for each example; use sum_over_batch_size"
             )
         if tracker is not None:
             _count(tracker, cut, share)

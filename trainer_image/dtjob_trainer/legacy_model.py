@@ -49,6 +49,11 @@ class LegacyModel(TrainedModel):
             raise FitError(f"model must be a Keras 3 or tf_keras model, not tf_keras's {type(model).__name__}")
         if on_tpu:
             raise FitError("model is of tf_keras, which this loop cannot train on a TPU; make it with Keras 3")
+        if getattr(tf.distribute.get_strategy().extended, "_variable_partitioner", None) is not None:
+            raise FitError(
+                "strategyOptions.partitioner cuts the variables of a tf_keras model into shards, of which no "
+                "checkpoint could make wholes again; leave partitioner out, or make the model with Keras 3"
+            )
         if not model._is_compiled:
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
