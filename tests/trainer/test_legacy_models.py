@@ -44,6 +44,7 @@ def test_a_group_trains_with_an_evaluator_and_saves_the_model(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("strategy", "counts", "victim", "options"),
     [

@@ -56,6 +56,9 @@ def fit(
     Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. Taken as
     means over examples, as nobody can know better: `add_loss`, losses that give one number, an own `compute_loss`.
 
+    Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs,
+    `strategyOptions.partitioner` and legacy optimizers.
+
     With `spec.checkpoint` the run is saved as it goes on and resumes where it was. In the evaluator this call follows
     the checkpoints and ends the process with them. Raises FitError, DataError or CallbackError, before any step, for
     what cannot be right.
