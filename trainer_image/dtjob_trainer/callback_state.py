@@ -7,13 +7,22 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import keras
 import numpy as np
+import tensorflow as tf
+
+KERAS = ("keras.", "tf_keras.")
+"""How the names of Keras's own modules begin, of either package."""
 
 STATEFUL: Mapping[str, tuple[str, ...]] = {
     "EarlyStopping": ("wait", "stopped_epoch", "best", "best_epoch", "best_weights"),
     "ReduceLROnPlateau": ("wait", "best", "cooldown_counter"),
-    "ModelCheckpoint": ("best", "_current_epoch", "_batches_seen_since_last_saving", "_last_batch_seen"),
+    "ModelCheckpoint": (
+        "best",
+        "_current_epoch",
+        "_batches_seen_since_last_saving",
+        "_last_batch_seen",
+        "epochs_since_last_save",
+    ),
     "TensorBoard": ("_global_train_batch", "_global_test_batch"),
     "CSVLogger": ("keys",),
     "LearningRateScheduler": (),
@@ -39,10 +48,12 @@ def state_of(callback: Any) -> Any:
     if hasattr(callback, "get_state"):
         return callback.get_state()
     name = _keras_name(callback)
-    state = {key: getattr(callback, key, None) for key in STATEFUL.get(name, ())}
+    state = {key: getattr(callback, key) for key in STATEFUL.get(name, ()) if hasattr(callback, key)}
     if name == "CSVLogger":
-        with keras.src.utils.file_utils.File(callback.filename, "r") as file:
-            state["text"] = file.read()
+        state["text"] = ""
+        if tf.io.gfile.exists(callback.filename):  # tf_keras's makes it with the first row
+            with tf.io.gfile.GFile(callback.filename, "r") as file:
+                state["text"] = file.read()
     return state
 
 
@@ -53,16 +64,21 @@ def restore(callback: Any, state: Any, model: Any) -> None:
         return
     name = _keras_name(callback)
     for key in STATEFUL.get(name, ()):
-        setattr(callback, key, state.get(key))
+        if key in state:
+            setattr(callback, key, state[key])
     if name == "CSVLogger":  # rows after the checkpoint will be written again
-        callback.csv_file.truncate(0)
-        callback.csv_file.seek(0)
+        if hasattr(callback.csv_file, "truncate"):
+            callback.csv_file.truncate(0)
+            callback.csv_file.seek(0)
+        else:  # tf_keras's
+            callback.csv_file.close()
+            callback.csv_file = tf.io.gfile.GFile(callback.filename, "w")
         callback.csv_file.write(state["text"])
         callback.csv_file.flush()
         callback.append_header = not state["text"]
     if name == "TensorBoard" and callback.write_steps_per_second:  # set at the begin of an epoch, which may be past
         callback._epoch_start_time = time.time()
-        callback._previous_epoch_iterations = keras.ops.convert_to_tensor(model.optimizer.iterations, "float32")
+        callback._previous_epoch_iterations = np.float32(model.optimizer.iterations.numpy())
 
 
 def encode(value: Any) -> Any:
@@ -93,6 +109,6 @@ def decode(value: Any) -> Any:
 def _keras_name(callback: Any) -> str:
     """The name of Keras's own class that `callback` is of or derives from; empty for a plain Callback."""
     for base in type(callback).__mro__:
-        if base.__module__.startswith("keras.") and base.__name__ in STATEFUL:
+        if base.__module__.startswith(KERAS) and base.__name__ in STATEFUL:
             return base.__name__
     return ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from dtjob_trainer import callback_state
-from dtjob_trainer.callback_state import CallbackError
+from dtjob_trainer.callback_state import KERAS, CallbackError
+from dtjob_trainer.trained_model import TrainedModel
 
 REFUSED = {
     "BackupAndRestore": "dtjob saves and resumes the run itself: set spec.checkpoint and leave it out",
@@ -17,8 +17,14 @@ REFUSED = {
 }
 """Keras's callbacks that cannot be right here, and what to do instead."""
 
-CHIEF_ONLY = ("CSVLogger", "ModelCheckpoint", "TensorBoard", "RemoteMonitor")
-"""Callbacks that write files or send, and so run at the chief task alone."""
+CHIEF_ONLY = {
+    "keras": ("CSVLogger", "ModelCheckpoint", "TensorBoard", "RemoteMonitor"),
+    "tf_keras": ("CSVLogger", "RemoteMonitor"),
+}
+"""Callbacks of each package that write files or send, and so run at the chief task alone.
+
+tf_keras reads moving statistics of all tasks as it saves: its other callbacks run everywhere, and write beside.
+"""
 
 BATCH_METHODS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
 TEST_BATCH_METHODS = ("on_test_batch_begin", "on_test_batch_end")
@@ -29,22 +35,25 @@ class Callbacks:
     """The user's callbacks, called as Keras calls them."""
 
     def __init__(
-        self, callbacks: Sequence[Any], model: Any, *, is_chief: bool, asynchronous: bool, tasks: int = 1
+        self, callbacks: Sequence[Any], trained: TrainedModel, *, is_chief: bool, asynchronous: bool, tasks: int = 1
     ) -> None:
+        package = trained.callbacks
         for callback in callbacks:
-            _check(callback, asynchronous)
+            _check(callback, package, asynchronous)
         self._all = list(callbacks)
         self._running = [is_chief or not _is_chiefs(callback) for callback in self._all]
-        called = [_Alone(c) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
-        self._last = _Last()
-        self._list = keras.callbacks.CallbackList(
-            [*called, self._last], add_history=False, add_progbar=False, model=model
+        called = [_alone(c, package.Callback) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
+        self._last = _last(package.Callback)
+        self._model = trained.model
+        self._list = package.CallbackList(
+            [*called, self._last], add_history=False, add_progbar=False, model=self._model
         )
-        self._model = model
+        self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
+        self._first = 0
         # of all callbacks, wherever they run: what is read for them is read by all tasks together
-        self.per_batch = any(_wants_batches(c, BATCH_METHODS) for c in self._all)
+        self.per_batch = any(_wants_batches(c, package, BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every step."""
-        self.per_test_batch = any(_wants_batches(c, TEST_BATCH_METHODS) for c in self._all)
+        self.per_test_batch = any(_wants_batches(c, package, TEST_BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every batch of validation."""
 
     @property
@@ -60,6 +69,8 @@ class Callbacks:
     def train_begin(self, epochs: int, steps: int) -> None:
         """Before the first step; a restored state is set after it, as callbacks reset themselves here."""
         self._model.stop_training = False
+        if self._counter is not None:
+            self._counter.assign(0)
         self._list.set_params({"epochs": epochs, "steps": steps, "verbose": 0})
         self._list.on_train_begin()
 
@@ -78,10 +89,13 @@ class Callbacks:
 
     def batch_begin(self, step: int) -> None:
         """Before a step, where `per_batch`."""
+        self._first = step
         self._list.on_train_batch_begin(step)
 
     def batch_end(self, step: int, logs: Mapping[str, Any]) -> None:
         """After a step (the last of those that ran in one call), where `per_batch`; logs as in Keras: this epoch's."""
+        if self._counter is not None:
+            self._counter.assign_add(step - self._first + 1)
         self._list.on_train_batch_end(step, dict(logs))
 
     def test_begin(self) -> None:
@@ -117,32 +131,35 @@ class Callbacks:
         return [callback for callback, runs in zip(self._all, self._running, strict=True) if runs]
 
 
-class _Last(keras.callbacks.Callback):  # type: ignore[misc]
-    """The last of all callbacks: sees what the others made of an epoch's logs."""
+def _last(base: Any) -> Any:
+    """The last of all callbacks: sees what the others made of an epoch's logs. `base` is the package's Callback."""
 
-    logs: Mapping[str, Any]
+    class Last(base):  # type: ignore[misc]
+        logs: Mapping[str, Any]
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.logs = logs or {}
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.logs = logs or {}
+
+    return Last()
 
 
-class _Alone(keras.callbacks.Callback):  # type: ignore[misc]
-    """A callback of the chief among several tasks, called outside of the strategy.
+def _alone(callback: Any, base: Any) -> Any:
+    """A callback of the chief among several tasks, called outside of the strategy. `base` as above.
 
     In its scope, whatever makes variables (saving a model does) would wait for the other tasks' share.
     """
 
-    def __init__(self, callback: Any) -> None:
-        super().__init__()
-        self._callback = callback
-        for name in (*EPOCH_METHODS, *BATCH_METHODS[2:], *TEST_BATCH_METHODS):
-            setattr(self, name, outside_strategy(getattr(callback, name)))
+    class Alone(base):  # type: ignore[misc]
+        def set_params(self, params: Any) -> None:
+            callback.set_params(params)
 
-    def set_params(self, params: Any) -> None:
-        self._callback.set_params(params)
+        def set_model(self, model: Any) -> None:
+            outside_strategy(callback.set_model)(model)
 
-    def set_model(self, model: Any) -> None:
-        outside_strategy(self._callback.set_model)(model)
+    alone = Alone()
+    for name in (*EPOCH_METHODS, *BATCH_METHODS[2:], *TEST_BATCH_METHODS):
+        setattr(alone, name, outside_strategy(getattr(callback, name)))
+    return alone
 
 
 def outside_strategy(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,22 +178,25 @@ def outside_strategy(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _is_chiefs(callback: Any) -> bool:
     bases = type(callback).__mro__
-    return any(base.__module__.startswith("keras.") and base.__name__ in CHIEF_ONLY for base in bases)
+    return any(base.__name__ in CHIEF_ONLY.get(base.__module__.partition(".")[0], ()) for base in bases)
 
 
-def _check(callback: Any, asynchronous: bool) -> None:
+def _check(callback: Any, package: Any, asynchronous: bool) -> None:
     name = type(callback).__name__
     for base in type(callback).__mro__:
-        if base.__module__.startswith("keras.") and base.__name__ in REFUSED:
+        if base.__module__.startswith(KERAS) and base.__name__ in REFUSED:
             raise CallbackError(f"callbacks: {name} cannot be used here; {REFUSED[base.__name__]}")
-    if asynchronous and _wants_batches(callback, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
+    if not isinstance(callback, package.Callback):
+        home = package.Callback.__module__.partition(".")[0]
+        raise CallbackError(f"callbacks: {name} must be one of {home}.callbacks, as the model is of {home}")
+    if asynchronous and _wants_batches(callback, package, (*BATCH_METHODS, *TEST_BATCH_METHODS)):
         raise CallbackError(
             f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; "
             "use on_epoch_begin and on_epoch_end"
         )
 
 
-def _wants_batches(callback: Any, methods: Sequence[str]) -> bool:
+def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
     """Whether one of the batch `methods` of `callback` does anything."""
     match type(callback).__name__:
         case "ModelCheckpoint":
@@ -184,5 +204,5 @@ def _wants_batches(callback: Any, methods: Sequence[str]) -> bool:
         case "TensorBoard":
             each = callback.update_freq != "epoch"
             return bool(each or callback._should_trace or callback.write_steps_per_second)
-    pairs = ((getattr(callback, name), getattr(keras.callbacks.Callback, name)) for name in methods)
+    pairs = ((getattr(callback, name), getattr(package.Callback, name)) for name in methods)
     return any(getattr(method, "__func__", method) is not own for method, own in pairs)

@@ -8,15 +8,16 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer import own_evaluation, sharded_variables
+from dtjob_trainer import sharded_variables
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.sources import Batch, Source
-from dtjob_trainer.steps import body_of, epoch_logs, read_metrics
+from dtjob_trainer.steps import epoch_logs
+from dtjob_trainer.trained_model import TrainedModel
 
 
 class CoordinatorEngine:
-    """Runs steps of a built, compiled model on ParameterServer's workers. The same methods as `steps.Engine`.
+    """Runs steps of a built model on ParameterServer's workers. The same methods as `steps.Engine`.
 
     Each step is given its examples by the chief: steps are not bound to workers, so this is what makes every example
     count exactly once.
@@ -26,12 +27,12 @@ class CoordinatorEngine:
     steps_per_call = 1
     """Steps are handed out one by one, whatever the model was compiled with: none waits for the one before it."""
 
-    def __init__(self, model: Any, group: Group, own_step: bool) -> None:
-        self.model = model
+    def __init__(self, trained: TrainedModel, group: Group) -> None:
+        self.trained = trained
         self.group = group
-        self._own_step, self._own_test = own_step, own_evaluation.has_test_step(model)
-        if own_step:
-            sharded_variables.check_own_step(model)
+        self._own_step, self._own_test = trained.own_step, trained.own_test
+        if self._own_step:
+            sharded_variables.check_own_step(trained.model)
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
         self._last: Any = None
         self._evaluated: Any = None
@@ -64,12 +65,12 @@ class CoordinatorEngine:
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""
         self.wait()
-        self.model.reset_metrics()
+        self.trained.model.reset_metrics()
 
     def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, of every step handed out."""
         self.wait()
-        return read_metrics(self.model, self.group)
+        return self.trained.read_metrics(self.group)
 
     def epoch_logs(self) -> dict[str, Any]:
         """What callbacks are told after an epoch."""
@@ -84,11 +85,11 @@ class CoordinatorEngine:
     def _schedule(self, kind: str, source: Source, inputs: Any, total: int) -> Any:
         key = (kind, id(source))
         if key not in self._functions:
-            body = body_of(kind, self._own_step, self._own_test)
+            body = self.trained.train_replica if kind == "train" else self.trained.evaluate_replica
 
             def step(inputs: Any, total: Any) -> Any:
                 def replica() -> Any:
-                    return body(self.model, Cut(1, total, total, False), *source.decode(*inputs))
+                    return body(Cut(1, total, total, False), *source.decode(*inputs))
 
                 strategy = self.group.strategy
                 return strategy.experimental_local_results(strategy.run(replica))[0]

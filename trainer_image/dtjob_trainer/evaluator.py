@@ -12,7 +12,7 @@ from dtjob_trainer.collective import Group
 from dtjob_trainer.events import Events
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.sources import Source, groups
-from dtjob_trainer.state import load_for_evaluation
+from dtjob_trainer.trained_model import TrainedModel
 
 POLL_SECONDS = 0.5
 MISSED_SHOWN = 20
@@ -25,8 +25,8 @@ class EvaluatorError(ValueError):
     """The evaluator cannot do its work as the program and job are written; the message says what to change."""
 
 
-def follow(here: Runtime, model: Any, source: Source | None) -> NoReturn:
-    """Evaluate `model` on `source` at each checkpoint to come; leaves by SystemExit(0) when the run has ended.
+def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoReturn:
+    """Evaluate `trained` on `source` at each checkpoint to come; leaves by SystemExit(0) when the run has ended.
 
     Unless `evaluation.checkpoints` is Every, those that are outdated before they are looked at are passed over; the
     last one never is. Where it is Every, the log names those that were removed before they were looked at. Logs for
@@ -40,8 +40,8 @@ def follow(here: Runtime, model: Any, source: Source | None) -> NoReturn:
         raise EvaluatorError("replicas.evaluator needs validation_data in fit(): it has nothing to evaluate on")
     directory = task.checkpoint.directory
     checkpoint.check_directory(directory)
-    steps.build(model, *source.spec())
-    engine = steps.Engine(model, Group(here.strategy, None), own_step=False)
+    trained.build(*source.spec())
+    engine = steps.Engine(trained, Group(here.strategy, None))
     best, events = BestModel(task), Events(f"{directory}/{EVENTS_DIRECTORY}")
     seen: set[int] = set()
     evaluated: set[int] = set()
@@ -61,7 +61,7 @@ def follow(here: Runtime, model: Any, source: Source | None) -> NoReturn:
             if missed:
                 evaluated.update(missed)  # told once
                 here.log(_words_of_missed(missed))
-            _keep(here, model, step, metrics, best, events)
+            _keep(here, trained.model, step, metrics, best, events)
         elif done:  # looked at after the mark was there: nothing newer can come
             raise SystemExit(0)
         else:
@@ -101,7 +101,7 @@ def _evaluate(
         arrays, state = checkpoint.read(directory, step)
     except checkpoint.GONE:
         return None
-    load_for_evaluation(engine.model, arrays)
+    engine.trained.load(arrays)
     engine.reset_metrics()
     for batches in groups(source.epoch(0, 0), engine.steps_per_call):
         engine.evaluate(source, batches)

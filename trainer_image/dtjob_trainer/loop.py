@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import keras
 import tensorflow as tf
 
-from dtjob_trainer import losses, model_file, optimizers, runtime, sources, steps
+from dtjob_trainer import model_file, runtime, sources, steps, trained_model
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.class_weights import ClassWeighted
 from dtjob_trainer.collective import Group
-from dtjob_trainer.state import ModelState, optimizers_of
+from dtjob_trainer.trained_model import FitError, TrainedModel
 from dtjob_trainer.training import Training
 
 _CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
-
-
-class FitError(ValueError):
-    """An argument of `fit` cannot be right under this strategy; the message names it and the mend."""
 
 
 def fit(
@@ -40,7 +35,7 @@ def fit(
     seed: int = runtime.SEED,
     save: str | None = None,
 ) -> Any:
-    """Train `model`, a compiled Keras 3 model, as the job's strategy says; returns Keras's History.
+    """Train `model`, a compiled Keras 3 or tf_keras model, as the job's strategy says; returns Keras's History.
 
     - x, y: arrays (or structures of them); or x is a batched `tf.data.Dataset` whose elements are global batches; or a
       function of DataContext that returns this shard's unbatched Dataset. Elements are x, (x, y) or (x, y, weights).
@@ -53,14 +48,17 @@ def fit(
     - class_weight: class to weight, where y is one array of classes or one-hot rows; others count once.
     - validation_data: (x, y), (x, y, weights), a Dataset or a data function; evaluated after each epoch, and by the
       job's evaluator. validation_steps: only as many of its batches.
-    - callbacks: Keras callbacks; Keras's own that write run at the chief alone. A checkpoint keeps the state of Keras's
-      own, and of yours what their get_state() returns (numbers, text, lists, dicts, arrays) for set_state(…).
+    - callbacks: of the model's Keras; its own that write do so at the chief alone. A checkpoint keeps the state of
+      Keras's own, and of yours what their get_state() returns (numbers, text, lists, dicts, arrays) for set_state(…).
     - scale_lr: multiply the learning rate, or all rates of one of Keras's schedules, by the number of replicas.
     - seed: seed of the order of the data.
     - save: where the chief writes the trained model; a relative path lies below the checkpoint directory.
 
     Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. Taken as
     means over examples, as nobody can know better: `add_loss`, losses that give one number, an own `compute_loss`.
+
+    Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs,
+    `strategyOptions.partitioner` and legacy optimizers.
 
     With `spec.checkpoint` the run is saved as it goes on and resumes where it was. In the evaluator this call follows
     the checkpoints and ends the process with them. Raises FitError, DataError or CallbackError, before any step, for
@@ -75,7 +73,8 @@ def fit(
     asynchronous = here.task is not None and here.task.strategy == "ParameterServer" and not here.is_evaluator
     group = Group(strategy, here.task)
     on_tpu = here.task is not None and here.task.strategy == "TPU" and not here.is_evaluator
-    own_step = _check_model(model, asynchronous)
+    trained = trained_model.of(model)
+    trained.check(asynchronous=asynchronous, on_tpu=on_tpu)
     if epochs < 1:
         raise FitError(f"epochs={epochs} must be at least 1")
     place = sources.Place(group.index, group.tasks, group.replicas, remote=asynchronous or on_tpu)
@@ -98,8 +97,8 @@ def fit(
     if here.is_evaluator:
         from dtjob_trainer import evaluator
 
-        evaluator.follow(here, model, validation)
-    whole = own_step or on_tpu
+        evaluator.follow(here, trained, validation)
+    whole = trained.own_step or on_tpu
     training = source(x, y, sample_weight, steps=steps_per_epoch, shuffle=shuffle, drop_last=whole, argument="x")
     if class_weight is not None:
         training = ClassWeighted(training, class_weight)
@@ -110,16 +109,16 @@ def fit(
                 "CentralStorage cannot train on; choose another batch_size, or .batch(SIZE, drop_remainder=True) for a "
                 "Dataset"
             )
-    user_callbacks = Callbacks(callbacks, model, is_chief=here.is_chief, asynchronous=asynchronous, tasks=group.tasks)
+    user_callbacks = Callbacks(callbacks, trained, is_chief=here.is_chief, asynchronous=asynchronous, tasks=group.tasks)
 
     here.progress.report(state="starting", totalSteps=epochs * training.steps)
-    steps.build(model, *training.spec())
-    engine = _engine(here, model, group, own_step)
+    trained.build(*training.spec())
+    engine = _engine(here, trained, group)
     if scale_lr:
-        optimizers.scale_learning_rate(model.optimizer, group.replicas)
-    run = Training(here, engine, ModelState(model, group), user_callbacks, training, validation, epochs)
+        trained.scale_learning_rate(group.replicas)
+    run = Training(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
     synchronous = tf.distribute.has_strategy() and not asynchronous
-    with losses.of_global_batch(), optimizers.summing_first(optimizers_of(model) if synchronous else []):
+    with trained.of_global_batch(synchronous=synchronous):
         history = run.run()
     if save is not None:
         model_file.save(model, save)
@@ -127,38 +126,14 @@ def fit(
     return history
 
 
-def _engine(here: runtime.Runtime, model: Any, group: Group, own_step: bool) -> Any:
+def _engine(here: runtime.Runtime, trained: TrainedModel, group: Group) -> Any:
     match here.task.strategy if here.task is not None else None:
         case "ParameterServer":
             from dtjob_trainer.coordinator import CoordinatorEngine
 
-            return CoordinatorEngine(model, group, own_step)
+            return CoordinatorEngine(trained, group)
         case "TPU":
             from dtjob_trainer.tpu_engine import TpuEngine
 
-            return TpuEngine(model, group, own_step)
-    return steps.Engine(model, group, own_step)
-
-
-def _check_model(model: Any, asynchronous: bool) -> bool:
-    """Whether `model` has a train_step of its own. Raises FitError for a model that cannot be trained as it is."""
-    if any(base.__module__.startswith("tf_keras.") for base in type(model).__mro__):
-        raise FitError(
-            "model is of tf_keras, whose losses, metrics and variables this loop does not know; make it with Keras 3, "
-            "give dtjob_trainer.train(…) a step of your own, or call its own model.fit(), which works under every "
-            "strategy but saves no checkpoints of dtjob's"
-        )
-    if not isinstance(model, keras.Model):
-        raise FitError(f"model must be a Keras 3 model, not {type(model).__module__}.{type(model).__name__}")
-    if not model.compiled:
-        raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
-    optimizer = model.optimizer
-    own_step = not type(model).train_step.__module__.startswith("keras.")
-    if optimizer is None and not own_step:
-        raise FitError("model was compiled without an optimizer; name one in model.compile()")
-    distributed = tf.distribute.has_strategy()
-    for each in optimizers_of(model):
-        overrides = optimizers.overrides_apply(each)
-        for why in optimizers.limits(each, distributed=distributed, asynchronous=asynchronous, overrides=overrides):
-            raise FitError(f"optimizer: {why}")
-    return own_step
+            return TpuEngine(trained, group)
+    return steps.Engine(trained, group)

@@ -53,9 +53,9 @@ class Cut:
         return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.stop_gradient(self.counted(value)))
 
 
-_cut: ContextVar[Cut | None] = ContextVar("cut", default=None)
+current_cut: ContextVar[Cut | None] = ContextVar("cut", default=None)
 """The cut of the replica whose loss is being traced; each replica is traced in a thread of its own."""
-_plain: ContextVar[bool] = ContextVar("plain", default=False)
+unscaled: ContextVar[bool] = ContextVar("plain", default=False)
 """Whether losses are to be those of this replica's rows alone, scaled by nobody."""
 
 
@@ -68,9 +68,9 @@ def share_of(model: Any, cut: Cut, **arguments: Any) -> Any:
     if cut.replicas == 1:
         return model._compute_loss(**arguments)
     if type(model).compute_loss is not keras.Model.compute_loss:
-        with _set(_plain, True):
+        with setting(unscaled, True):
             return cut.mean(model._compute_loss(**arguments))
-    with _set(_cut, cut):
+    with setting(current_cut, cut):
         return model._compute_loss(**arguments)
 
 
@@ -88,16 +88,11 @@ def of_global_batch() -> Iterator[None]:
         keras_loss.unscale_loss_for_distribution = _own_unscale
 
 
-def of_own_rows() -> contextlib.AbstractContextManager[None]:
-    """While this lasts, this replica's losses are those of its own rows, scaled by nobody."""
-    return _set(_plain, True)
-
-
 def _reduce(
     values: Any, sample_weight: Any = None, mask: Any = None, reduction: Any = "sum_over_batch_size", dtype: Any = None
 ) -> Any:
     """As Keras's `reduce_weighted_values`, with the divisors of the global batch."""
-    cut = _cut.get()
+    cut = current_cut.get()
     if cut is None:
         return _own_reduction(values, sample_weight, mask, reduction, dtype)
     if reduction in (None, "none"):
@@ -128,19 +123,20 @@ def _reduce(
 
 def _scale(value: Any) -> Any:
     """Keras's scaling of what is added to a loss (`add_loss`, regularisers)."""
-    cut = _cut.get()
+    cut = current_cut.get()
     if cut is not None:
         return cut.mean(value)
-    return value if _plain.get() else _own_scale(value)
+    return value if unscaled.get() else _own_scale(value)
 
 
 def _unscale(value: Any) -> Any:
     """Keras's way back from a scaled loss to the one that it tracks for each output, once for each replica."""
-    return value if _plain.get() else _own_unscale(value)
+    return value if unscaled.get() else _own_unscale(value)
 
 
 @contextlib.contextmanager
-def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """While this lasts, `variable` is `value` in this thread."""
     token = variable.set(value)
     try:
         yield

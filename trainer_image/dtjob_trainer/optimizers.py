@@ -140,10 +140,10 @@ def scale_learning_rate(optimizer: Any, factor: int) -> None:
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     rate = optimizer._learning_rate
-    if isinstance(rate, keras.Variable):
+    if isinstance(rate, keras.Variable | tf.Variable):  # tf_keras's are TensorFlow's own
         optimizer.learning_rate = float(rate.numpy()) * factor
         return
-    if not type(rate).__module__.startswith("keras."):
+    if not type(rate).__module__.startswith(("keras.", "tf_keras.")):
         raise ValueError(
             f"scale_lr cannot scale {type(rate).__name__}, which is not one of Keras's schedules; multiply its rates "
             "by dt.strategy().num_replicas_in_sync in your program"

@@ -6,13 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer import losses
-from dtjob_trainer.losses import Cut
-
-
-def has_test_step(model: Any) -> bool:
-    """Whether the class of `model` has a `test_step` that is not Keras's."""
-    return not type(model).test_step.__module__.startswith(("keras.", "tf_keras."))
+from dtjob_trainer.losses import Cut, setting, unscaled
 
 
 def evaluate_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
@@ -23,7 +17,7 @@ def evaluate_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -
     names: list[str] = []
 
     def evaluate() -> list[Any]:
-        with losses.of_own_rows():
+        with setting(unscaled, True):
             logs = model.test_step((x, y) if sample_weight is None else (x, y, sample_weight))
         names.extend(logs)
         return [tf.reduce_mean(tf.cast(value, tf.float32)) for value in logs.values()]

@@ -128,16 +128,28 @@ class State:
             part.assign(np.frombuffer(value, dtype).reshape(variable.shape))
 
 
+class Plain:
+    """A `tf.Variable`, also a distributed one, with the attributes of a Keras 3 variable."""
+
+    def __init__(self, variable: Any) -> None:
+        self.value, self.path = variable, variable.name
+        self.shape, self.dtype = variable.shape, variable.dtype.name
+        on_read = variable.synchronization is tf.VariableSynchronization.ON_READ
+        unaggregated = variable.aggregation is tf.VariableAggregation.NONE
+        self.local = on_read or (unaggregated and not variable.trainable)
+        """Whether each replica changes it by itself."""
+
+
 class ModelState(State):
     """The variables of a built, compiled Keras model under a strategy."""
 
     def __init__(self, model: Any, group: Group) -> None:
-        shared = _named("model", [v for v in model.variables if not is_local(v)])
+        shared = named("model", [v for v in model.variables if not is_local(v)])
         local = [v for v in model.variables if is_local(v)]
         for number, optimizer in enumerate(optimizers_of(model)):
-            shared |= _named(f"optimizer-{number}", optimizer.variables)
+            shared |= named(f"optimizer-{number}", optimizer.variables)
         averaged = [v for v in local if tf.as_dtype(v.dtype).is_floating]
-        super().__init__(group, shared, _named("local", local) | _named("metric", model.metrics_variables), averaged)
+        super().__init__(group, shared, named("local", local) | named("metric", model.metrics_variables), averaged)
 
 
 def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
@@ -170,15 +182,16 @@ def optimizers_of(model: Any) -> list[Any]:
 
 def load_for_evaluation(model: Any, arrays: Mapping[str, Array]) -> None:
     """Give `model`, outside any strategy, the variables of a checkpoint. Raises StateError for another model's."""
-    named = _named("model", [v for v in model.variables if not is_local(v)])
-    named |= _named("local", [v for v in model.variables if is_local(v)])
-    for name, variable in named.items():
+    variables = named("model", [v for v in model.variables if not is_local(v)])
+    variables |= named("local", [v for v in model.variables if is_local(v)])
+    for name, variable in variables.items():
         if name not in arrays or arrays[name].shape != tuple(variable.shape):
             raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
         variable.assign(arrays[name])
 
 
-def _named(kind: str, variables: list[Any]) -> dict[str, Any]:
+def named(kind: str, variables: list[Any]) -> dict[str, Any]:
+    """Keras 3's variables (or Plain ones) by names that are the same in every process of a program."""
     return {f"{kind}/{number:04d}/{v.path}": v for number, v in enumerate(variables)}
 
 

@@ -9,26 +9,25 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import own_evaluation, sharded_variables
 from dtjob_trainer.collective import Group
-from dtjob_trainer.losses import Cut, share_of
+from dtjob_trainer.losses import Cut
 from dtjob_trainer.sources import Batch, Source
-from dtjob_trainer.state import parts_of, sum_of
+from dtjob_trainer.trained_model import TrainedModel
 
 
 class Engine:
-    """Runs steps of a built, compiled model on every replica of a synchronous strategy (or in one process)."""
+    """Runs steps of a built model on every replica of a synchronous strategy (or in one process)."""
 
     remote = False
     """Whether inputs must be whole batches, as they are computed on other machines."""
     fills_up = False
     """Whether batches are filled up until they divide by the replicas, so that a replica's rows may all be fill."""
 
-    def __init__(self, model: Any, group: Group, own_step: bool) -> None:
-        self.model = model
+    def __init__(self, trained: TrainedModel, group: Group) -> None:
+        self.trained = trained
         self.group = group
-        self._own_step, self._own_test = own_step, own_evaluation.has_test_step(model)
-        self.steps_per_call = 1 if own_step or self._own_test else steps_per_call(model)
+        self._own_step, self._own_test = trained.own_step, trained.own_test
+        self.steps_per_call = 1 if self._own_step or self._own_test else trained.steps_per_call
         """Steps that one call may run, as the model was compiled; those of the model's own come one by one."""
         self._last: Any = None
         self._evaluated: Any = None
@@ -55,11 +54,11 @@ class Engine:
 
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""
-        self.model.reset_metrics()
+        self.trained.model.reset_metrics()
 
     def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, over all tasks. Collective."""
-        return read_metrics(self.model, self.group)
+        return self.trained.read_metrics(self.group)
 
     def logs(self) -> dict[str, Any]:
         """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
@@ -89,13 +88,13 @@ class Engine:
     def _function(self, kind: str, source: Source) -> Any:
         key = (kind, id(source))
         if key not in self._functions:
-            body = body_of(kind, self._own_step, self._own_test)
+            body = self.trained.train_replica if kind == "train" else self.trained.evaluate_replica
             may_be_empty = source.may_be_empty or self.fills_up
 
             def step(inputs: Any, count: Any, total: Any) -> Any:
                 def replica(mine: Any, examples: Any) -> Any:
                     cut = Cut(self.group.replicas, examples, total, may_be_empty)
-                    return body(self.model, cut, *source.decode(*mine))
+                    return body(cut, *source.decode(*mine))
 
                 results = self.group.strategy.experimental_local_results(self._on_replicas(replica, inputs, count))
                 return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)
@@ -138,69 +137,6 @@ class Engine:
         return keras.tree.map_structure(lambda part: part[begin:end], inputs), high - low
 
 
-def steps_per_call(model: Any) -> int:
-    """How many steps `model` was compiled to run in one call (`steps_per_execution`)."""
-    asked = model.steps_per_execution
-    return asked if isinstance(asked, int) else 1
-
-
-def train_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-    """One replica's training step; its share (scalar) of the loss of the global batch.
-
-    As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is cut.
-    """
-    with tf.GradientTape() as tape:
-        y_pred = _call(model, x, training=True)
-        loss = share_of(model, cut, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
-        to_minimize = model.optimizer.scale_loss(loss)
-    weights = model.trainable_weights
-    gradients = sharded_variables.gradients_of(tape, to_minimize, weights)
-    model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
-    _update_metrics(model, cut, x, y, y_pred, sample_weight, loss)
-    return tf.cast(loss, tf.float32)
-
-
-def own_train_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-    """One replica's step of a model with its own `train_step`: its part of the mean of what that gives, and of "loss".
-
-    Shares are equal, as Keras scales losses itself.
-    """
-    logs = {"loss": 0.0} | model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
-    return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
-
-
-def body_of(kind: str, own_step: bool, own_test: bool) -> Callable[..., Any]:
-    """What a replica does in a step of `kind`, "train" or "evaluate"."""
-    if kind == "evaluate":
-        return own_evaluation.evaluate_replica if own_test else evaluate_replica
-    return own_train_replica if own_step else train_replica
-
-
-def evaluate_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-    """One replica's evaluation step: updates loss and metrics; returns its share of the loss as `train_replica`."""
-    y_pred = _call(model, x, training=False)
-    loss = share_of(model, cut, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
-    _update_metrics(model, cut, x, y, y_pred, sample_weight, loss)
-    return tf.cast(loss, tf.float32)
-
-
-def read_metrics(model: Any, group: Group) -> dict[str, Any]:
-    """Loss and metrics out of every replica's state, in one collective; the same floats in every task."""
-    variables = model.metrics_variables
-    sums = [sum_of(parts_of(group.strategy, v)) for v in variables]
-    total = group.sum(np.concatenate([np.ravel(s) for s in sums]))
-    mapping, offset = [], 0
-    for variable, value in zip(variables, sums, strict=True):
-        merged = total[offset : offset + value.size].reshape(value.shape)
-        offset += value.size
-        if variable.aggregation != "sum":
-            merged = merged / (len(parts_of(group.strategy, variable)) * group.tasks)
-        mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
-    with keras.StatelessScope(state_mapping=mapping):
-        results = model.get_metrics_result()
-    return {name: _number(value) for name, value in results.items()}
-
-
 def epoch_logs(metrics: dict[str, Any], last: dict[str, Any] | None) -> dict[str, Any]:
     """Logs of training or evaluation: `metrics`, or as in Keras what the model's own step gave last, if it gave others.
 
@@ -209,39 +145,6 @@ def epoch_logs(metrics: dict[str, Any], last: dict[str, Any] | None) -> dict[str
     if last is None:
         return metrics
     return {name: metrics[name] or last[name] for name in metrics} if last.keys() == metrics.keys() else last
-
-
-def _number(value: Any) -> Any:
-    """A metric's result as a float, or as a list of them where it has several."""
-    return np.asarray(value, np.float64).tolist()
-
-
-def build(model: Any, x: Any, y: Any, sample_weight: Any) -> None:
-    """Make every variable of model, metrics and optimizer, from shapes alone; x, y and weights are a batch's specs.
-
-    Variables that came to be while a step is traced would not be mirrored (and fail under Mirrored).
-    """
-    model._symbolic_build(data_batch=(x, y, sample_weight))
-
-
-def _call(model: Any, x: Any, training: bool) -> Any:
-    return model(x, training=training) if model._call_has_training_arg else model(x)
-
-
-def _update_metrics(model: Any, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> None:
-    """Count this replica's rows and its share of the loss; Keras's mean of them is one device's over its batches."""
-    tracker = model._loss_tracker
-    tracker.total.assign_add(tf.cast(loss, tracker.dtype) * tf.cast(cut.total, tracker.dtype))
-    tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
-
-    def update() -> Any:
-        model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
-        return tf.constant(0)
-
-    if cut.may_be_empty:  # a replica that stands in with one row of no weight must not count it
-        tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
-    else:
-        update()
 
 
 def _stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:

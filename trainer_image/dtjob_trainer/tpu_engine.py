@@ -14,15 +14,16 @@ from dtjob_trainer.collective import Group
 from dtjob_trainer.data import DataError
 from dtjob_trainer.sources import Batch, Source
 from dtjob_trainer.steps import Engine
+from dtjob_trainer.trained_model import TrainedModel
 
 
 class TpuEngine(Engine):
-    """Runs steps of a built, compiled model on a TPU. Its sources deliver the examples themselves, not row numbers."""
+    """Runs steps of a built model on a TPU. Its sources deliver the examples themselves, not row numbers."""
 
     fills_up = True
 
-    def __init__(self, model: Any, group: Group, own_step: bool) -> None:
-        super().__init__(model, group, own_step)
+    def __init__(self, trained: TrainedModel, group: Group) -> None:
+        super().__init__(trained, group)
         self.steps_per_call = 1  # several in one call have shapes that depend on data
 
     def train(self, source: Source, batches: Sequence[Batch]) -> None:

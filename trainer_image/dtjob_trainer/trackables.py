@@ -11,23 +11,11 @@ import tensorflow as tf
 
 from dtjob_trainer.collective import Group
 from dtjob_trainer.sharded_variables import is_sharded
-from dtjob_trainer.state import State, is_local, optimizers_of, parts_of
+from dtjob_trainer.state import Plain, State, is_local, optimizers_of, parts_of
 
 
 class VariablesError(ValueError):
     """Something in `variables` has none that could be saved; the message names it and the mend."""
-
-
-class _Plain:
-    """A `tf.Variable`, also a distributed one, with the attributes of a Keras 3 variable."""
-
-    def __init__(self, variable: Any) -> None:
-        self.value, self.path = variable, variable.name
-        self.shape, self.dtype = variable.shape, variable.dtype.name
-        on_read = variable.synchronization is tf.VariableSynchronization.ON_READ
-        unaggregated = variable.aggregation is tf.VariableAggregation.NONE
-        self.local = on_read or (unaggregated and not variable.trainable)
-        """Whether each replica changes it by itself."""
 
 
 class Trackables:
@@ -64,7 +52,7 @@ class Trackables:
         return sorted(v.name for v in used if id(v.handle) not in self._handles)
 
     def _add(self, prefix: str, variable: Any, is_metric: bool) -> None:
-        known = variable if isinstance(variable, keras.Variable) else _Plain(variable)
+        known = variable if isinstance(variable, keras.Variable) else Plain(variable)
         if is_sharded(known):
             raise VariablesError(
                 f"strategyOptions.partitioner cuts variable {known.path} into shards, of which step_fn cannot take "
@@ -75,7 +63,7 @@ class Trackables:
         if handles <= self._handles:  # a model and one of its layers, say
             return
         self._handles |= handles
-        local = known.local if isinstance(known, _Plain) else is_local(known)
+        local = known.local if isinstance(known, Plain) else is_local(known)
         (self._local if local else self._shared)[f"{prefix}/{known.path}"] = known
         if local and not is_metric and tf.as_dtype(known.dtype).is_floating:
             self._averaged.append(known)

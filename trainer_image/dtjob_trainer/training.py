@@ -6,7 +6,6 @@ import time
 from itertools import islice
 from typing import Any, NoReturn
 
-import keras
 import numpy as np
 
 from dtjob_trainer.callbacks import Callbacks
@@ -15,7 +14,7 @@ from dtjob_trainer.progress import Pace
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.saves import Saves
 from dtjob_trainer.sources import Batch, Source, groups
-from dtjob_trainer.state import ModelState, optimizers_of
+from dtjob_trainer.state import State
 from dtjob_trainer.training_events import TrainingEvents, numbers
 
 POLL_SECONDS = 0.01
@@ -29,7 +28,7 @@ class Training:
         self,
         here: Runtime,
         engine: Any,
-        state: ModelState,
+        state: State,
         callbacks: Callbacks,
         source: Source,
         validation: Source | None,
@@ -38,7 +37,7 @@ class Training:
         self._here, self._engine, self._state, self._callbacks = here, engine, state, callbacks
         self._source, self._validation, self._epochs = source, validation, epochs
         self._saves = Saves(here, engine.group, state)
-        self._board = TrainingEvents(here, optimizers_of(engine.model))
+        self._board = TrainingEvents(here, engine.trained.optimizers)
         self._steps_per_epoch = source.steps
         self._step = 0
         self._epochs_ended = 0
@@ -55,7 +54,7 @@ class Training:
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
-        self._exact = source.exact and callbacks.exact and not engine.remote
+        self._exact = source.exact and callbacks.exact and engine.trained.exact and not engine.remote
         self._pace = Pace()
 
     def run(self) -> Any:
@@ -80,9 +79,9 @@ class Training:
         self._saves.wait()
         self._board.close()
         here.shutdown.training_ends()
-        optimizer = self._engine.model.optimizer
-        if optimizer is not None:
-            optimizer.finalize_variable_values(self._engine.model.trainable_weights)  # use_ema, on one device
+        model = self._engine.trained.model
+        if model.optimizer is not None:
+            model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema, on one device
         self._callbacks.train_end(self._last_logs)
         return self._keras_history()
 
@@ -255,9 +254,10 @@ class Training:
         self._saved = self._position()
 
     def _keras_history(self) -> Any:
-        history = keras.callbacks.History()
-        history.set_model(self._engine.model)
+        trained = self._engine.trained
+        history = trained.callbacks.History()
+        history.set_model(trained.model)
         history.history = self._history
         history.epoch = list(range(self._epochs_ended))
-        self._engine.model.history = history
+        trained.model.history = history
         return history

@@ -4,11 +4,11 @@ Writes what each ended with, history and weights, to --out. Both must be equal: 
 """
 
 import argparse
+import importlib
 import pickle
 from pathlib import Path
 
 import h5py
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -17,9 +17,11 @@ import dtjob_trainer as dt
 parser = argparse.ArgumentParser()
 parser.add_argument("--reference", action="store_true")
 parser.add_argument("--out", required=True)
+parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--cases", help="names, with commas between them; all where it is left out")
 parser.add_argument("--examples", type=int, default=61)
 options = parser.parse_args()
+keras, LEGACY = importlib.import_module(options.package), options.package == "tf_keras"
 N, BATCH, VALID = options.examples, 20, 33
 """With 61, the last batch holds one, so that all replicas but one get none; no batch is cut evenly by three."""
 layers, losses, metrics, optimizers = keras.layers, keras.losses, keras.metrics, keras.optimizers
@@ -27,6 +29,7 @@ random = np.random.default_rng(7)
 x = random.normal(size=(N, 5)).astype("float32")
 y = (x @ random.normal(size=(5, 1)) + 0.1 * random.normal(size=(N, 1))).astype("float32")
 classes = random.integers(0, 3, N)
+SOME_CLASSES = {0: 0.2, 2: 3.0} | ({1: 1.0} if LEGACY else {})  # tf_keras wants all classes named
 weights = random.uniform(0.1, 3.0, N).astype("float32")
 xv, yv, wv = x[:VALID] + 0.1, y[:VALID], weights[:VALID][::-1].copy()
 sequences = random.normal(size=(N, 6, 3)).astype("float32")
@@ -78,7 +81,7 @@ def weighted_arrays():
 
 @case
 def weighted_dataset():
-    loss = losses.Huber(reduction="mean_with_sample_weight")
+    loss = losses.Huber() if LEGACY else losses.Huber(reduction="mean_with_sample_weight")
     model = compiled(dense(), "sgd", loss, weighted_metrics=["mae"])
     return train(model, batched(x, y, weights), validation_data=batched(xv, yv, wv, batch=7))
 
@@ -93,7 +96,7 @@ def summed_loss():
 def class_weights():
     names = [metrics.SparseCategoricalAccuracy(), metrics.SparseTopKCategoricalAccuracy(2)]
     model = compiled(dense(units=3, activation="softmax"), "sgd", "sparse_categorical_crossentropy", metrics=names)
-    return train(model, x, classes, class_weight={0: 0.2, 2: 3.0}, validation_data=(xv, classes[:VALID]))
+    return train(model, x, classes, class_weight=SOME_CLASSES, validation_data=(xv, classes[:VALID]))
 
 
 @case
@@ -123,7 +126,8 @@ def masks():
 
 @case
 def masks_and_weights():
-    model = masked(losses.MeanAbsoluteError(reduction="mean_with_sample_weight"), weighted_metrics=["mse"])
+    loss = losses.MeanAbsoluteError() if LEGACY else losses.MeanAbsoluteError(reduction="mean_with_sample_weight")
+    model = masked(loss, weighted_metrics=["mse"])
     targets, each = sequences.sum(-1, keepdims=True), np.abs(sequences[..., 0]) + 0.5
     held_out = (sequences[:VALID], targets[:VALID], each[:VALID])
     return train(model, batched(sequences, targets, each), validation_data=held_out)
@@ -159,7 +163,7 @@ def list_of_outputs():
 
 class WithLosses(layers.Layer):
     def call(self, inputs):
-        self.add_loss(0.1 * keras.ops.mean(keras.ops.square(inputs)))
+        self.add_loss(0.1 * tf.reduce_mean(tf.square(inputs)))
         return inputs
 
 
@@ -183,13 +187,14 @@ class OwnLoss(keras.Model):
         return self.inner(inputs)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        return keras.ops.mean(sample_weight[:, None] * (y_pred - y) ** 2) + keras.ops.sum(self.losses)
+        return tf.reduce_mean(sample_weight[:, None] * (y_pred - y) ** 2) + tf.add_n(self.losses)
 
 
 @case
 def own_compute_loss_and_loss_that_is_one_number():
     first = train(compiled(OwnLoss(), "sgd", None, metrics=["mae"]), x, y, sample_weight=weights)
-    model = compiled(dense(), "sgd", lambda y, y_pred: keras.ops.mean((y_pred - y) ** 2))
+    keras.utils.set_random_seed(3)  # replicas that build a tf_keras model as they call it draw seeds of their own
+    model = compiled(dense(), "sgd", lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2))
     return {"own": first, "number": train(model, x, y)}
 
 
@@ -205,7 +210,8 @@ def clipping():
 @case
 def accumulation():
     schedule = optimizers.schedules.ExponentialDecay(0.05, 5, 0.8)
-    optimizer = optimizers.AdamW(schedule, gradient_accumulation_steps=3, global_clipnorm=0.3, weight_decay=0.01)
+    every = {} if LEGACY else {"gradient_accumulation_steps": 3}  # which tf_keras lacks
+    optimizer = optimizers.AdamW(schedule, **every, global_clipnorm=0.3, weight_decay=0.01)
     return train(compiled(dense(), optimizer, "mse"), x, y, sample_weight=weights)
 
 
@@ -213,7 +219,8 @@ def accumulation():
 def accumulation_of_sparse_gradients():
     words = random_words()
     model = keras.Sequential([keras.Input((4,)), layers.Embedding(11, 3), layers.Flatten(), layers.Dense(1)])
-    compiled(model, optimizers.SGD(0.1, gradient_accumulation_steps=2, clipnorm=0.5), "mse")
+    every = {} if LEGACY else {"gradient_accumulation_steps": 2}
+    compiled(model, optimizers.SGD(0.1, **every, clipnorm=0.5), "mse")
     first = train(model, words, y)
     model = keras.Sequential([keras.Input((4,)), layers.Embedding(11, 3), layers.Flatten(), layers.Dense(1)])
     return {"accumulated": first, "at once": train(compiled(model, adam(), "mse"), words, y)}
@@ -229,11 +236,12 @@ def loss_scale():
     huge = x.copy()
     huge[25] = 1e18
     found = {}
-    for every in (None, 2):
-        inner = optimizers.SGD(0.01, global_clipnorm=1.0, gradient_accumulation_steps=every)
-        optimizer = optimizers.LossScaleOptimizer(inner, initial_scale=2.0**12, dynamic_growth_steps=2)
+    for every in (None,) if LEGACY else (None, 2):
+        home, settings = (keras.mixed_precision, {}) if LEGACY else (optimizers, {"gradient_accumulation_steps": every})
+        inner = optimizers.SGD(0.01, global_clipnorm=1.0, **settings)
+        optimizer = home.LossScaleOptimizer(inner, initial_scale=2.0**12, dynamic_growth_steps=2)
         plain = keras.Sequential([keras.Input((5,)), layers.Dense(1)])
-        model = compiled(plain, optimizer, "mse", auto_scale_loss=False)
+        model = compiled(plain, optimizer, "mse", **({} if LEGACY else {"auto_scale_loss": False}))
         found[every] = train(model, huge, y, epochs=4)["weights"]
         found[f"optimizer {every}"] = [v.numpy() for v in optimizer.variables]
     return found
@@ -256,6 +264,8 @@ def epochs_of_a_number_of_steps():
     dataset, endless = batched(x, y), batched(x, y).repeat()
     found = {}
     for name, data, steps in (("arrays", (x, y), 2), ("endless", (endless,), 5), ("dataset", (dataset,), 2)):
+        if LEGACY and name == "dataset":  # where tf_keras stops at the data's end
+            continue
         model = compiled(dense(), "sgd", "mse")
         found[name] = train(
             model, *data, steps_per_epoch=steps, epochs=4, validation_data=batched(xv, yv, batch=7), validation_steps=2
@@ -315,7 +325,7 @@ def callbacks():
         keras.callbacks.EarlyStopping("val_loss", patience=2, min_delta=0.1, restore_best_weights=True),
         keras.callbacks.ModelCheckpoint(str(folder / "model-{epoch}.keras")),
         keras.callbacks.ModelCheckpoint(
-            str(folder / "best.weights.h5"), save_best_only=True, save_weights_only=True, save_freq=3
+            str(folder / "best.weights.h5"), "loss", save_best_only=True, save_weights_only=True, save_freq=3
         ),
         keras.callbacks.CSVLogger(str(folder / "log.csv")),
         keras.callbacks.TensorBoard(str(folder / "board"), histogram_freq=1, update_freq="batch"),
@@ -339,20 +349,25 @@ def stop_within_an_epoch():
     return found | {"calls": recorder.calls}
 
 
+def set_policy(name):
+    (keras.mixed_precision.set_global_policy if LEGACY else keras.config.set_dtype_policy)(name)
+
+
 @case
 def mixed_precision():
     """Eight bits of mantissa: equal to a few parts in a hundred only."""
     found = {}
     for policy in ("mixed_bfloat16", "mixed_float16"):
-        keras.config.set_dtype_policy(policy)
+        set_policy(policy)
         try:
             optimizer = optimizers.SGD(0.05)
             if policy == "mixed_float16":  # at the default scale it would depend on the cut which steps overflow
-                optimizer = optimizers.LossScaleOptimizer(optimizer, initial_scale=64.0)
+                home = keras.mixed_precision if LEGACY else optimizers
+                optimizer = home.LossScaleOptimizer(optimizer, initial_scale=64.0)
             model = compiled(dense(dtype="float32"), optimizer, "mse", metrics=["mae"])
             found[policy] = train(model, x, y, epochs=4, validation_data=(xv, yv))["history"]
         finally:
-            keras.config.set_dtype_policy("float32")
+            set_policy("float32")
     return found
 
 

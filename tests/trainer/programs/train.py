@@ -1,11 +1,11 @@
 """Trains a small network with Dropout and BatchNormalization on scikit-learn's digits, as the tests tell it to."""
 
 import argparse
+import importlib
 import os
 import time
 from pathlib import Path
 
-import keras
 import tensorflow as tf
 from sklearn.datasets import load_digits
 
@@ -13,6 +13,7 @@ import dtjob_trainer as dt
 from dtjob_trainer import runtime
 
 parser = argparse.ArgumentParser()
+parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--batch-size", type=int, default=64)
 parser.add_argument("--examples", type=int, default=1000)
@@ -27,6 +28,7 @@ parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or unti
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
 parser.add_argument("--steps-per-execution", type=int, default=1)
 options = parser.parse_args()
+keras = importlib.import_module(options.package)
 
 digits = load_digits()
 images = (digits.images / 16.0)[..., None].astype("float32")

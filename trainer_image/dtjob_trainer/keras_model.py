@@ -1,0 +1,138 @@
+"""Compiled Keras 3 models in the training loop."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from dtjob_trainer import losses, optimizers, sharded_variables
+from dtjob_trainer.collective import Group
+from dtjob_trainer.losses import Cut
+from dtjob_trainer.state import Array, ModelState, State, load_for_evaluation, optimizers_of, parts_of, sum_of
+from dtjob_trainer.trained_model import FitError, TrainedModel, number
+
+
+class KerasModel(TrainedModel):
+    """A compiled Keras 3 model."""
+
+    package = "keras"
+
+    def __init__(self, model: Any) -> None:
+        """Raises FitError for what is no Keras 3 model."""
+        if not isinstance(model, keras.Model):
+            kind = f"{type(model).__module__}.{type(model).__name__}"
+            raise FitError(f"model must be a Keras 3 or tf_keras model, not {kind}")
+        super().__init__(model)
+
+    @property
+    def optimizers(self) -> list[Any]:
+        """Every optimizer of the model."""
+        return optimizers_of(self.model)
+
+    @property
+    def callbacks(self) -> Any:
+        """Keras's callbacks."""
+        return keras.callbacks
+
+    @property
+    def steps_per_call(self) -> int:
+        """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
+        asked = self.model.steps_per_execution
+        return asked if isinstance(asked, int) else 1
+
+    def check(self, *, asynchronous: bool, on_tpu: bool) -> None:
+        """Raise FitError for a model that cannot be trained as it is."""
+        model = self.model
+        if not model.compiled:
+            raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
+        if model.optimizer is None and not self.own_step:
+            raise FitError("model was compiled without an optimizer; name one in model.compile()")
+        distributed = tf.distribute.has_strategy()
+        for each in self.optimizers:
+            overrides = optimizers.overrides_apply(each)
+            for why in optimizers.limits(each, distributed=distributed, asynchronous=asynchronous, overrides=overrides):
+                raise FitError(f"optimizer: {why}")
+
+    def build(self, x: Any, y: Any, sample_weight: Any) -> None:
+        """Make every variable of model, metrics and optimizer, from the specs of a batch."""
+        self.model._symbolic_build(data_batch=(x, y, sample_weight))
+
+    def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        model = self.model
+        with tf.GradientTape() as tape:
+            y_pred = self._call(x, training=True)
+            loss = self._share(cut, x, y, y_pred, sample_weight, training=True)
+            to_minimize = model.optimizer.scale_loss(loss)
+        weights = model.trainable_weights
+        gradients = sharded_variables.gradients_of(tape, to_minimize, weights)
+        model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
+        return tf.cast(loss, tf.float32)
+
+    def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        y_pred = self._call(x, training=False)
+        loss = self._share(cut, x, y, y_pred, sample_weight, training=False)
+        self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
+        return tf.cast(loss, tf.float32)
+
+    def read_metrics(self, group: Group) -> dict[str, Any]:
+        """Loss and metrics out of every replica's state, in one collective."""
+        variables = self.model.metrics_variables
+        sums = [sum_of(parts_of(group.strategy, v)) for v in variables]
+        total = group.sum(np.concatenate([np.ravel(s) for s in sums]))
+        mapping, offset = [], 0
+        for variable, value in zip(variables, sums, strict=True):
+            merged = total[offset : offset + value.size].reshape(value.shape)
+            offset += value.size
+            if variable.aggregation != "sum":
+                merged = merged / (len(parts_of(group.strategy, variable)) * group.tasks)
+            mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
+        with keras.StatelessScope(state_mapping=mapping):
+            results = self.model.get_metrics_result()
+        return {name: number(value) for name, value in results.items()}
+
+    @contextlib.contextmanager
+    def of_global_batch(self, *, synchronous: bool) -> Iterator[None]:
+        """While this lasts, Keras's losses and the model's optimizers act on the global batch."""
+        found = self.optimizers if synchronous else []
+        with losses.of_global_batch(), optimizers.summing_first(found):
+            yield
+
+    def state(self, group: Group) -> State:
+        """All variables of the built model."""
+        return ModelState(self.model, group)
+
+    def load(self, arrays: Mapping[str, Array]) -> None:
+        """Give the model, outside any strategy, the weights of a checkpoint."""
+        load_for_evaluation(self.model, arrays)
+
+    def scale_learning_rate(self, factor: int) -> None:
+        """Multiply the learning rate, or all of a schedule's."""
+        optimizers.scale_learning_rate(self.model.optimizer, factor)
+
+    def _call(self, x: Any, training: bool) -> Any:
+        model = self.model
+        return model(x, training=training) if model._call_has_training_arg else model(x)
+
+    def _share(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
+        return losses.share_of(self.model, cut, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
+
+    def _update_metrics(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, loss: Any) -> None:
+        """Count this replica's rows and its share of the loss; Keras's mean of them is one device's."""
+        tracker = self.model._loss_tracker
+        tracker.total.assign_add(tf.cast(loss, tracker.dtype) * tf.cast(cut.total, tracker.dtype))
+        tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
+
+        def update() -> Any:
+            self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+            return tf.constant(0)
+
+        if cut.may_be_empty:  # a replica that stands in with one row of no weight must not count it
+            tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
+        else:
+            update()

@@ -1,0 +1,228 @@
+"""Compiled tf_keras models in the training loop. Imported only where the program has made one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tf_keras
+from tensorflow.python.autograph.core import ag_ctx
+from tf_keras.src import backend
+from tf_keras.src.engine.base_layer import BaseRandomLayer
+
+from dtjob_trainer import legacy_losses, optimizers
+from dtjob_trainer.collective import Group
+from dtjob_trainer.losses import Cut
+from dtjob_trainer.state import Array, Plain, State, StateError, named
+from dtjob_trainer.trained_model import FitError, TrainedModel, number
+
+_Generator = backend.RandomGenerator
+
+
+class LegacyModel(TrainedModel):
+    """A compiled tf_keras model."""
+
+    package = "tf_keras"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the seeds of all random layers are variables, which `state` keeps."""
+        return all(layer._random_generator._rng_type != _Generator.RNG_LEGACY_STATEFUL for layer in self._random())
+
+    @property
+    def callbacks(self) -> Any:
+        """tf_keras's callbacks."""
+        return tf_keras.callbacks
+
+    @property
+    def steps_per_call(self) -> int:
+        """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
+        return int(self.model.steps_per_execution.numpy())
+
+    def check(self, *, asynchronous: bool, on_tpu: bool) -> None:
+        """Raise FitError for a model that cannot be trained as it is."""
+        model = self.model
+        if not isinstance(model, tf_keras.Model):
+            raise FitError(f"model must be a Keras 3 or tf_keras model, not tf_keras's {type(model).__name__}")
+        if on_tpu:
+            raise FitError("model is of tf_keras, which this loop cannot train on a TPU; make it with Keras 3")
+        if getattr(tf.distribute.get_strategy().extended, "_variable_partitioner", None) is not None:
+            raise FitError(
+                "strategyOptions.partitioner cuts the variables of a tf_keras model into shards, of which no "
+                "checkpoint could make wholes again; leave partitioner out, or make the model with Keras 3"
+            )
+        if not model._is_compiled:
+            raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
+        if model.optimizer is None and not self.own_step:
+            raise FitError("model was compiled without an optimizer; name one in model.compile()")
+        if backend.floatx() != keras.config.floatx():
+            raise FitError(
+                f"tf_keras computes in {backend.floatx()}, but data is read as {keras.config.floatx()}; call "
+                f"keras.config.set_floatx({backend.floatx()!r}) as well"
+            )
+        for optimizer in self.optimizers:
+            for why in _limits(optimizer, asynchronous=asynchronous):
+                raise FitError(f"optimizer: {why}")
+
+    def build(self, x: Any, y: Any, sample_weight: Any) -> None:
+        """Make every variable of model, metrics and optimizer, by tracing a step that is never run."""
+        model, strategy = self.model, tf.distribute.get_strategy()
+        if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+            tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
+
+        def replica(x: Any, y: Any, sample_weight: Any) -> Any:
+            with _autograph():
+                if self.own_step:
+                    model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
+                    return tf.constant(0)
+                y_pred = model(x, training=True)
+                if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
+                    model.compiled_loss.build(y_pred)
+                if not model.compiled_metrics.built and _is_keras_own(model, "compute_metrics"):
+                    model.compiled_metrics.build(y_pred, *legacy_losses.conformed(model.compiled_metrics, y_pred, y))
+                return tf.constant(0)
+
+        @tf.function(autograph=False)  # type: ignore[untyped-decorator]
+        def step(x: Any, y: Any, sample_weight: Any) -> Any:
+            return strategy.run(replica, args=(x, y, sample_weight))
+
+        step.get_concrete_function(x, y, sample_weight)
+        if model.optimizer is not None and not self.own_step:
+            model.optimizer.build(model.trainable_variables)
+        self._keep_seeds()
+
+    def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's training step."""
+        with _autograph():
+            return super().train_replica(cut, x, y, sample_weight)
+
+    def evaluate_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's evaluation step."""
+        with _autograph():
+            return super().evaluate_replica(cut, x, y, sample_weight)
+
+    def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        with self._counted(cut):
+            with tf.GradientTape() as tape:
+                y_pred = self.model(x, training=True)
+                loss = legacy_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
+            self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
+            self._update_metrics(x, y, y_pred, sample_weight)
+        return tf.cast(loss, tf.float32)
+
+    def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        with self._counted(cut):
+            y_pred = self.model(x, training=False)
+            loss = legacy_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
+            self._update_metrics(x, y, y_pred, sample_weight)
+        return tf.cast(loss, tf.float32)
+
+    def read_metrics(self, group: Group) -> dict[str, Any]:
+        """Loss and metrics; tf_keras merges every replica's state as it reads, which all tasks must do together."""
+        return {name: number(value) for name, value in self.model.get_metrics_result().items()}
+
+    @contextlib.contextmanager
+    def of_global_batch(self, *, synchronous: bool) -> Iterator[None]:
+        """While this lasts, tf_keras's losses are those of the global batch; its optimizers sum first by themselves."""
+        with legacy_losses.of_global_batch():
+            yield
+
+    def state(self, group: Group) -> State:
+        """All variables of the built model."""
+        shared, local = self._weights()
+        averaged = [v for v in local.values() if tf.as_dtype(v.dtype).is_floating]
+        weights = {id(v) for v in self.model.variables}
+        for place, optimizer in enumerate(self.optimizers):
+            # what tf.train.Checkpoint would save: an optimizer's `variables` leave out its learning rate
+            found = tf.train.TrackableView(optimizer).descendants()
+            own = [Plain(v) for v in found if isinstance(v, tf.Variable) and id(v) not in weights]
+            shared |= named(f"optimizer-{place}", own)
+        shared |= named("counter", [Plain(self.model._train_counter)])
+        local |= named("seed", [Plain(v) for layer in self._random() for v in _seeds(layer)])
+        metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
+        return State(group, shared, local | named("metric", metrics), averaged)
+
+    def load(self, arrays: Mapping[str, Array]) -> None:
+        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
+        shared, local = self._weights()
+        for name, variable in (shared | local).items():
+            if name not in arrays or arrays[name].shape != tuple(variable.shape):
+                raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
+            variable.value.assign(arrays[name])
+
+    def scale_learning_rate(self, factor: int) -> None:
+        """Multiply the learning rate, or all of a schedule's."""
+        optimizers.scale_learning_rate(self.model.optimizer, factor)
+
+    def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The model's variables that replicas share, and those that each has for itself, both by name."""
+        metrics = {id(v) for metric in self.model.metrics for v in metric.variables}
+        found = [Plain(v) for v in self.model.variables if id(v) not in metrics]
+        return named("model", [v for v in found if not v.local]), named("local", [v for v in found if v.local])
+
+    @property
+    def optimizers(self) -> list[Any]:
+        """Every optimizer of the model."""
+        kinds = (tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
+        found = [self.model.optimizer, *vars(self.model).values()]
+        return list({id(value): value for value in found if isinstance(value, kinds)}.values())
+
+    def _random(self) -> list[Any]:
+        """The layers that draw random numbers."""
+        return [layer for layer in self.model._flatten_layers() if isinstance(layer, BaseRandomLayer)]
+
+    def _keep_seeds(self) -> None:
+        """Have Dropout and its like draw from generators whose state is a variable: otherwise nobody could save it."""
+        if isinstance(tf.distribute.get_strategy(), tf.distribute.ParameterServerStrategy):
+            return
+        for layer in self._random():
+            generator = layer._random_generator
+            if generator._rng_type == _Generator.RNG_LEGACY_STATEFUL:
+                generator._rng_type, generator._built = _Generator.RNG_STATEFUL, False
+                generator._maybe_init()
+
+    @contextlib.contextmanager
+    def _counted(self, cut: Cut) -> Iterator[None]:
+        """Trace a step whose metrics stay as they were where this replica stands in with a row of no weight."""
+        if not cut.may_be_empty:
+            yield
+            return
+        variables = [v for metric in self.model.metrics for v in metric.variables]
+        before = [tf.identity(v.read_value()) for v in variables]
+        yield
+        for variable, value in zip(variables, before, strict=True):
+            variable.assign(tf.where(cut.examples > 0, variable.read_value(), value))
+
+    def _update_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> None:
+        if _is_keras_own(self.model, "compute_metrics"):
+            self.model.compiled_metrics.update_state(y, y_pred, sample_weight)
+        else:
+            self.model.compute_metrics(x, y, y_pred, sample_weight)
+
+
+def _limits(optimizer: Any, *, asynchronous: bool) -> Iterator[str]:
+    """What of `optimizer` cannot be right here, each with its reason and the mend."""
+    if isinstance(optimizer, tf_keras.optimizers.legacy.Optimizer):
+        yield "legacy optimizers make their variables too late; use tf_keras.optimizers.Adam …"
+    scales = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+    if scales and isinstance(tf.distribute.get_strategy(), tf.distribute.experimental.CentralStorageStrategy):
+        yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
+    if scales and asynchronous:
+        yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
+
+
+def _is_keras_own(model: Any, method: str) -> bool:
+    return getattr(type(model), method) is getattr(tf_keras.Model, method)
+
+
+def _seeds(layer: Any) -> list[Any]:
+    generator = layer._random_generator._generator
+    return [] if generator is None else [generator.state]
+
+
+def _autograph() -> Any:
+    """Have tf_keras convert the Python of the program's layers, losses and metrics, as it does in its own fit."""
+    return ag_ctx.ControlStatusCtx(status=ag_ctx.Status.ENABLED)

@@ -1,0 +1,136 @@
+"""What the training loop asks of a compiled model, whichever Keras it is of: one subclass for each package."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dtjob_trainer import own_evaluation
+from dtjob_trainer.collective import Group
+from dtjob_trainer.losses import Cut
+from dtjob_trainer.state import Array, State
+
+
+class FitError(ValueError):
+    """An argument of `fit` cannot be right under this strategy; the message names it and the mend."""
+
+
+class TrainedModel(ABC):
+    """A compiled model of one package, as engines, checkpoints and callbacks use it."""
+
+    package: str
+    """The package's name; classes of its own are in modules below it."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    @property
+    def own_step(self) -> bool:
+        """Whether the model has a train_step of its own."""
+        return not type(self.model).train_step.__module__.startswith(f"{self.package}.")
+
+    @property
+    def own_test(self) -> bool:
+        """Whether the model has a test_step of its own."""
+        return not type(self.model).test_step.__module__.startswith(f"{self.package}.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether `state` is all that a step depends on. Known once the model is built."""
+        return True
+
+    @property
+    @abstractmethod
+    def optimizers(self) -> list[Any]:
+        """Every optimizer of the model: the compiled one and those that a subclass keeps as attributes."""
+
+    @property
+    @abstractmethod
+    def callbacks(self) -> Any:
+        """The package's module of callbacks."""
+
+    @property
+    @abstractmethod
+    def steps_per_call(self) -> int:
+        """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
+
+    @abstractmethod
+    def check(self, *, asynchronous: bool, on_tpu: bool) -> None:
+        """Raise FitError for a model that cannot be trained as it is."""
+
+    @abstractmethod
+    def build(self, x: Any, y: Any, sample_weight: Any) -> None:
+        """Make every variable of model, metrics and optimizer, from shapes alone; x, y and weights are a batch's specs.
+
+        Variables that came to be while a step is traced would be in no checkpoint (and fail under Mirrored).
+        """
+
+    def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's training step; its share (scalar) of the loss of the global batch.
+
+        As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is
+        cut. Of a model with its own `train_step`: this replica's part of the mean of what that gives, and of "loss".
+        """
+        if not self.own_step:
+            return self._train(cut, x, y, sample_weight)
+        # equal shares, as Keras scales losses itself
+        logs = {"loss": 0.0} | self.model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
+        return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
+
+    @abstractmethod
+    def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """`train_replica` of a model without its own `train_step`."""
+
+    def evaluate_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's evaluation step: updates loss and metrics; its share of the loss as of `train_replica`.
+
+        Of a model with its own `test_step`, which updates metrics as it likes: its part of the mean of what that gives.
+        """
+        if self.own_test:
+            return own_evaluation.evaluate_replica(self.model, cut, x, y, sample_weight)
+        return self._evaluate(cut, x, y, sample_weight)
+
+    @abstractmethod
+    def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """`evaluate_replica` of a model without its own `test_step`."""
+
+    @abstractmethod
+    def read_metrics(self, group: Group) -> dict[str, Any]:
+        """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective."""
+
+    @abstractmethod
+    def of_global_batch(self, *, synchronous: bool) -> AbstractContextManager[Any]:
+        """While this lasts, losses and optimizers of the package act on the global batch."""
+
+    @abstractmethod
+    def state(self, group: Group) -> State:
+        """All that training changes of the built model."""
+
+    @abstractmethod
+    def load(self, arrays: Mapping[str, Array]) -> None:
+        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
+
+    @abstractmethod
+    def scale_learning_rate(self, factor: int) -> None:
+        """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own."""
+
+
+def of(model: Any) -> TrainedModel:
+    """`model` as the loop uses it. Raises FitError for what is a model of neither package."""
+    if any(base.__module__.startswith("tf_keras.") for base in type(model).__mro__):
+        from dtjob_trainer.legacy_model import LegacyModel  # tf_keras is there, as the program has made a model of it
+
+        return LegacyModel(model)
+    from dtjob_trainer.keras_model import KerasModel
+
+    return KerasModel(model)
+
+
+def number(value: Any) -> Any:
+    """A metric's result as a float, or as a list of them where it has several."""
+    return np.asarray(value, np.float64).tolist()
