@@ -30,7 +30,7 @@ SOME = (
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
 ARRAYS = "weighted_arrays,masks,list_of_outputs,clipping,accumulation"
-"""CentralStorage takes no empty replica, and these Datasets do not say how small their last batch is."""
+"""CentralStorage takes no empty replica, and of a Dataset nobody knows whether there will be one."""
 ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping"
 """With one worker, steps come in their order, and can be compared."""
 
