@@ -30,7 +30,7 @@ SOME = (
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
 ARRAYS = "weighted_arrays,masks,list_of_outputs,clipping,accumulation"
-"""CentralStorage takes no empty replica, and these Datasets do not say how small their last batch is."""
+"""CentralStorage takes no empty replica, and of a Dataset nobody knows whether there will be one."""
 LEGACY = (
     "weighted_arrays,masks_and_weights,many_inputs_and_outputs,added_losses_constraints_and_many_metrics,clipping,"
     "several_steps_in_one_call"
