@@ -94,8 +94,13 @@ class LegacyModel(TrainedModel):
             model.optimizer.build(model.trainable_variables)
         self._keep_seeds()
 
+    def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's training step, as of every TrainedModel."""
+        with _autograph():
+            return super().train_replica(cut, x, y, sample_weight)
+
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        with _autograph(), self._counted(cut):
+        with self._counted(cut):
             with tf.GradientTape() as tape:
                 y_pred = self.model(x, training=True)
                 loss = legacy_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
