@@ -117,7 +117,7 @@ def test_parameter_server_counts_every_step_and_example(tmp_path: Path) -> None:
         run.expect_success("chief-0", "evaluator-0")
         status = run["chief-0"].status
         assert (status["step"], status["resume"]) == (LAST, "approximate")
-        assert status["metrics"]["val_accuracy"] > 0.8
+        assert status["metrics"]["val_accuracy"] > 0.7
         arrays = saved_arrays(run.checkpoints, LAST)
         (iterations,) = (value for name, value in arrays.items() if name.endswith("/iteration:0"))
         assert struct.unpack("q", iterations) == (LAST,)
