@@ -27,14 +27,15 @@ def one_device(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
 @pytest.mark.parametrize(
     ("strategy", "counts", "package", "options"),
     [
-        pytest.param("Default", {"chief": 1}, "keras", {}, marks=pytest.mark.slow),
+        ("Default", {"chief": 1}, "keras", {}),
         ("Mirrored", {"chief": 1}, "keras", TWO),
         ("Mirrored", {"chief": 1}, "tf_keras", TWO),
-        pytest.param("CentralStorage", {"chief": 1}, "keras", TWO, marks=pytest.mark.slow),
-        pytest.param("CentralStorage", {"chief": 1}, "tf_keras", TWO, marks=pytest.mark.slow),
+        ("CentralStorage", {"chief": 1}, "keras", TWO),
+        ("CentralStorage", {"chief": 1}, "tf_keras", TWO),
         ("MultiWorkerMirrored", {"worker": 2}, "tf_keras", {}),
     ],
 )
+@pytest.mark.slow  # test_strategy_table.py shows less of the same in every run
 def test_fit_is_right_where_it_runs(
     one_device: list[float],
     tmp_path: Path,
