@@ -60,7 +60,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
             missed = [each for each in earlier if each not in evaluated] if task.evaluation.every else []
             if missed:
                 evaluated.update(missed)  # told once
-                here.log(_words_of_missed(missed))
+                here.log(_words_of_missed(missed), level="warning", step=step)
             _keep(here, trained.model, step, metrics, best, events)
         elif done:  # looked at after the mark was there: nothing newer can come
             raise SystemExit(0)
