@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.trainer.local_runs import LocalRun, assert_identical, manifest
 
 STEPS = 700
@@ -14,6 +15,7 @@ PROGRAM = {"entry": "examples/gan.py", "args": [f"--steps={STEPS}"]}
 CHECKPOINTS = {"directory": "/checkpoints", "everySteps": 100}
 
 
+@pytest.mark.slow  # test_custom_loop.py shows it of a smaller loop in every run
 def test_killed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
     file = manifest("gan.yaml", tmp_path / "gan.yaml", 1, program=PROGRAM, checkpoint=CHECKPOINTS)
     results: list[dict[str, Any]] = []
