@@ -7,8 +7,7 @@ own way counts each replica's loss in the metrics on the way.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -16,7 +15,7 @@ import tf_keras
 from tf_keras.src.engine import compile_utils
 from tf_keras.src.utils import losses_utils
 
-from dtjob_trainer.losses import Cut, LossError, current_cut, setting, unscaled
+from dtjob_trainer.losses import Cut, LossError, current_cut, replaced, setting, unscaled
 
 _own_reduction = losses_utils.reduce_weighted_loss
 _own_mask = losses_utils.apply_valid_mask
@@ -39,18 +38,11 @@ def share_of(model: Any, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: A
     return value if cut.replicas == 1 else cut.mean(value)
 
 
-@contextlib.contextmanager
-def of_global_batch() -> Iterator[None]:
+def of_global_batch() -> AbstractContextManager[None]:
     """While this lasts, tf_keras's losses are as `share_of` needs them; elsewhere they stay what they are."""
-    losses_utils.reduce_weighted_loss = _reduce
-    losses_utils.apply_valid_mask = _mask
-    losses_utils.scale_loss_for_distribution = _scale
-    try:
-        yield
-    finally:
-        losses_utils.reduce_weighted_loss = _own_reduction
-        losses_utils.apply_valid_mask = _own_mask
-        losses_utils.scale_loss_for_distribution = _own_scale
+    return replaced(
+        losses_utils, reduce_weighted_loss=_reduce, apply_valid_mask=_mask, scale_loss_for_distribution=_scale
+    )
 
 
 def conformed(container: Any, y_pred: Any, *structures: Any) -> tuple[Any, ...]:

@@ -8,7 +8,8 @@ the global batch, and those that only the replicas know together are summed over
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -74,18 +75,14 @@ def share_of(model: Any, cut: Cut, **arguments: Any) -> Any:
         return model._compute_loss(**arguments)
 
 
-@contextlib.contextmanager
-def of_global_batch() -> Iterator[None]:
+def of_global_batch() -> AbstractContextManager[None]:
     """While this lasts, Keras's losses are as `share_of` needs them; elsewhere they stay what they are."""
-    keras_loss.reduce_weighted_values = _reduce
-    keras_loss.scale_loss_for_distribution = _scale
-    keras_loss.unscale_loss_for_distribution = _unscale
-    try:
-        yield
-    finally:
-        keras_loss.reduce_weighted_values = _own_reduction
-        keras_loss.scale_loss_for_distribution = _own_scale
-        keras_loss.unscale_loss_for_distribution = _own_unscale
+    return replaced(
+        keras_loss,
+        reduce_weighted_values=_reduce,
+        scale_loss_for_distribution=_scale,
+        unscale_loss_for_distribution=_unscale,
+    )
 
 
 def _reduce(
@@ -142,3 +139,16 @@ def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
         yield
     finally:
         variable.reset(token)
+
+
+@contextlib.contextmanager
+def replaced(module: Any, **functions: Callable[..., Any]) -> Iterator[None]:
+    """While this lasts, `module`'s functions of these names are `functions`."""
+    own = {name: getattr(module, name) for name in functions}
+    try:
+        for name, function in functions.items():
+            setattr(module, name, function)
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(module, name, function)
