@@ -9,8 +9,10 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer import sources
+from dtjob_trainer.batches import Place, Source
 from dtjob_trainer.collective import Group
 from dtjob_trainer.data import DataError
+from dtjob_trainer.dataset_source import rows_of_each_batch
 
 DEFAULT_BATCH_SIZE = 32
 """As in Keras."""
@@ -38,7 +40,7 @@ class SourceFeed:
 
     is_distributed = False
 
-    def __init__(self, source: sources.Source, rows: int | None) -> None:
+    def __init__(self, source: Source, rows: int | None) -> None:
         """`rows`: examples of this task at each step; None where the size of batches may change (one replica only)."""
         self._source, self._rows = source, rows
         self.exact = source.exact
@@ -95,7 +97,7 @@ class DistributedFeed:
         raise NotImplementedError
 
 
-def make(data: Any, *, batch_size: int | None, total_steps: int, place: sources.Place, seed: int) -> Feed:
+def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, seed: int) -> Feed:
     """The feed of what `train` was given as `data`. Raises DataError where it cannot be trained on as asked."""
     if isinstance(data, tf.distribute.DistributedDataset):
         if place.remote:
@@ -126,7 +128,7 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: sources.
     return SourceFeed(source, size // place.shards)
 
 
-def _source(data: Any, batch_size: int | None, steps: int | None, place: sources.Place, seed: int) -> sources.Source:
+def _source(data: Any, batch_size: int | None, steps: int | None, place: Place, seed: int) -> Source:
     return sources.make(
         data,
         None,
@@ -141,9 +143,9 @@ def _source(data: Any, batch_size: int | None, steps: int | None, place: sources
     )
 
 
-def _rows_of_dataset(dataset: Any, place: sources.Place) -> int | None:
+def _rows_of_dataset(dataset: Any, place: Place) -> int | None:
     """Examples of a batch, where all have the same number. Raises DataError where it must be known and is not."""
-    rows = sources.rows_of_each_batch(dataset)
+    rows = rows_of_each_batch(dataset)
     if place.replicas > 1 and (rows is None or rows % place.replicas):
         raise DataError(
             f"data: with {place.replicas} replicas each batch must have the same number of examples, a multiple of "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import custom_data, optimizers, runtime, sources
+from dtjob_trainer import custom_data, optimizers, runtime
+from dtjob_trainer.batches import Place
 from dtjob_trainer.collective import Group
 from dtjob_trainer.control import Control
 from dtjob_trainer.custom_steps import ScheduledSteps, Steps, Values
@@ -76,7 +77,7 @@ def train(
     here.began, here.trained = True, False
     asynchronous = task is not None and task.strategy == "ParameterServer"
     group = Group(here.strategy, task)
-    place = sources.Place(group.index, group.tasks, group.replicas, remote=asynchronous)
+    place = Place(group.index, group.tasks, group.replicas, remote=asynchronous)
     here.progress.report(state="starting", totalSteps=total_steps)
     feed = custom_data.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
     known = Trackables(variables, group)

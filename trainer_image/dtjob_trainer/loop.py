@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer import model_file, runtime, sources, steps, trained_model
+from dtjob_trainer.batches import Place, Source
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.class_weights import ClassWeighted
 from dtjob_trainer.collective import Group
@@ -77,9 +78,9 @@ def fit(
     trained.check(asynchronous=asynchronous, on_tpu=on_tpu)
     if epochs < 1:
         raise FitError(f"epochs={epochs} must be at least 1")
-    place = sources.Place(group.index, group.tasks, group.replicas, remote=asynchronous or on_tpu)
+    place = Place(group.index, group.tasks, group.replicas, remote=asynchronous or on_tpu)
 
-    def source(data: Any, targets: Any, weights: Any, **options: Any) -> sources.Source:
+    def source(data: Any, targets: Any, weights: Any, **options: Any) -> Source:
         # validation data that is a Dataset is batched already, whatever the size of training's batches
         own_batches = isinstance(data, tf.data.Dataset) and options["argument"] != "x"
         size = None if own_batches else batch_size

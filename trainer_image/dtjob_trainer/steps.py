@@ -9,9 +9,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.batches import Batch, Source
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
-from dtjob_trainer.sources import Batch, Source
 from dtjob_trainer.trained_model import TrainedModel
 
 

@@ -10,9 +10,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.batches import Batch, Source
 from dtjob_trainer.collective import Group
 from dtjob_trainer.data import DataError
-from dtjob_trainer.sources import Batch, Source
 from dtjob_trainer.steps import Engine
 from dtjob_trainer.trained_model import TrainedModel
 

@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dtjob_trainer.batches import Batch, Source, groups
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.control import Agreement, Control, StopInValidation
 from dtjob_trainer.progress import Pace
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.saves import Saves
-from dtjob_trainer.sources import Batch, Source, groups
 from dtjob_trainer.state import State
 from dtjob_trainer.training_events import TrainingEvents, numbers
 

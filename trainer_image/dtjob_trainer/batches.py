@@ -1,0 +1,65 @@
+"""What one task trains on: batches, its place in the data, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One step's data for one task."""
+
+    inputs: tuple[Any, ...]
+    """What `decode` turns into (x, y, sample weights); at least one row, even where `count` is 0."""
+    count: int
+    """Examples of this task's share."""
+    total: int
+    """Examples of the global batch."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A task's place in the data: `shard` of `shards`, and the replicas of all tasks together."""
+
+    shard: int
+    shards: int
+    replicas: int
+    remote: bool = False
+    """Whether steps run on other machines, so that inputs must be the examples themselves."""
+
+
+class Source(Protocol):
+    """Where batches come from."""
+
+    steps: int
+    """Steps of one epoch."""
+    may_be_empty: bool
+    """Whether some replica may get a share of no examples at some step."""
+    exact: bool
+    """Whether the order is a function of (seed, epoch), so that a restarted run sees the same data."""
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch` from `first_step` on."""
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """In the graph: a batch's inputs → (x, y, sample weights), with None for what there is not."""
+
+    def input_spec(self) -> tuple[Any, ...]:
+        """A batch's inputs as `tf.TensorSpec`s with a batch dimension of None."""
+
+    def spec(self) -> tuple[Any, Any, Any]:
+        """(x, y, sample weights) as `tf.TensorSpec`s with a batch dimension of None."""
+
+
+def groups(batches: Iterator[Batch], size: int) -> Iterator[list[Batch]]:
+    """`batches`, `size` at a time; fewer at the end."""
+    while group := list(islice(batches, size)):
+        yield group
+
+
+def triple(parts: Any) -> tuple[Any, Any, Any]:
+    """(x,), (x, y) or (x, y, sample weights) → all three."""
+    return (parts[0], parts[1] if len(parts) > 1 else None, parts[2] if len(parts) > 2 else None)

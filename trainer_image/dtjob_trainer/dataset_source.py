@@ -1,0 +1,95 @@
+"""A batched `tf.data.Dataset`, as the batches of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.batches import Batch, Place, triple
+from dtjob_trainer.data import DataError, share
+
+
+class DatasetSource:
+    """A batched `tf.data.Dataset`, whose every element is a global batch; each task takes its rows of it."""
+
+    def __init__(self, dataset: Any, steps: int | None, place: Place, argument: str) -> None:
+        cardinality = int(dataset.cardinality())
+        if steps is None and cardinality < 0:
+            raise DataError(
+                f"{argument}: the Dataset does not know its length; give steps_per_epoch, or use assert_cardinality"
+            )
+        check_elements(dataset, argument)
+        self.steps = steps if steps is not None else cardinality
+        self._continues = steps is not None  # as in Keras: one pass over the Dataset may span several epochs
+        self._dataset = dataset.repeat() if self._continues and cardinality != -1 else dataset
+        self._place = place
+        rows = rows_of_each_batch(dataset)
+        self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
+        self.exact = not shuffles(dataset)
+        self._iterator: Iterator[Any] | None = None
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch`; skips (and so decodes) what came before `first_step`."""
+        if self._iterator is None or not self._continues:
+            skip = epoch * self.steps + first_step if self._continues else first_step
+            self._iterator = iter((self._dataset.skip(skip) if skip else self._dataset).prefetch(2))
+        for _ in range(first_step, self.steps):
+            element = next_element(self._iterator)
+            inputs = element if isinstance(element, tuple) else (element,)
+            total = int(keras.tree.flatten(inputs)[0].shape[0])
+            low, high = share(total, self._place.shard, self._place.shards)
+            begin, end = (low, high) if high > low else (0, 1)
+            if self._place.shards > 1:
+                inputs = keras.tree.map_structure(lambda part, b=begin, e=end: part[b:e], inputs)
+            yield Batch(inputs, high - low, total)
+        if not self._continues and first_step < self.steps:
+            next(self._iterator, None)  # to its end, without which a cache() in it would begin anew
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """The inputs are the examples."""
+        return triple(inputs)
+
+    def input_spec(self) -> tuple[Any, ...]:
+        """Specs of the parts of an element."""
+        spec = self._dataset.element_spec
+        parts: tuple[Any, ...] = keras.tree.map_structure(_any_batch, spec if isinstance(spec, tuple) else (spec,))
+        return parts
+
+    def spec(self) -> tuple[Any, Any, Any]:
+        """Specs of the examples."""
+        return triple(self.input_spec())
+
+
+def rows_of_each_batch(dataset: Any) -> int | None:
+    """Examples in every batch of a batched Dataset, where all have the same number and it says so."""
+    shape = keras.tree.flatten(dataset.element_spec)[0].shape
+    return int(shape[0]) if shape.rank and shape[0] is not None else None
+
+
+def next_element(iterator: Iterator[Any]) -> Any:
+    """The next element of an epoch that is not over. Raises DataError where the Dataset is."""
+    try:
+        return next(iterator)
+    except StopIteration:
+        raise DataError("the Dataset ended before its epoch; give a smaller steps_per_epoch, or repeat it") from None
+
+
+def check_elements(dataset: Any, argument: str) -> None:
+    """Raises DataError where `dataset` (given as `argument`) has elements that cannot be trained on."""
+    spec = dataset.element_spec
+    if isinstance(spec, tuple) and len(spec) not in (1, 2, 3):
+        raise DataError(f"{argument}: elements must be x, (x, y) or (x, y, sample weights), not {len(spec)} parts")
+    if not all(isinstance(leaf, tf.TensorSpec) for leaf in keras.tree.flatten(spec)):
+        raise DataError(f"{argument}: elements must be dense tensors; ragged and sparse ones cannot be sharded")
+
+
+def shuffles(dataset: Any) -> bool:
+    """Whether `.shuffle` is anywhere in the pipeline: its order cannot be resumed in a new process."""
+    return "Shuffle" in type(dataset).__name__ or any(shuffles(part) for part in dataset._inputs())
+
+
+def _any_batch(spec: Any) -> Any:
+    return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)

@@ -1,0 +1,91 @@
+"""A data function (a callable of DataContext), as the batches of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.batches import Batch, Place, triple
+from dtjob_trainer.data import DataContext, DataError, Sizes, share
+from dtjob_trainer.dataset_source import check_elements, next_element, shuffles
+
+
+class FunctionSource:
+    """A function of DataContext that returns this shard's unbatched Dataset, called anew for each epoch."""
+
+    def __init__(
+        self,
+        function: Callable[[DataContext], Any],
+        batch_size: int,
+        steps: int | None,
+        place: Place,
+        *,
+        seed: int,
+        shuffle: bool,
+        drop_last: bool,
+        argument: str,
+    ) -> None:
+        self._function, self._batch_size, self._place = function, batch_size, place
+        self._seed, self._shuffle, self._drop_last = seed, shuffle, drop_last
+        dataset, sizes = self._call(0, 0)
+        if not isinstance(dataset, tf.data.Dataset):
+            kind = type(dataset).__name__
+            raise DataError(f"{argument}: the data function must return a tf.data.Dataset, not {kind}")
+        check_elements(dataset, argument)
+        if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
+            sizes = Sizes(int(dataset.cardinality()), batch_size, drop_last)
+        if sizes is None and steps is None:
+            raise DataError(
+                f"{argument}: nobody knows how many examples there are; take the indices from context.shuffled(n) "
+                "or context.files(counts) in the data function, or give steps_per_epoch"
+            )
+        if sizes is not None and steps is not None and steps > sizes.steps:
+            raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
+        self._sizes, self._spec = sizes, dataset.element_spec
+        self.steps = steps if steps is not None else sizes.steps if sizes is not None else 0
+        self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
+        self.exact = not shuffles(dataset)
+
+    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
+        """The batches of `epoch`; where the function did not ask for indices, earlier examples are skipped."""
+        dataset, told = self._call(epoch, first_step)
+        low, high = share(self._batch_size, self._place.shard, self._place.shards)
+        if told is None and first_step:
+            dataset = dataset.skip(first_step * (high - low))
+        iterator = iter(dataset.batch(high - low).prefetch(2))
+        for step in range(first_step, self.steps):
+            element = next_element(iterator)
+            inputs = element if isinstance(element, tuple) else (element,)
+            sizes = self._sizes
+            count = sizes.of_shard(step, self._place.shard, self._place.shards) if sizes else high - low
+            yield Batch(inputs, count, sizes.at(step) if sizes else self._batch_size)
+
+    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """The inputs are the examples."""
+        return triple(inputs)
+
+    def input_spec(self) -> tuple[Any, ...]:
+        """Specs of the parts of an element, with a batch dimension."""
+        spec = self._spec if isinstance(self._spec, tuple) else (self._spec,)
+        parts: tuple[Any, ...] = keras.tree.map_structure(lambda s: tf.TensorSpec([None, *s.shape], s.dtype), spec)
+        return parts
+
+    def spec(self) -> tuple[Any, Any, Any]:
+        """Specs of the examples, with a batch dimension."""
+        return triple(self.input_spec())
+
+    def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
+        context = DataContext(
+            seed=self._seed,
+            epoch=epoch,
+            shard=self._place.shard,
+            shards=self._place.shards,
+            batch_size=self._batch_size,
+            first_step=first_step,
+            shuffle=self._shuffle,
+            drop_last=self._drop_last,
+        )
+        return self._function(context), context.sizes
