@@ -184,12 +184,19 @@ class _Run:
             agreement = control.agree(self._step, mine.get("loss", 0.0))
             self._report(mine, agreement.steps_per_second)
             if agreement.stop:
-                self._save(control)
-                self._board.close()
-                self._saves.leave(self._step)
+                self._leave(control)
             due |= agreement.save
         if due and self._step < self._total:
             self._save(control)
+
+    def _leave(self, control: Control) -> NoReturn:
+        """Save at this step and end the process, after a stop that all tasks agreed on."""
+
+        def save() -> None:
+            self._save(control)
+            self._board.close()
+
+        self._saves.leave(self._step, save)
 
     def _report(self, mine: Values, steps_per_second: float) -> None:
         """Report what `step_fn` returned in the step just done, summed over all tasks. Collective."""

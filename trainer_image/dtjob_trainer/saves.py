@@ -99,9 +99,11 @@ class Saves:
         if self._writer is not None:
             self._writer.wait()
 
-    def leave(self, step: int) -> NoReturn:
-        """End the process after a stop that all tasks agreed on, once `step` is on disk."""
+    def leave(self, step: int, save: Callable[[], None]) -> NoReturn:
+        """End the process after a stop that all tasks agreed on, once `save` has brought `step` to disk. Collective."""
+        # said before it begins: the peers that have nothing to write end at once, and this task must not be ended
         self._here.progress.report(state="saving", step=step)
+        save()
         self.wait()
         raise SystemExit(self._here.shutdown.exit_code)
 

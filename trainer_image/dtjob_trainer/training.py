@@ -141,9 +141,12 @@ class Training:
 
         `wait`: for steps that are handed out; without it for none, as only a validation is that goes for nothing.
         """
-        self._save(control, wait=wait)
-        self._board.close()
-        self._saves.leave(self._step)
+
+        def save() -> None:
+            self._save(control, wait=wait)
+            self._board.close()
+
+        self._saves.leave(self._step, save)
 
     def _close_steps(self) -> None:
         """Keep an epoch's logs before its validation takes the metrics. Collective."""

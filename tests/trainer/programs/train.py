@@ -24,6 +24,7 @@ parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
 parser.add_argument("--hold", type=int, help="wait at the begin of this epoch until the file --gate is there")
 parser.add_argument("--gate")
+parser.add_argument("--slow-state", type=float, default=0.0, help="seconds that a callback takes for its state")
 parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or until this file is there")
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
 parser.add_argument("--steps-per-execution", type=int, default=1)
@@ -44,6 +45,7 @@ class Hold(keras.callbacks.Callback):
             time.sleep(0.01)
 
     def get_state(self):
+        time.sleep(options.slow_state)
         return {}
 
     def set_state(self, state):
@@ -91,7 +93,7 @@ if options.accumulate:
     optimizer = keras.optimizers.Adam(0.005, gradient_accumulation_steps=3, global_clipnorm=1.0)
 loss, steps = "sparse_categorical_crossentropy", options.steps_per_execution
 model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps)
-callbacks = [Hold()] if options.gate else []
+callbacks = [Hold()] if options.gate or options.slow_state else []
 if options.callbacks:
     callbacks += [
         keras.callbacks.EarlyStopping("val_loss", patience=50, restore_best_weights=True),
