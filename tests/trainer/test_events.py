@@ -9,17 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.trainer.event_files import scalars
 from tests.trainer.harness import ROOT, Cluster
 
-READ = """
-import json, sys
-from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
-import tensorflow as tf
-board = EventAccumulator(sys.argv[1], size_guidance={"tensors": 0})
-board.Reload()
-print(json.dumps({tag: [[e.step, float(tf.make_ndarray(e.tensor_proto))] for e in board.Tensors(tag)]
-                  for tag in board.Tags()["tensors"]}))
-"""
 WRITE = """
 import sys
 from dtjob_trainer.events import Events
@@ -31,17 +23,12 @@ for step in (30, 40, 50):
 """
 
 
-def ran(code: str, directory: Path) -> str:
-    """What `code` prints, in a process of its own: the tests import no TensorFlow."""
-    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT / "trainer_image")}
-    command = [sys.executable, "-c", code, str(directory)]
-    return subprocess.run(command, env=env, capture_output=True, check=True, text=True).stdout
-
-
 def test_a_resumed_run_replaces_the_steps_that_it_does_again(tmp_path: Path) -> None:
-    found = json.loads(ran(WRITE + READ, tmp_path))
-    assert found["loss"] == [[10, 1.0], [20, 1.0], [30, 2.0], [40, 2.0], [50, 2.0]]
-    assert found["accuracy"] == [[10, 0.5], [20, 0.5]]
+    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT / "trainer_image")}
+    subprocess.run([sys.executable, "-c", WRITE, str(tmp_path)], env=env, capture_output=True, check=True)
+    found = scalars(tmp_path)
+    assert found["loss"] == [(10, 1.0), (20, 1.0), (30, 2.0), (40, 2.0), (50, 2.0)]
+    assert found["accuracy"] == [(10, 0.5), (20, 0.5)]
 
 
 @pytest.mark.slow
@@ -69,7 +56,7 @@ def test_a_custom_loop_that_is_killed_shows_each_step_once(tmp_path: Path, argum
         gate.touch()
         run.run()
         assert run["chief-0"].status["restoredStep"] == 25
-        found = json.loads(ran(READ, events))
+        found = scalars(events)
         rates = sorted(tag for tag in found if tag.startswith("learning_rate/"))
         assert [tag.lower() for tag in rates] == ["learning_rate/0-sgd", "learning_rate/1-adam"]
         for tag in ("loss", "accuracy", *rates):

@@ -38,6 +38,7 @@ LEGACY = (
 """What the slow runs of tf_keras leave over for the default one."""
 ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping"
 """With one worker, steps come in their order, and can be compared."""
+AVERAGES = "moving_averages"
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,12 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
                 ("tf_keras", "OneDevice", {"chief": 1}, 0, SOME),
                 ("tf_keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
+                ("keras", "Default", {"chief": 1}, 0, AVERAGES),  # Keras 3's fail inside TensorFlow's strategies
+                ("tf_keras", "Default", {"chief": 1}, 0, AVERAGES),
+                ("tf_keras", "Mirrored", {"chief": 1}, 3, AVERAGES),
+                ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, AVERAGES),
+                ("tf_keras", "CentralStorage", {"chief": 1}, 2, AVERAGES),
+                ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, AVERAGES),
             )
         ),
     ],

@@ -4,6 +4,7 @@ import signal
 import struct
 from pathlib import Path
 
+import pytest
 from tests.trainer.harness import Cluster, saved_arrays
 
 COUNTS = {"chief": 1, "worker": 2, "ps": 1}
@@ -55,8 +56,9 @@ def test_undisturbed_run_counts_every_step_and_example(tmp_path: Path) -> None:
             assert run[task].exit_code() == 143
 
 
-def test_each_role_is_killed_and_training_comes_back(tmp_path: Path) -> None:
-    with held(tmp_path) as run:
+@pytest.mark.parametrize("package", ["keras", pytest.param("tf_keras", marks=pytest.mark.slow)])
+def test_each_role_is_killed_and_training_comes_back(tmp_path: Path, package: str) -> None:
+    with held(tmp_path, f"--package={package}") as run:
         run.start()
         chief = run["chief-0"]
         chief.wait_for_checkpoint(BEFORE)
@@ -78,6 +80,7 @@ def test_each_role_is_killed_and_training_comes_back(tmp_path: Path) -> None:
         run.expect_success("chief-0")
         assert run["chief-0"].status["step"] == 6 * STEPS_PER_EPOCH
         assert run["chief-0"].status["restoredStep"] >= BEFORE
+        assert run["chief-0"].status["metrics"]["val_accuracy"] > 0.7
 
 
 def test_signals_save_before_the_ps_goes(tmp_path: Path) -> None:

@@ -4,38 +4,18 @@ What the undisturbed run writes for TensorBoard is read back here too, as is wha
 """
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trainer.event_files import scalars
 from tests.trainer.harness import Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH, EVERY = 3, 16, 5
 LAST = EPOCHS * STEPS_PER_EPOCH
 BOARD = {"everySteps": EVERY, "profile": {"firstStep": 20, "steps": 2}}
-READ = """
-import json, sys
-from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
-board = EventAccumulator(sys.argv[1], size_guidance={"tensors": 0})
-board.Reload()
-import tensorflow as tf
-found = {tag: [[e.step, float(tf.make_ndarray(e.tensor_proto))] for e in board.Tensors(tag)]
-         for tag in board.Tags()["tensors"]}
-print(json.dumps(found))
-"""
-
-
-def scalars(directory: Path) -> dict[str, list[tuple[int, float]]]:
-    """Tag to (step, value), as TensorBoard shows them. In a process of its own: the tests import no TensorFlow."""
-    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-c", READ, str(directory)]
-    found = json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
-    return {tag: [(step, value) for step, value in points] for tag, points in found.items()}
 
 
 def held(directory: Path, strategy: str, counts: dict[str, int], *arguments: str) -> Cluster:

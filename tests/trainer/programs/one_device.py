@@ -226,6 +226,15 @@ def accumulation_of_sparse_gradients():
     return {"accumulated": first, "at once": train(compiled(model, adam(), "mse"), words, y)}
 
 
+@case
+def moving_averages():
+    found = {}
+    for every in (None, 4):  # None: the averages become the weights at the end of the run
+        optimizer = optimizers.SGD(0.1, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=every)
+        found[every] = train(compiled(dense(), optimizer, "mse"), x, y, validation_data=(xv, yv))
+    return found
+
+
 def random_words():
     return np.random.default_rng(3).integers(0, 11, (N, 4))
 

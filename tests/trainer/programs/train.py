@@ -100,6 +100,7 @@ if options.callbacks:
         keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_delta=0.3),
         keras.callbacks.CSVLogger("log.csv"),
         keras.callbacks.ModelCheckpoint("best.keras", save_best_only=True),
+        keras.callbacks.TensorBoard("board", update_freq="batch", write_steps_per_second=True),
     ]
 data = {
     "arrays": {"x": x, "y": y, "batch_size": options.batch_size},
