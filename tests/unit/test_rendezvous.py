@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dtjob_trainer.rendezvous import Rendezvous, hold_seconds, name_some
-from dtjob_trainer.rendezvous_host import host_of, name_problem, same_address
+from dtjob_trainer.rendezvous_host import RendezvousHost, host_of, name_problem, same_address
 from dtjob_trainer.rendezvous_messages import Answer, Phase, Registration
 
 GROUP = ("chief-0", "worker-0", "worker-1")
@@ -404,3 +405,12 @@ class RendezvousMachine(RuleBasedStateMachine):
 
 TestRendezvousMachine = RendezvousMachine.TestCase
 TestRendezvousMachine.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+async def test_a_preempted_task_is_answered_when_there_is_news() -> None:
+    """Else its supervisor would ask without a pause, just while its training process saves."""
+    rendezvous = mirrored()
+    all_wait(rendezvous)
+    host = RendezvousHost(rendezvous, {})
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(host.answer(registration("worker-0", phase="preempted", generation=1), None), 0.05)

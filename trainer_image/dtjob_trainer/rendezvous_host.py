@@ -43,7 +43,7 @@ class RendezvousHost:
         self._after_change()
         if registration.task not in self._look_ups and self._rendezvous.address_to_check(registration.task):
             self._look_ups[registration.task] = asyncio.create_task(self._look_up(registration.task))
-        if answer.kind not in ("wait", "continue") or registration.phase == "preempted":
+        if answer.kind not in ("wait", "continue"):
             return answer
         self._held += 1
         self._none_held.clear()
