@@ -34,7 +34,7 @@ class Template:
         for end in (self._ours, self._theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_REQUEST)
         self._pid: int | None = None
-        self._handed_over = False
+        self._handed_over = self._gone = False
 
     def hand_over(self) -> int | None:
         """The descriptor for a first process to inherit; None where one had it already. Follow with `handed_over`."""
@@ -51,7 +51,7 @@ class Template:
         if self._handed_over and self._pid is None:
             with contextlib.suppress(OSError, ValueError):
                 self._pid = int(self._ours.recv(64, socket.MSG_DONTWAIT))
-        return self._pid
+        return None if self._gone else self._pid
 
     def spawn(self, arguments: Sequence[str], environ: Mapping[str, str], descriptors: Mapping[str, int]) -> int | None:
         """Fork a training process that runs `dtjob_trainer.program` with `arguments`; its process id.
@@ -67,7 +67,10 @@ class Template:
             socket.send_fds(self._ours, [json.dumps(request).encode()], list(descriptors.values()))
             return int(self._ours.recv(64))
         except (OSError, ValueError):
-            self._pid = None
+            # an answer that comes too late would be a second training process, which nobody waits for
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self._gone = True
             return None
 
 

@@ -33,24 +33,31 @@ class TrainingProcess:
         `template`: fork it from there where one waits, for commands that run `dtjob_trainer.program`.
         """
         self._on_progress, self._unfinished = on_progress, b""
+        pid = self._with_pipes(lambda pipes: template.spawn(command[3:], environ, pipes)) if template else None
+        # with pipes of its own, as a template that did not answer in time may have handed on those that it was given
+        pid = pid or self._with_pipes(lambda pipes: self._execute(command, environ, pipes, template))
+        assert pid is not None
+        self.pid = pid
+        self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        """Its return code, as in `subprocess`."""
+        asyncio.get_running_loop().add_reader(self._progress, self._read)
+
+    def _with_pipes(self, start: Callable[[dict[str, int]], int | None]) -> int | None:
+        """Make the two pipes and `start` a process with its ends of them; its id, None where there is none."""
         go_read, self._go = os.pipe()
         self._progress, progress_write = os.pipe()
         os.set_blocking(self._go, False)
         os.set_blocking(self._progress, False)
-        descriptors = {"DTJOB_GO_FD": go_read, "DTJOB_PROGRESS_FD": progress_write}
+        pid = None
         try:
-            pid = template.spawn(command[3:], environ, descriptors) if template else None
-            self.pid = pid or self._execute(command, environ, descriptors, template)
-        except BaseException:
-            os.close(self._go)
-            os.close(self._progress)
-            raise
+            pid = start({"DTJOB_GO_FD": go_read, "DTJOB_PROGRESS_FD": progress_write})
+            return pid
         finally:
             os.close(go_read)
             os.close(progress_write)
-        self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        """Its return code, as in `subprocess`."""
-        asyncio.get_running_loop().add_reader(self._progress, self._read)
+            if pid is None:
+                os.close(self._go)
+                os.close(self._progress)
 
     @staticmethod
     def _execute(
