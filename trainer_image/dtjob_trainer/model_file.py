@@ -37,6 +37,8 @@ def _save(model: Any, path: str, here: runtime.Runtime) -> None:
         tf.io.gfile.makedirs(folder)
     temporary = f"{folder}{separator}{TEMPORARY_MODEL}{name}"
     model.save(temporary)
+    if tf.io.gfile.isdir(path):  # of tf_keras, as a SavedModel; a directory cannot be renamed over another
+        tf.io.gfile.rmtree(path)
     tf.io.gfile.rename(temporary, path, overwrite=True)
     if here.is_chief:
         here.progress.report(model=path)

@@ -43,6 +43,7 @@ class Saves:
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
             self._writer = checkpoint.Writer(here.task, here.progress.report)
+            here.before_the_end = self._writer.let_end
 
     @property
     def every_seconds(self) -> float | None:
@@ -118,6 +119,8 @@ class Saves:
             try:
                 return checkpoint.read(writer.settings.directory, step)
             except checkpoint.UNREADABLE as error:
-                why = f"the checkpoint cannot be read ({error}); trying the one before"
+                checkpoint.set_aside(writer.settings.directory, step)
+                name = f"{checkpoint.DAMAGED}ckpt-{step}"
+                why = f"the checkpoint cannot be read and is kept as {name}; trying the one before: {error.message}"
                 self._here.log(why, level="warning", step=step)
         return None

@@ -1,0 +1,152 @@
+"""Checkpoints that a kill tore, or a disk damaged: what is read afterwards is whole. By hand, without a cluster."""
+
+import json
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from dtjob_trainer import checkpoint, model_file, runtime
+from dtjob_trainer.task import Checkpoint, Task
+
+directory = Path(sys.argv[1])
+OLD, NEW = ({"v": tf.fill([1000], value)} for value in (1.0, 2.0))
+INDEX, DATA = directory / "ckpt-5.index", directory / f"ckpt-5{checkpoint.DATA_SUFFIX}"
+
+
+class Killed(BaseException):
+    pass
+
+
+def blob(name):
+    return json.dumps({"name": name}).encode()
+
+
+def fresh():
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    checkpoint.write(str(directory), 5, OLD, blob("old"), 3)
+
+
+CALLS = {name: getattr(checkpoint.gfile, name) for name in ("makedirs", "rmtree", "rename", "remove")}
+
+
+def killed_before(number):
+    """Write step 5 again, killed before that call which changes the directory; False where it ends before."""
+    left = number
+
+    def counted(name):
+        def call(*arguments, **options):
+            nonlocal left
+            if not left:
+                raise Killed
+            left -= 1
+            return CALLS[name](*arguments, **options)
+
+        return call
+
+    for name in CALLS:
+        setattr(checkpoint.gfile, name, counted(name))
+    try:
+        checkpoint.write(str(directory), 5, NEW, blob("new"), 3)
+    except Killed:
+        return True
+    finally:
+        for name, own in CALLS.items():
+            setattr(checkpoint.gfile, name, own)
+    return False
+
+
+number, found, killed = 0, set(), True
+while killed:
+    fresh()
+    killed = killed_before(number)
+    checkpoint.clear_half_written(str(directory))
+    assert checkpoint.steps_in(str(directory)) == [5], number
+    arrays, state = checkpoint.read(str(directory), 5)
+    assert np.all(arrays["v"] == {"old": 1.0, "new": 2.0}[state["name"]]), (number, state)
+    assert not list(directory.glob("*_temp"))
+    found.add(state["name"])
+    number += 1
+assert number > 5
+assert found == {"old", "new"}
+
+
+def spoilt(path, change):
+    content = bytearray(path.read_bytes())
+    change(content)
+    path.write_bytes(content)
+
+
+def flip(content):
+    content[len(content) // 3] ^= 1
+
+
+damages = [
+    lambda: spoilt(DATA, flip),
+    lambda: spoilt(INDEX, flip),
+    lambda: DATA.write_bytes(DATA.read_bytes()[:100]),
+    lambda: INDEX.write_bytes(INDEX.read_bytes()[:50]),
+    lambda: DATA.write_bytes(b""),
+    lambda: INDEX.write_bytes(b""),
+]
+for damage in damages:
+    fresh()
+    damage()
+    try:
+        checkpoint.read(str(directory), 5)
+    except checkpoint.UNREADABLE:
+        checkpoint.set_aside(str(directory), 5)
+    else:
+        raise AssertionError("a damaged checkpoint was read")
+    assert checkpoint.steps_in(str(directory)) == []
+    checkpoint.clear_half_written(str(directory))
+    assert sorted(path.name for path in directory.glob("damaged-*")) == [
+        f"damaged-{DATA.name}",
+        f"damaged-{INDEX.name}",
+    ]
+fresh()
+for part in (DATA, INDEX):  # pruned while the evaluator reads
+    part.unlink()
+    try:
+        checkpoint.read(str(directory), 5)
+    except checkpoint.GONE:
+        continue
+    raise AssertionError("a checkpoint that is gone was read")
+
+# training goes on while the state is written: it is that of its step
+goes_on, write, history = threading.Event(), checkpoint.write, [1.0]
+task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
+told = {}
+writer = checkpoint.Writer(task, lambda **keys: told.update(keys))
+
+
+def late(*arguments):
+    goes_on.wait()
+    write(*arguments)
+
+
+checkpoint.write = late
+writer.write(6, NEW, {"history": history})
+assert told == {"writing": 6}
+history.append(2.0)
+goes_on.set()
+writer.wait()
+assert checkpoint.read(str(directory), 6)[1] == {"history": [1.0]}
+assert told["writing"] is None
+assert told["checkpoint"]["step"] == 6
+
+# a model as a directory: saved twice, and what a killed process left of a third
+runtime.enter(runtime.Runtime(task))
+model = tf_keras.Sequential([tf_keras.layers.Dense(1, input_shape=(2,))])
+for _ in range(2):
+    model_file.save(model, "model")
+assert (directory / "model" / "saved_model.pb").exists()
+shutil.copytree(directory / "model", directory / ".saving-model")
+assert writer.prepare("uid") == [6]
+assert not (directory / ".saving-model").exists()
+print("all well")
