@@ -82,6 +82,24 @@ def test_a_validation_is_broken_off_and_done_again(tmp_path: Path, undisturbed: 
 
 
 @pytest.mark.slow
+def test_an_epoch_that_a_callback_cut_short_is_ended_after_a_kill(tmp_path: Path) -> None:
+    """It stops at step 10, where a save is due too, and is killed in the validation that follows."""
+    ends = []
+    for killed in (False, True):
+        directory = tmp_path / str(killed)
+        with held(directory, "Default", {"chief": 1}, "--stop-at=10") as run:
+            if killed:
+                run.start()
+                run["chief-0"].wait_for_file(directory / f"gate.{run['chief-0'].process.pid}")
+                run["chief-0"].kill()
+                assert run["chief-0"].exit_code() == -signal.SIGKILL
+            (directory / "gate").touch()
+            run.run()
+            ends.append((saved_arrays(run.checkpoints, 10), run["chief-0"].status["metrics"]))
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.slow
 def test_all_tasks_break_off_together(tmp_path: Path) -> None:
     """Where they agree too late for this validation, they do at its end: at this step in any case."""
     ends = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.trainer.harness import PROGRAMS
-from tests.trainer.supervisors import ROOT, Job, runs, wait_until
+from tests.trainer.supervisors import ROOT, Job, Running, runs, wait_until
 
 pytest.importorskip("tensorflow")
 pytest.importorskip("sklearn")
@@ -47,19 +47,49 @@ def test_training_goes_on_after_a_kill(tmp_path: Path, victim: str) -> None:
     assert not any(runs(status["trainingPid"]) for status in before.values())
 
 
-def test_a_chief_that_is_slow_to_save_for_a_preempted_peer_is_let_save(tmp_path: Path) -> None:
+def test_saves_that_take_long_are_not_cut_off_by_peers_that_go(tmp_path: Path) -> None:
+    """Neither the one that a preempted peer asks for, nor one in the background as a peer dies."""
     job = Job(tmp_path, "MultiWorkerMirrored", chief=1, worker=2)
-    job.command = ["-m", "dtjob_trainer.program", str(PROGRAMS / "train.py"), "--epochs=100000", "--slow-state=3"]
-    environ = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path / "checkpoints"), "everySteps": 10**9})}
+    slow = ("--epochs=100000", "--slow-state=2", "--slow-write=4")
+    job.command = ["-m", "dtjob_trainer.program", str(PROGRAMS / "train.py"), *slow]
+    environ = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path / "checkpoints"), "everySteps": 500})}
+
+    def replaced(task: str) -> Running:
+        os.kill(running[task].pid, signal.SIGKILL)
+        return job.start(task, environ=environ)
+
     try:
         running = {task: job.start(task, environ=environ) for task in TASKS}
-        wait_until(lambda: running["chief-0"].status().get("step", 0) >= 20, "20 steps", 120)
+        chief = running["chief-0"]
+        wait_until(lambda: chief.status().get("step", 0) >= 20, "20 steps", 120)
         running["worker-0"].process.send_signal(signal.SIGTERM)
         assert running["worker-0"].end(120) == 143
         running["worker-1"].wait_for(120, restartsInPlace=1)  # its peers' supervisors hear of it at once
         running["worker-0"] = job.start("worker-0", environ=environ)
-        chief = running["chief-0"].wait_for(120, state="training", incarnation=1)
-        assert chief["restoredStep"] >= 20
-        assert chief["lastRestart"]["cause"] == "worker-0 was preempted"
+        status = chief.wait_for(120, state="training", incarnation=1)
+        assert 20 <= status["restoredStep"] < 500
+        assert status["lastRestart"]["cause"] == "worker-0 was preempted"
+
+        chief.wait_for(120, writing=500)
+        running["worker-1"] = replaced("worker-1")
+        status = chief.wait_for(120, state="training", incarnation=2)
+        assert status["restoredStep"] == 500
+
+        # a template that does not answer is not waited for, and leaves no second training process
+        template = next(pid for pid in children_of(chief.pid) if name_of(pid) == "dtjob-template")
+        os.kill(template, signal.SIGSTOP)
+        running["worker-1"] = replaced("worker-1")
+        status = chief.wait_for(120, state="training", incarnation=3)
+        assert children_of(chief.pid) == [status["trainingPid"]]
     finally:
         job.end()
+
+
+def children_of(pid: int) -> list[int]:
+    """The living children of a process."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [child for each in tasks for child in map(int, each.read_text().split()) if runs(child)]
+
+
+def name_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()

@@ -164,6 +164,7 @@ class _Run:
                 if self._step == self._total:
                     break
             self._report(self._steps.values(), 0.0)
+        here.progress.report(state="saving", step=self._step)
         if self._saved != self._step:
             self._save(control)
         self._saves.wait()

@@ -71,6 +71,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
             here.progress.report(state="failed", message=f"{type(error).__name__}: {str(error).splitlines()[:1]}")
     if code == 0:
         code = _finish(here)
+    here.before_the_end()
     _end(code)
 
 

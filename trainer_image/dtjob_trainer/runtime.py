@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ class Runtime:
     """Whether `fit` has run to its end; the mark DONE is written only then."""
     began: bool = False
     """Whether `fit` was called."""
+    before_the_end: Callable[[], None] = lambda: None
+    """Waits for what must not be cut off where this process ends by a failure."""
 
     @property
     def strategy(self) -> Any:

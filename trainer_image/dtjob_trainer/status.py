@@ -9,7 +9,7 @@ from typing import Any
 OURS = frozenset({"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart"})
 """Keys that a training process cannot overwrite."""
 
-MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep")
+MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing")
 """Keys that hold only for the training process that reported them."""
 
 
@@ -30,6 +30,11 @@ class TaskStatus:
         """The last reported step, of whichever training process."""
         step = self._reported.get("step")
         return step if isinstance(step, int) else None
+
+    @property
+    def saves(self) -> bool:
+        """Whether the training process must not be cut off: it saves before it ends, or while it trains."""
+        return self.state == "saving" or "writing" in self._reported
 
     def started(self, incarnation: int, training_pid: int) -> None:
         """A training process was started."""
@@ -52,6 +57,8 @@ class TaskStatus:
         for key, value in progress.items():
             if key == "state":
                 self.state = str(value)
+            elif value is None:
+                self._reported.pop(key, None)
             elif key not in OURS:
                 self._reported[key] = value
 

@@ -294,7 +294,7 @@ class Supervisor:
             return
         remaining = deadline - time.monotonic()
         checkpoint = self._task.checkpoint
-        if self._status.state == "saving" and checkpoint:
+        if self._status.saves and checkpoint:
             remaining += checkpoint.save_timeout_seconds
         if remaining <= 0:
             self._kill()

@@ -74,6 +74,7 @@ class Training:
         while self._goes_on() or self._epoch_logs is not None:
             self._train_epoch(control)
         self._engine.wait()
+        here.progress.report(state="saving", step=self._step)
         if self._position() != self._saved:
             self._save(control)
         self._saves.wait()
@@ -133,7 +134,8 @@ class Training:
                     self._close_steps()
                 self._leave(control)
             self._clock_due |= agreement.save
-        if not ends_epoch and (self._clock_due or self._due_by_steps()):  # at an epoch's end: once its end is behind us
+        # at an epoch's end, early or not: once its end is behind us
+        if not (ends_epoch or self._stopped) and (self._clock_due or self._due_by_steps()):
             self._save(control)
 
     def _leave(self, control: Control, *, wait: bool = True) -> NoReturn:

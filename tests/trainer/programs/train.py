@@ -10,7 +10,7 @@ import tensorflow as tf
 from sklearn.datasets import load_digits
 
 import dtjob_trainer as dt
-from dtjob_trainer import runtime
+from dtjob_trainer import checkpoint, runtime
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
@@ -25,6 +25,8 @@ parser.add_argument("--callbacks", action="store_true", help="callbacks with a s
 parser.add_argument("--hold", type=int, help="wait at the begin of this epoch until the file --gate is there")
 parser.add_argument("--gate")
 parser.add_argument("--slow-state", type=float, default=0.0, help="seconds that a callback takes for its state")
+parser.add_argument("--slow-write", type=float, default=0.0, help="seconds that a checkpoint takes to be written")
+parser.add_argument("--stop-at", type=int, help="stop after this step of the first epoch")
 parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or until this file is there")
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
 parser.add_argument("--steps-per-execution", type=int, default=1)
@@ -50,6 +52,20 @@ class Hold(keras.callbacks.Callback):
 
     def set_state(self, state):
         pass
+
+
+class Stop(keras.callbacks.Callback):
+    """Stops training within an epoch."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.model.stop_training |= batch + 1 == options.stop_at
+
+    get_state, set_state = Hold.get_state, Hold.set_state
+
+
+def slow_write(*arguments):
+    time.sleep(options.slow_write)
+    write(*arguments)
 
 
 def shard(context):
@@ -94,6 +110,9 @@ if options.accumulate:
 loss, steps = "sparse_categorical_crossentropy", options.steps_per_execution
 model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps)
 callbacks = [Hold()] if options.gate or options.slow_state else []
+callbacks += [Stop()] if options.stop_at else []
+if options.slow_write:
+    write, checkpoint.write = checkpoint.write, slow_write
 if options.callbacks:
     callbacks += [
         keras.callbacks.EarlyStopping("val_loss", patience=50, restore_best_weights=True),
@@ -113,7 +132,7 @@ validation = held_out if options.wait_in_validation else (xv, yv)
 history = dt.fit(
     model, **data, epochs=options.epochs, validation_data=validation, callbacks=callbacks, save="model.keras"
 )
-assert len(history.history["val_accuracy"]) == options.epochs
+assert len(history.history["val_accuracy"]) == (1 if options.stop_at else options.epochs)
 if dt.is_chief():
     print(f"history {history.history}")
     print(f"accuracy {history.history['val_accuracy'][-1]:.4f}")
