@@ -8,21 +8,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer import random_operations
 from dtjob_trainer.collective import Group
 from dtjob_trainer.custom_data import Feed
-
-RANDOM_OPERATIONS = frozenset({
-    "Multinomial",
-    "ParameterizedTruncatedNormal",
-    "RandomGamma",
-    "RandomPoissonV2",
-    "RandomShuffle",
-    "RandomStandardNormal",
-    "RandomUniform",
-    "RandomUniformInt",
-    "TruncatedNormal",
-})  # fmt: skip
-"""TensorFlow's operations that draw from a stream which nobody can save."""
 
 Values = dict[str, float]
 
@@ -51,7 +39,7 @@ class Steps:
         self._last: Any = {}
 
     def trace(self) -> tuple[tuple[Any, ...], set[str]]:
-        """Trace the step before anything is trained; the variables that it uses, and its RANDOM_OPERATIONS.
+        """Trace the step before anything is trained; the variables that it uses, and its random operations.
 
         Raises StepError for results that cannot be reported.
         """
@@ -62,7 +50,7 @@ class Steps:
                     f"step_fn returned {name!r} of shape {spec.shape}; return nothing, a scalar loss, or a dict of "
                     "scalars: this replica's part of each, as they are summed over the replicas"
                 )
-        return concrete.variables, _operations(concrete.graph) & RANDOM_OPERATIONS
+        return concrete.variables, random_operations.in_graph(concrete.graph)
 
     def run(self, inputs: Any) -> None:
         """Train one step; returns before it is done where that is possible."""
@@ -104,10 +92,3 @@ def _named(result: Any) -> dict[str, Any]:
         return {}
     named = result if isinstance(result, Mapping) else {"loss": result}
     return {str(name): tf.cast(value, tf.float32) for name, value in named.items()}
-
-
-def _operations(graph: Any) -> set[str]:
-    """Types of all operations in `graph` and the functions that it calls."""
-    definition = graph.as_graph_def()
-    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
-    return {node.op for node in nodes}
