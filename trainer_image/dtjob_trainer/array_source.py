@@ -17,10 +17,18 @@ class ArraySource:
     """Arrays in memory; a batch is a vector of row numbers, and the rows are gathered inside the step."""
 
     def __init__(
-        self, arrays: tuple[Any, Any, Any], sizes: Sizes, steps: int | None, place: Place, seed: int | None
+        self,
+        arrays: tuple[Any, Any, Any],
+        sizes: Sizes,
+        steps: int | None,
+        place: Place,
+        seed: int | None,
+        *,
+        at_most: int | None = None,
     ) -> None:
         self._sizes, self._place, self._seed = sizes, place, seed
-        self.steps = steps if steps is not None else sizes.steps
+        self._continues = steps is not None
+        self.steps = steps if steps is not None else min(sizes.steps, at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self.exact = True
         self._arrays = arrays
@@ -34,7 +42,8 @@ class ArraySource:
         several passes (each in its own order).
         """
         place, sizes = self._place, self._sizes
-        first, end = epoch * self.steps + first_step, (epoch + 1) * self.steps
+        begin = epoch * (self.steps if self._continues else sizes.steps)
+        first, end = begin + first_step, begin + self.steps
         while first < end:
             number, step = divmod(first, sizes.steps)
             order = np.arange(sizes.n) if self._seed is None else epoch_order(sizes.n, self._seed, number)

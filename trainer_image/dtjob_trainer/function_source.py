@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dtjob_trainer.batches import Batch, Place, triple
 from dtjob_trainer.data import DataContext, DataError, Sizes, share
-from dtjob_trainer.dataset_source import check_elements, next_element, shuffles
+from dtjob_trainer.dataset_source import check_elements, first_of, next_element, shuffles, steps_argument
 
 
 class FunctionSource:
@@ -27,6 +27,7 @@ class FunctionSource:
         shuffle: bool,
         drop_last: bool,
         argument: str,
+        at_most: int | None = None,
     ) -> None:
         self._function, self._batch_size, self._place = function, batch_size, place
         self._seed, self._shuffle, self._drop_last = seed, shuffle, drop_last
@@ -37,15 +38,15 @@ class FunctionSource:
         check_elements(dataset, argument)
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
             sizes = Sizes(int(dataset.cardinality()), batch_size, drop_last)
-        if sizes is None and steps is None:
+        if sizes is None and steps is None and at_most is None:
             raise DataError(
                 f"{argument}: nobody knows how many examples there are; take the indices from context.shuffled(n) "
-                "or context.files(counts) in the data function, or give steps_per_epoch"
+                f"or context.files(counts) in the data function, or give {steps_argument(argument)}"
             )
         if sizes is not None and steps is not None and steps > sizes.steps:
             raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
-        self._sizes, self._spec = sizes, dataset.element_spec
-        self.steps = steps if steps is not None else sizes.steps if sizes is not None else 0
+        self._sizes, self._spec, self._argument = sizes, dataset.element_spec, argument
+        self.steps = steps if steps is not None else first_of(sizes.steps if sizes is not None else None, at_most)
         self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
         self.exact = not shuffles(dataset)
 
@@ -57,7 +58,7 @@ class FunctionSource:
             dataset = dataset.skip(first_step * (high - low))
         iterator = iter(dataset.batch(high - low).prefetch(2))
         for step in range(first_step, self.steps):
-            element = next_element(iterator)
+            element = next_element(iterator, self._argument)
             inputs = element if isinstance(element, tuple) else (element,)
             sizes = self._sizes
             count = sizes.of_shard(step, self._place.shard, self._place.shards) if sizes else high - low

@@ -48,7 +48,7 @@ def fit(
     - sample_weight: array (or a structure of them as y) of each example's weight, in losses and `weighted_metrics`.
     - class_weight: class to weight, where y is one array of classes or one-hot rows; others count once.
     - validation_data: (x, y), (x, y, weights), a Dataset or a data function; evaluated after each epoch, and by the
-      job's evaluator. validation_steps: only as many of its batches.
+      job's evaluator. validation_steps: only as many of its first batches, or all where there are fewer.
     - callbacks: of the model's Keras; its own that write do so at the chief alone. A checkpoint keeps the state of
       Keras's own, and of yours what their get_state() returns (numbers, text, lists, dicts, arrays) for set_state(…).
     - scale_lr: multiply the learning rate, or all rates of one of Keras's schedules, by the number of replicas.
@@ -76,8 +76,10 @@ def fit(
     on_tpu = here.task is not None and here.task.strategy == "TPU" and not here.is_evaluator
     trained = trained_model.of(model)
     trained.check(asynchronous=asynchronous, on_tpu=on_tpu)
-    if epochs < 1:
-        raise FitError(f"epochs={epochs} must be at least 1")
+    numbers = {"epochs": epochs, "steps_per_epoch": steps_per_epoch, "validation_steps": validation_steps}
+    for argument, value in numbers.items():
+        if value is not None and value < 1:
+            raise FitError(f"{argument}={value} must be at least 1")
     place = Place(group.index, group.tasks, group.replicas, remote=asynchronous or on_tpu)
 
     def source(data: Any, targets: Any, weights: Any, **options: Any) -> Source:
@@ -94,7 +96,12 @@ def fit(
                 f"validation_data must be (x, y), (x, y, weights), a Dataset or a data function, not {len(parts)} parts"
             )
         parts = (*parts, None)[:3]
-        validation = source(*parts, steps=validation_steps, shuffle=False, drop_last=False, argument="validation_data")
+        validation = source(
+            *parts, steps=None, at_most=validation_steps, shuffle=False, drop_last=False, argument="validation_data"
+        )
+        if validation_steps is not None and validation.steps < validation_steps:
+            batches = f"validation_data has {validation.steps} batches"
+            here.log(f"validation_steps={validation_steps}, but {batches}: all are taken", level="warning")
     if here.is_evaluator:
         from dtjob_trainer import evaluator
 

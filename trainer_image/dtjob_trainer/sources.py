@@ -27,8 +27,13 @@ def make(
     shuffle: bool,
     drop_last: bool,
     argument: str,
+    at_most: int | None = None,
 ) -> Source:
-    """The source for what the user gave as `argument`. Raises DataError where it cannot be trained on as asked."""
+    """The source for what the user gave as `argument`. Raises DataError where it cannot be trained on as asked.
+
+    `steps` make an epoch, after which the next one goes on in the data; `at_most` instead takes only so many of the
+    data's first batches, in every epoch the same.
+    """
     brings_targets = isinstance(x, tf.data.Dataset) or callable(x)
     if brings_targets and (y is not None or sample_weight is not None):
         kind = "Dataset" if isinstance(x, tf.data.Dataset) else "data function"
@@ -36,7 +41,7 @@ def make(
     if isinstance(x, tf.data.Dataset):
         if batch_size is not None:
             raise DataError(f"{argument}: a Dataset brings its own batches; leave out batch_size")
-        return DatasetSource(x, steps, place, argument)
+        return DatasetSource(x, steps, place, argument, at_most=at_most)
     if batch_size is None:
         batch_size = 32  # as in Keras
     if batch_size < place.replicas:
@@ -46,7 +51,15 @@ def make(
         )
     if callable(x):
         return FunctionSource(
-            x, batch_size, steps, place, seed=seed, shuffle=shuffle, drop_last=drop_last, argument=argument
+            x,
+            batch_size,
+            steps,
+            place,
+            seed=seed,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            argument=argument,
+            at_most=at_most,
         )
     if sample_weight is not None and y is None:
         raise DataError(f"{argument}: sample_weight weighs the losses of y; give y as well, or leave it out")
@@ -57,7 +70,7 @@ def make(
     sizes = Sizes(n, batch_size, drop_last)
     if sizes.steps == 0:
         raise DataError(f"{argument}: {n} examples are less than one batch of {batch_size}; give a smaller batch_size")
-    return ArraySource(arrays, sizes, steps, place, seed if shuffle else None)
+    return ArraySource(arrays, sizes, steps, place, seed if shuffle else None, at_most=at_most)
 
 
 def _array(value: Any) -> Any:
