@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from dtjob_trainer import callback_state
@@ -35,12 +36,13 @@ class Callbacks:
     """The user's callbacks, called as Keras calls them."""
 
     def __init__(
-        self, callbacks: Sequence[Any], trained: TrainedModel, *, is_chief: bool, asynchronous: bool, tasks: int = 1
+        self, callbacks: Any, trained: TrainedModel, *, is_chief: bool, asynchronous: bool, tasks: int = 1
     ) -> None:
+        """`callbacks`: as Keras's `fit` takes them, None or a single one included."""
         package = trained.callbacks
-        for callback in callbacks:
+        self._all = keras.tree.flatten(callbacks) if callbacks is not None else []
+        for callback in self._all:
             _check(callback, package, asynchronous)
-        self._all = list(callbacks)
         self._running = [is_chief or not _is_chiefs(callback) for callback in self._all]
         called = [_alone(c, package.Callback) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
         self._last = _last(package.Callback)

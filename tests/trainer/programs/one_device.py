@@ -158,7 +158,8 @@ def list_of_outputs():
     joined = layers.Add()(inputs)
     model = keras.Model(inputs, [layers.Dense(1, name="a")(joined), layers.Dense(1, name="b")(joined)])
     compiled(model, optimizers.SGD(0.01), ["mse", "mae"], metrics=[["mae"], ["mse"]])
-    return train(model, [x, x[::-1].copy()], [y, -y], sample_weight=weights)
+    nothing = dict.fromkeys(("class_weight", "validation_data", "steps_per_epoch", "validation_steps", "callbacks"))
+    return train(model, [x, x[::-1].copy()], [y, -y], sample_weight=weights, **nothing)
 
 
 class WithLosses(layers.Layer):
