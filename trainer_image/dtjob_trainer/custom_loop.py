@@ -43,10 +43,10 @@ def train(
       are summed over the replicas, so divide a loss by the size of the global batch. It may return a scalar loss or a
       dict of scalars: this replica's part, for they are summed as well. It is traced once. Where one of Keras 3's
       optimizers clips or accumulates gradients, or scales the loss, it does that with the sums, as on one device.
-    - data: arrays (in any structure of tuples and dicts), of which `batch` has the same structure; or a batched
-      `tf.data.Dataset` whose elements are global batches; or a function of DataContext that returns this shard's
-      unbatched Dataset; or what the strategy's own `distribute_…` methods return. It is passed over again and again;
-      of arrays and functions the last batch of a pass is dropped unless it is full.
+    - data: arrays (in any structure of tuples and dicts; a pandas Series is a column), of which `batch` has the same
+      structure; or a batched `tf.data.Dataset` whose elements are global batches; or a function of DataContext that
+      returns this shard's unbatched Dataset; or what the strategy's own `distribute_…` methods return. It is passed
+      over again and again; of arrays and functions the last batch of a pass is dropped unless it is full.
     - variables: all that `step_fn` changes: models, optimizers, metrics, seed generators, variables, or dicts and lists
       of them. They must have been built. This is what a checkpoint keeps.
     - total_steps: steps of the whole run, restarts included.

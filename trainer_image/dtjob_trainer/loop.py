@@ -31,15 +31,16 @@ def fit(
     class_weight: Mapping[int, float] | None = None,
     validation_data: Any = None,
     validation_steps: int | None = None,
-    callbacks: Sequence[Any] = (),
+    callbacks: Sequence[Any] | None = None,
     scale_lr: bool = False,
     seed: int = runtime.SEED,
     save: str | None = None,
 ) -> Any:
     """Train `model`, a compiled Keras 3 or tf_keras model, as the job's strategy says; returns Keras's History.
 
-    - x, y: arrays (or structures of them); or x is a batched `tf.data.Dataset` whose elements are global batches; or a
-      function of DataContext that returns this shard's unbatched Dataset. Elements are x, (x, y) or (x, y, weights).
+    - x, y: arrays or structures of them (a pandas Series is a column, as in Keras); or x is a batched
+      `tf.data.Dataset` whose elements are global batches, or a function of DataContext that returns this shard's
+      unbatched Dataset. Elements are x, (x, y) or (x, y, weights).
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
     - batch_size: examples of one step of all replicas together (32 where it is left out).
     - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. A data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import keras
@@ -13,6 +14,11 @@ from dtjob_trainer.batches import Place, Source
 from dtjob_trainer.data import DataError, Sizes, common_length
 from dtjob_trainer.dataset_source import DatasetSource
 from dtjob_trainer.function_source import FunctionSource
+
+_KINDS = (
+    "arrays, a batched tf.data.Dataset (tf.data.Dataset.from_generator makes one), or a data function: a function of "
+    "DataContext that returns this task's share"
+)
 
 
 def make(
@@ -65,7 +71,9 @@ def make(
         raise DataError(f"{argument}: sample_weight weighs the losses of y; give y as well, or leave it out")
     if keras.tree.is_nested(y) and sample_weight is not None and not keras.tree.is_nested(sample_weight):
         sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)  # as in Keras: one for every output
-    arrays = keras.tree.map_structure(_array, (x, y, sample_weight))
+    if x is None:
+        raise DataError(f"{argument} is missing; give {_KINDS}")
+    arrays = keras.tree.map_structure(lambda value: _array(value, argument), (x, y, sample_weight))
     n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], argument)
     sizes = Sizes(n, batch_size, drop_last)
     if sizes.steps == 0:
@@ -73,9 +81,27 @@ def make(
     return ArraySource(arrays, sizes, steps, place, seed if shuffle else None, at_most=at_most)
 
 
-def _array(value: Any) -> Any:
-    """As NumPy, floats in Keras's default precision (as Keras does)."""
+def _array(value: Any, argument: str) -> Any:
+    """As NumPy, floats in Keras's default precision and a pandas Series as a column (as in Keras).
+
+    Raises DataError for what is no array: scalars, generators and the like, sparse matrices, arrays of objects.
+    """
     if value is None:
         return None
+    kind = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
+    if isinstance(value, int | float | complex | str | bytes):
+        raise DataError(f"{argument}: a list is a structure of arrays, here of single numbers; give np.array(…) of it")
+    if hasattr(value, "toarray"):
+        raise DataError(f"{argument}: {kind} is sparse and cannot be sharded; give {_KINDS}, such as its toarray()")
+    if not hasattr(value, "__array__"):  # np.asarray would read all of a sequence
+        raise DataError(f"{argument}: {kind} can be neither sharded nor resumed; give {_KINDS}")
     array = np.asarray(value)
+    if array.ndim == 0:
+        raise DataError(f"{argument}: an array of shape () has no examples; give {_KINDS}")
+    if array.dtype.kind == "O" and not all(isinstance(each, str | bytes) for each in array.flat):
+        raise DataError(
+            f"{argument}: {kind} holds objects that are not all numbers; convert it, as by astype('float32')"
+        )
+    if isinstance(value, getattr(sys.modules.get("pandas"), "Series", ())):
+        array = array[:, None]
     return array.astype(keras.config.floatx()) if array.dtype.kind == "f" else array

@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import scipy.sparse
 import tensorflow as tf
 import tf_keras
 
@@ -71,6 +72,30 @@ refused(["x", "empty"], fit(good, x[:0], y[:0]))
 refused(["validation_data", "4"], fit(good, x, y, validation_data=(x, y, y, y)))
 refused(["class_weight", "sample weights"], fit(good, x, y, sample_weight=y, class_weight={0: 2.0}))
 refused(["class_weight", "one array"], fit(good, x, [y, y], class_weight={0: 2.0}))
+
+
+class Batches(keras.utils.PyDataset):
+    def __getitem__(self, index: int) -> Any:
+        raise AssertionError("read before it is refused")
+
+    def __len__(self) -> int:
+        return 2
+
+
+class OlderBatches(tf_keras.utils.Sequence):
+    __getitem__, __len__ = Batches.__getitem__, Batches.__len__
+
+
+instead = ["arrays", "tf.data.Dataset", "data function"]
+refused(["x", "generator", *instead], fit(good, ((x, y) for _ in range(2))))
+refused(["x", "Batches", *instead], fit(good, Batches()))
+refused(["validation_data", "OlderBatches", *instead], fit(good, x, y, validation_data=OlderBatches()))
+refused(["x", "toarray()", *instead], fit(good, scipy.sparse.csr_matrix(x), y))
+refused(["x", "RaggedTensor", *instead], fit(good, tf.ragged.constant([[1.0], []]), y[:2]))
+refused(["x", "np.array"], fit(good, x, [0, 1] * 5))
+refused(["x", "not all numbers"], fit(good, x, np.array([0, None] * 5)))
+refused(["x", "missing", *instead], fit(good))
+refused(["x", "shape ()", *instead], fit(good, np.float32(1.0), y))
 dataset = tf.data.Dataset.from_tensor_slices((x, y))
 refused(["batch_size"], fit(good, dataset.batch(5), batch_size=5))
 refused(["y"], fit(good, dataset.batch(5), y))
