@@ -25,6 +25,7 @@ CHECKPOINT = {"everySteps": 10}
         ("CentralStorage", 10, 3, []),
         ("Default", 10, 3, []),
         ("Default", 15, 1, []),
+        pytest.param("Default", 10, 3, ["--data=random"], marks=pytest.mark.slow),
     ],
 )
 def test_killed_and_resumed_run_ends_with_the_same_bits(

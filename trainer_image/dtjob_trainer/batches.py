@@ -39,7 +39,7 @@ class Source(Protocol):
     may_be_empty: bool
     """Whether some replica may get a share of no examples at some step."""
     exact: bool
-    """Whether the order is a function of (seed, epoch), so that a restarted run sees the same data."""
+    """Whether a restarted run sees the same data in the same order."""
 
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
         """The batches of `epoch` from `first_step` on."""

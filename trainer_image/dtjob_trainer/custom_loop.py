@@ -109,7 +109,7 @@ def _inexact(
     if asynchronous:
         reasons.append("ParameterServer is asynchronous")
     if not feed.exact:
-        reasons.append("the data is shuffled or distributed by the program, so that it starts anew")
+        reasons.append("the data is shuffled, drawn at random or distributed by the program, so that it starts anew")
     if random:
         reasons.append(
             f"step_fn uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with "

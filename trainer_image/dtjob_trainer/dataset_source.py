@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer import dataset_randomness
 from dtjob_trainer.batches import Batch, Place, triple
 from dtjob_trainer.data import DataError, share
 
@@ -33,7 +34,7 @@ class DatasetSource:
         self._place = place
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
-        self.exact = not shuffles(dataset)
+        self.exact = dataset_randomness.repeats(dataset, from_begin=True)
         self._iterator: Iterator[Any] | None = None
 
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
@@ -102,11 +103,6 @@ def check_elements(dataset: Any, argument: str) -> None:
         raise DataError(f"{argument}: elements must be x, (x, y) or (x, y, sample weights), not {len(spec)} parts")
     if not all(isinstance(leaf, tf.TensorSpec) for leaf in keras.tree.flatten(spec)):
         raise DataError(f"{argument}: elements must be dense tensors; ragged and sparse ones cannot be sharded")
-
-
-def shuffles(dataset: Any) -> bool:
-    """Whether `.shuffle` is anywhere in the pipeline: its order cannot be resumed in a new process."""
-    return "Shuffle" in type(dataset).__name__ or any(shuffles(part) for part in dataset._inputs())
 
 
 def _any_batch(spec: Any) -> Any:

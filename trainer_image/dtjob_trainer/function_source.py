@@ -8,9 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer import dataset_randomness
 from dtjob_trainer.batches import Batch, Place, triple
 from dtjob_trainer.data import DataContext, DataError, Sizes, share
-from dtjob_trainer.dataset_source import check_elements, first_of, next_element, shuffles, steps_argument
+from dtjob_trainer.dataset_source import check_elements, first_of, next_element, steps_argument
 
 
 class FunctionSource:
@@ -31,7 +32,8 @@ class FunctionSource:
     ) -> None:
         self._function, self._batch_size, self._place = function, batch_size, place
         self._seed, self._shuffle, self._drop_last = seed, shuffle, drop_last
-        dataset, sizes = self._call(0, 0)
+        dataset, told = self._call(0, 0)
+        sizes = told
         if not isinstance(dataset, tf.data.Dataset):
             kind = type(dataset).__name__
             raise DataError(f"{argument}: the data function must return a tf.data.Dataset, not {kind}")
@@ -48,7 +50,7 @@ class FunctionSource:
         self._sizes, self._spec, self._argument = sizes, dataset.element_spec, argument
         self.steps = steps if steps is not None else first_of(sizes.steps if sizes is not None else None, at_most)
         self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
-        self.exact = not shuffles(dataset)
+        self.exact = dataset_randomness.repeats(dataset, from_begin=told is None)
 
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
         """The batches of `epoch`; where the function did not ask for indices, earlier examples are skipped."""

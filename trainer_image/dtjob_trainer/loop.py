@@ -42,6 +42,8 @@ def fit(
       `tf.data.Dataset` whose elements are global batches, or a function of DataContext that returns this shard's
       unbatched Dataset. Elements are x, (x, y) or (x, y, weights).
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
+      What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
+      for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
     - batch_size: examples of one step of all replicas together (32 where it is left out).
     - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. A data
       function is called anew for each epoch all the same.

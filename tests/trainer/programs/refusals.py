@@ -11,7 +11,8 @@ import tensorflow as tf
 import tf_keras
 
 import dtjob_trainer as dt
-from dtjob_trainer import optimizers
+from dtjob_trainer import optimizers, sources
+from dtjob_trainer.batches import Place
 from dtjob_trainer.strategies import StrategyError, configure_devices, create
 from dtjob_trainer.task import Task
 
@@ -114,6 +115,38 @@ refused(["validation_steps=0"], fit(good, x, y, validation_data=(x, y), validati
 backup = keras.callbacks.BackupAndRestore("/tmp/x")
 refused(["BackupAndRestore", "spec.checkpoint"], fit(good, x, y, callbacks=[backup]))
 refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(lambda: 0.1)), x, y, scale_lr=True))
+
+
+def repeats(data: Any) -> bool:
+    """Whether `fit` would say that a restarted run gets the same `data`."""
+    options: dict[str, Any] = {"batch_size": 5 if callable(data) else None, "steps": None, "place": Place(0, 1, 1)}
+    return sources.make(data, None, None, **options, seed=0, shuffle=True, drop_last=False, argument="x").exact
+
+
+def shaken(number: Any) -> Any:
+    return tf.cast(number, tf.float32) + tf.random.uniform([])
+
+
+def shaken_in_branches(number: Any) -> Any:
+    return tf.cond(number > 5, lambda: shaken(number), lambda: 0.0)
+
+
+numbers, generator = tf.data.Dataset.range(10), tf.random.Generator.from_seed(1)
+steady = numbers.map(lambda number: tf.random.stateless_uniform([], [1, number]), num_parallel_calls=2)
+assert repeats(steady.batch(5))
+assert repeats(numbers.map(shaken).batch(5))  # skipping what was seen draws as often
+assert not repeats(numbers.map(shaken_in_branches, num_parallel_calls=2).batch(5))
+assert not repeats(numbers.map(lambda number: generator.uniform([])).batch(5))
+assert not repeats(tf.data.Dataset.zip(numbers.shuffle(3), numbers).batch(5))
+inside = numbers.interleave(lambda number: numbers.map(shaken), num_parallel_calls=2)
+for unknown in (inside, numbers.flat_map(lambda number: numbers.shuffle(3))):
+    assert not repeats(unknown.apply(tf.data.experimental.assert_cardinality(100)).batch(5))
+flip = keras.layers.RandomFlip()
+images = tf.data.Dataset.from_tensors(np.zeros((4, 4, 3), np.float32)).repeat(10)
+assert not repeats(images.map(flip).batch(5))
+assert repeats(lambda context: numbers.map(shaken))
+assert not repeats(lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10)).map(shaken))
+assert repeats(lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10)).map(lambda row: row))
 
 
 class Shouting(keras.optimizers.SGD):

@@ -18,7 +18,7 @@ parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--batch-size", type=int, default=64)
 parser.add_argument("--examples", type=int, default=1000)
 parser.add_argument("--held-out", type=int, default=300)
-parser.add_argument("--data", choices=["arrays", "function", "dataset"], default="arrays")
+parser.add_argument("--data", choices=["arrays", "function", "dataset", "random"], default="arrays")
 parser.add_argument("--plain", action="store_true", help="no layer whose result depends on how the batch is cut")
 parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
@@ -121,10 +121,18 @@ if options.callbacks:
         keras.callbacks.ModelCheckpoint("best.keras", save_best_only=True),
         keras.callbacks.TensorBoard("board", update_freq="batch", write_steps_per_second=True),
     ]
+
+
+def noisy(image):
+    return image + tf.random.normal(image.shape, stddev=0.1)
+
+
+whole = tf.data.Dataset.from_tensor_slices((x, y))
 data = {
     "arrays": {"x": x, "y": y, "batch_size": options.batch_size},
     "function": {"x": shard, "batch_size": options.batch_size},
-    "dataset": {"x": tf.data.Dataset.from_tensor_slices((x, y)).batch(options.batch_size)},
+    "dataset": {"x": whole.batch(options.batch_size)},
+    "random": {"x": whole.map(lambda image, digit: (noisy(image), digit)).batch(options.batch_size)},
 }[options.data]
 if options.accumulate:
     data["class_weight"] = {0: 2.0, 1: 0.5}

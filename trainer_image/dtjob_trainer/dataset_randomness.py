@@ -1,0 +1,48 @@
+"""Whether a `tf.data.Dataset` gives a new process the elements that it would have given the old one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dtjob_trainer import random_operations
+
+STATE_OPERATIONS = frozenset({
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+    "AssignVariableOp",
+    "RngReadAndSkip",
+    "RngSkip",
+})  # fmt: skip
+"""Operations that change variables, as a `tf.random.Generator` or a Keras layer has them: no checkpoint holds these."""
+
+
+def repeats(dataset: Any, *, from_begin: bool) -> bool:
+    """Whether a restarted run sees the same elements of `dataset`, as far as its pipeline shows.
+
+    - from_begin: whether it is read from its first element on, and what was seen before is skipped; else the user's
+      function delivers the rest alone. Random operations give each iterator the same numbers from its begin on, as the
+      program's seeds are set, but only in this order: functions that run in parallel draw in any.
+
+    Not seen: what Python code in from_generator or py_function does.
+    """
+    for part in _pipeline(dataset):
+        found: set[str] = set()
+        for function in part._functions():
+            found |= random_operations.operations(function.function.graph)
+        name = type(part).__name__
+        if "Shuffle" in name or any("Shuffle" in each and "Dataset" in each for each in found):
+            return False
+        if found & STATE_OPERATIONS:
+            return False
+        parallel = "Parallel" in name or any(each.startswith("Parallel") for each in found)
+        if found & random_operations.RANDOM_OPERATIONS and (parallel or not from_begin):
+            return False
+    return True
+
+
+def _pipeline(dataset: Any) -> Iterator[Any]:
+    """`dataset` and all that it reads from."""
+    yield dataset
+    for part in dataset._inputs():
+        yield from _pipeline(part)
