@@ -81,9 +81,12 @@ class Engine:
         if self.steps_per_call == 1:
             (batch,) = batches
             return function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
-        inputs, rows = _stacked([batch.inputs for batch in batches])
-        counts, totals = [batch.count for batch in batches], [batch.total for batch in batches]
-        return function(inputs, tf.constant(rows), tf.constant(counts), tf.constant(totals))
+        result = None
+        for group in [batches] if _alike(batches) else [[batch] for batch in batches]:
+            inputs, rows = _stacked([batch.inputs for batch in group])
+            counts, totals = [batch.count for batch in group], [batch.total for batch in group]
+            result = function(inputs, tf.constant(rows), tf.constant(counts), tf.constant(totals))
+        return result
 
     def _function(self, kind: str, source: Source) -> Any:
         key = (kind, id(source))
@@ -145,6 +148,12 @@ def epoch_logs(metrics: dict[str, Any], last: dict[str, Any] | None) -> dict[str
     if last is None:
         return metrics
     return {name: metrics[name] or last[name] for name in metrics} if last.keys() == metrics.keys() else last
+
+
+def _alike(batches: Sequence[Batch]) -> bool:
+    """Whether the parts of all batches differ in their rows at most, and not in width as `padded_batch` makes them."""
+    shapes = [[part.shape[1:] for part in keras.tree.flatten(batch.inputs)] for batch in batches]
+    return all(shape == shapes[0] for shape in shapes)
 
 
 def _stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
