@@ -157,3 +157,4 @@ def test_models_with_their_own_step_and_batch_callbacks(tmp_path: Path) -> None:
     with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 2}, "own_step.py") as run:
         run.run()
         assert "all well" in run["worker-0"].output()
+        assert "4 of 100 examples are left out of each epoch" in run["worker-0"].output()

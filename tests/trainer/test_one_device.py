@@ -39,6 +39,8 @@ LEGACY = (
 ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping"
 """With one worker, steps come in their order, and can be compared."""
 AVERAGES = "moving_averages"
+ONE_REPLICA = "own_train_step"
+"""Several replicas leave out what is no full batch."""
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +81,13 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         *(
             pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
             for package, strategy, counts, devices, cases in (
-                ("keras", "OneDevice", {"chief": 1}, 0, SOME),
+                ("keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{ONE_REPLICA}"),
                 ("keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, LOSSES),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, STEPS),
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, SOME),
-                ("tf_keras", "OneDevice", {"chief": 1}, 0, SOME),
+                ("tf_keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{ONE_REPLICA}"),
                 ("tf_keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
                 ("keras", "Default", {"chief": 1}, 0, AVERAGES),  # Keras 3's fail inside TensorFlow's strategies

@@ -27,6 +27,7 @@ class ArraySource:
         at_most: int | None = None,
     ) -> None:
         self._sizes, self._place, self._seed = sizes, place, seed
+        self.sizes: Sizes | None = sizes
         self._continues = steps is not None
         self.steps = steps if steps is not None else min(sizes.steps, at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0

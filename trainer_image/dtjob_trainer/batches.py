@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
+from dtjob_trainer.data import Sizes
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -38,6 +40,8 @@ class Source(Protocol):
     """Steps of one epoch."""
     may_be_empty: bool
     """Whether some replica may get a share of no examples at some step."""
+    sizes: Sizes | None
+    """The examples of each step, where it is known how many there are in all."""
     exact: bool
     """Whether a restarted run sees the same data in the same order."""
 

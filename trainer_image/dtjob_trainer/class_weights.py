@@ -26,6 +26,7 @@ class ClassWeighted:
         self._classes = [int(label) for label in class_weight]
         self._weights = [float(weight) for weight in class_weight.values()]
         self.steps, self.may_be_empty, self.exact = source.steps, source.may_be_empty, source.exact
+        self.sizes = source.sizes
 
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
         """The batches of `epoch` from `first_step` on."""

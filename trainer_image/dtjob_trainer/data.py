@@ -48,6 +48,11 @@ class Sizes:
         """Steps of one epoch."""
         return self.n // self.batch if self.drop_last else -(-self.n // self.batch)
 
+    @property
+    def left_out(self) -> int:
+        """Examples of an epoch that no step takes."""
+        return max(self.n - self.steps * self.batch, 0)
+
     def at(self, step: int) -> int:
         """Examples of all shards together at `step` of an epoch (0-based)."""
         return min(self.batch, self.n - step * self.batch)

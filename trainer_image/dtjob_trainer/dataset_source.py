@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dtjob_trainer import dataset_randomness
 from dtjob_trainer.batches import Batch, Place, triple
-from dtjob_trainer.data import DataError, share
+from dtjob_trainer.data import DataError, Sizes, share
 
 
 class DatasetSource:
@@ -27,6 +27,7 @@ class DatasetSource:
             )
         check_elements(dataset, argument)
         self.steps = steps if steps is not None else first_of(cardinality if cardinality >= 0 else None, at_most)
+        self.sizes: Sizes | None = None
         self._may_end_early = steps is None and cardinality < 0
         self._argument = argument
         self._continues = steps is not None  # as in Keras: one pass over the Dataset may span several epochs

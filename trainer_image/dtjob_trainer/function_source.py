@@ -47,7 +47,7 @@ class FunctionSource:
             )
         if sizes is not None and steps is not None and steps > sizes.steps:
             raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
-        self._sizes, self._spec, self._argument = sizes, dataset.element_spec, argument
+        self.sizes, self._spec, self._argument = sizes, dataset.element_spec, argument
         self.steps = steps if steps is not None else first_of(sizes.steps if sizes is not None else None, at_most)
         self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
         self.exact = dataset_randomness.repeats(dataset, from_begin=told is None)
@@ -62,7 +62,7 @@ class FunctionSource:
         for step in range(first_step, self.steps):
             element = next_element(iterator, self._argument)
             inputs = element if isinstance(element, tuple) else (element,)
-            sizes = self._sizes
+            sizes = self.sizes
             count = sizes.of_shard(step, self._place.shard, self._place.shards) if sizes else high - low
             yield Batch(inputs, count, sizes.at(step) if sizes else self._batch_size)
 

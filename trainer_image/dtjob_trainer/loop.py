@@ -44,7 +44,8 @@ def fit(
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
       What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
       for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
-    - batch_size: examples of one step of all replicas together (32 where it is left out).
+    - batch_size: examples of one step of all replicas together (32 where it is left out). On a TPU, or where a model
+      has a `train_step` of its own and there are several replicas, a last batch that is not full is left out.
     - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. A data
       function is called anew for each epoch all the same.
     - shuffle: give arrays and data functions a new order in each epoch; a Dataset has its own.
@@ -109,8 +110,15 @@ def fit(
         from dtjob_trainer import evaluator
 
         evaluator.follow(here, trained, validation)
-    whole = trained.own_step or on_tpu
+    whole = on_tpu or (trained.own_step and group.replicas > 1)
     training = source(x, y, sample_weight, steps=steps_per_epoch, shuffle=shuffle, drop_last=whole, argument="x")
+    if training.sizes is not None and training.sizes.left_out:
+        left, n = training.sizes.left_out, training.sizes.n
+        why = "on a TPU" if on_tpu else "of a model with its own train_step"
+        here.log(
+            f"{left} of {n} examples are left out of each epoch: every replica {why} takes equally many, and the last "
+            "batch is not full"
+        )
     if class_weight is not None:
         training = ClassWeighted(training, class_weight)
     for argument, data in (("x", training), ("validation_data", validation)):

@@ -199,6 +199,24 @@ def own_compute_loss_and_loss_that_is_one_number():
     return {"own": first, "number": train(model, x, y)}
 
 
+class OwnStep(keras.Sequential):
+    def train_step(self, data):
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(inputs, training=True) - targets) ** 2)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.weights), self.weights, strict=True))
+        return {"loss": loss, "largest": tf.reduce_max(targets)}
+
+
+@case
+def own_train_step():
+    found = {}
+    for size in (BATCH, 2 * N):
+        model = compiled(OwnStep([keras.Input((5,)), layers.Dense(1)]), "sgd", None)
+        found[size] = train(model, x, y, batch_size=size)
+    return found
+
+
 @case
 def clipping():
     found = {}

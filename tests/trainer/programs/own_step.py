@@ -47,7 +47,8 @@ model.compile(keras.optimizers.SGD(0.1), "mse")
 history = dt.fit(
     model, rows, targets, batch_size=32, epochs=2, callbacks=[Batches()], validation_data=(rows[:33], targets[:33])
 )
-assert len(Batches.losses) == 2 * 3, Batches.losses  # the partial batch is dropped
+alone = dt.strategy().num_replicas_in_sync == 1
+assert len(Batches.losses) == 2 * (4 if alone else 3), Batches.losses  # several replicas drop the partial batch
 assert Batches.losses[-1] < Batches.losses[0]
 assert history.history["of two"] == [2.0, 2.0]
 assert history.history["loss"][-1] == Batches.losses[-1]  # as in Keras, of the last batch

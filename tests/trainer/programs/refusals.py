@@ -70,6 +70,23 @@ good = model(optimizer="sgd")
 refused(["epochs=0"], fit(good, x, y, epochs=0))
 refused(["x", "lengths"], fit(good, x, y[:5]))
 refused(["x", "empty"], fit(good, x[:0], y[:0]))
+
+
+class OwnStep(keras.Sequential):
+    def train_step(self, data: Any) -> dict[str, Any]:
+        images, targets = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(y=targets, y_pred=self(images, training=True))
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.weights), self.weights, strict=True))
+        return {"loss": loss}
+
+
+own = OwnStep([keras.Input((3,)), keras.layers.Dense(2)])
+own.compile("sgd", "mse")
+for size, batches in ((32, 1), (4, 3)):  # on one replica, batches that are not full are trained on, as by Keras
+    before = int(own.optimizer.iterations.numpy())
+    fit(own, x, np.zeros((10, 2), np.float32), batch_size=size)()
+    assert int(own.optimizer.iterations.numpy()) - before == batches
 refused(["validation_data", "4"], fit(good, x, y, validation_data=(x, y, y, y)))
 refused(["class_weight", "sample weights"], fit(good, x, y, sample_weight=y, class_weight={0: 2.0}))
 refused(["class_weight", "one array"], fit(good, x, [y, y], class_weight={0: 2.0}))
