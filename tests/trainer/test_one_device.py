@@ -25,6 +25,8 @@ STEPS = (
     "clipping,accumulation,accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,"
     "epochs_of_a_number_of_steps,mixed_precision,callbacks,stop_within_an_epoch"
 )
+KERAS_3 = STEPS + ",several_optimizers_in_one"
+"""What there is in Keras 3 alone, too."""
 SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
@@ -75,7 +77,7 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     ("package", "strategy", "counts", "devices", "cases"),
     [
         ("keras", "Mirrored", {"chief": 1}, 3, LOSSES),
-        ("keras", "Mirrored", {"chief": 1}, 3, STEPS),
+        ("keras", "Mirrored", {"chief": 1}, 3, KERAS_3),
         ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, SOME),
         ("tf_keras", "Mirrored", {"chief": 1}, 3, LEGACY),
         *(

@@ -95,9 +95,7 @@ def train(
 def _check_optimizers(found: Sequence[Any], asynchronous: bool) -> None:
     """Raise TrainError for an optimizer of Keras 3 that cannot be right under this strategy."""
     for each in found:
-        overrides = optimizers.overrides_apply(each)
-        distributed = tf.distribute.has_strategy()
-        for why in optimizers.limits(each, distributed=distributed, asynchronous=asynchronous, overrides=overrides):
+        for why in optimizers.limits(each, distributed=tf.distribute.has_strategy(), asynchronous=asynchronous):
             raise TrainError(f"variables: optimizer {each.name}: {why}")
 
 

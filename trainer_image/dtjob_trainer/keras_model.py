@@ -28,6 +28,7 @@ class KerasModel(TrainedModel):
             kind = f"{type(model).__module__}.{type(model).__name__}"
             raise FitError(f"model must be a Keras 3 or tf_keras model, not {kind}")
         super().__init__(model)
+        self._asynchronous = False
 
     @property
     def optimizers(self) -> list[Any]:
@@ -52,15 +53,13 @@ class KerasModel(TrainedModel):
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
-        distributed = tf.distribute.has_strategy()
-        for each in self.optimizers:
-            overrides = optimizers.overrides_apply(each)
-            for why in optimizers.limits(each, distributed=distributed, asynchronous=asynchronous, overrides=overrides):
-                raise FitError(f"optimizer: {why}")
+        self._asynchronous = asynchronous
+        self._check_optimizers()
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from the specs of a batch."""
         self.model._symbolic_build(data_batch=(x, y, sample_weight))
+        self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
@@ -114,6 +113,13 @@ class KerasModel(TrainedModel):
     def scale_learning_rate(self, factor: int) -> None:
         """Multiply the learning rate, or all of a schedule's."""
         optimizers.scale_learning_rate(self.model.optimizer, factor)
+
+    def _check_optimizers(self) -> None:
+        for each in self.optimizers:
+            for why in optimizers.limits(
+                each, distributed=tf.distribute.has_strategy(), asynchronous=self._asynchronous
+            ):
+                raise FitError(f"optimizer: {why}")
 
     def _call(self, x: Any, training: bool) -> Any:
         model = self.model

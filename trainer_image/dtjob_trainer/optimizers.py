@@ -19,13 +19,15 @@ SCALED_BY_REPLICAS = ("initial_learning_rate", "end_learning_rate", "warmup_targ
 """What of the settings of Keras's schedules is a learning rate; every schedule is linear in its rates."""
 
 
-def limits(optimizer: Any, *, distributed: bool, asynchronous: bool, overrides: bool) -> Iterator[str]:
+def limits(optimizer: Any, *, distributed: bool, asynchronous: bool) -> Iterator[str]:
     """What of `optimizer` cannot be right here, each with its reason and the mend.
 
-    - overrides: the optimizer is of a class that replaces Keras's own `apply`.
+    A MultiOptimizer that is given a function knows its inner optimizers only once it is built.
     """
     central = isinstance(tf.distribute.get_strategy(), tf.distribute.experimental.CentralStorageStrategy)
-    for each in (optimizer, getattr(optimizer, "inner_optimizer", None)):
+    inner = innermost(optimizer)
+    overrides = any(map(overrides_apply, (optimizer, *inner)))
+    for each in (optimizer, *(each for each in inner if each is not optimizer)):
         if central and isinstance(each, keras.optimizers.LossScaleOptimizer):
             yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
         if distributed and getattr(each, "use_ema", False):
@@ -41,6 +43,12 @@ def limits(optimizer: Any, *, distributed: bool, asynchronous: bool, overrides: 
             yield "gradient_accumulation_steps needs Keras's own apply(); leave the override out"
 
 
+def innermost(optimizer: Any) -> list[Any]:
+    """The optimizers that update variables: `optimizer`, or those inside a LossScaleOptimizer or MultiOptimizer."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return list(getattr(inner, "optimizers", [inner]))
+
+
 def overrides_apply(optimizer: Any) -> bool:
     """Whether the class of `optimizer` brings an `apply` that Keras does not know."""
     home = next((base for base in type(optimizer).__mro__ if "apply" in vars(base)), None)
@@ -49,9 +57,10 @@ def overrides_apply(optimizer: Any) -> bool:
 
 def acts_on_gradients(optimizer: Any) -> bool:
     """Whether `optimizer` (Keras 3's) does with the gradients what must be done with their sums, and not before it."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if hasattr(optimizer, "inner_optimizer"):
+        return True
     names = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
-    return inner is not optimizer or any(getattr(inner, name) is not None for name in names)
+    return any(getattr(inner, name) is not None for inner in innermost(optimizer) for name in names)
 
 
 @contextlib.contextmanager
@@ -64,12 +73,15 @@ def summing_first(optimizers: Sequence[Any]) -> Iterator[None]:
         replaced.append((optimizer, name))
 
     try:
+        wrapped = [inner for optimizer in optimizers for inner in innermost(optimizer) if inner is not optimizer]
         for optimizer in optimizers:
+            if any(optimizer is inner for inner in wrapped):  # its wrapper gives it sums
+                continue
             replace(optimizer, "apply", partial(_sum_and_apply, optimizer.apply))
-            inner = getattr(optimizer, "inner_optimizer", optimizer)
-            replace(inner, "_all_reduce_sum_gradients", list)
-            if inner.gradient_accumulation_steps:
-                replace(inner, "_backend_apply_gradients", partial(_accumulate_or_update, inner))
+            for inner in innermost(optimizer):
+                replace(inner, "_all_reduce_sum_gradients", list)
+                if inner.gradient_accumulation_steps:
+                    replace(inner, "_backend_apply_gradients", partial(_accumulate_or_update, inner))
         yield
     finally:
         for optimizer, name in replaced:
@@ -134,11 +146,15 @@ def _assign(strategy: Any, variables: Sequence[Any], values: Sequence[Any]) -> N
 
 
 def scale_learning_rate(optimizer: Any, factor: int) -> None:
-    """Multiply the learning rate of `optimizer`, or every rate of its schedule, by `factor`.
+    """Multiply the learning rate of `optimizer` (of those inside it), or every rate of its schedule, by `factor`.
 
     Raises ValueError for a schedule or function that is not Keras's own: its rates have no name.
     """
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    for inner in innermost(optimizer):
+        _scale_own_rate(inner, factor)
+
+
+def _scale_own_rate(optimizer: Any, factor: int) -> None:
     rate = optimizer._learning_rate
     if isinstance(rate, keras.Variable | tf.Variable):  # tf_keras's are TensorFlow's own
         optimizer.learning_rate = float(rate.numpy()) * factor

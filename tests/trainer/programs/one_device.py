@@ -35,6 +35,7 @@ xv, yv, wv = x[:VALID] + 0.1, y[:VALID], weights[:VALID][::-1].copy()
 sequences = random.normal(size=(N, 6, 3)).astype("float32")
 for row, length in enumerate(random.integers(0, 7, N)):
     sequences[row, length:] = 0.0  # masked; some rows whole
+CLIPPED, EVERY = {"global_clipnorm": 0.1}, {"gradient_accumulation_steps": 2}
 CASES = {}
 
 
@@ -272,6 +273,19 @@ def loss_scale():
         model = compiled(plain, optimizer, "mse", **({} if LEGACY else {"auto_scale_loss": False}))
         found[every] = train(model, huge, y, epochs=4)["weights"]
         found[f"optimizer {every}"] = [v.numpy() for v in optimizer.variables]
+    return found
+
+
+@case
+def several_optimizers_in_one():
+    """Keras 3's alone; Adam would hide a gradient that is too large."""
+    found = {}
+    for name, limits in (("plain", {}), ("clipped", {"clipnorm": 0.05}), ("accumulated", {**CLIPPED, **EVERY})):
+        inner = {"second/.*": optimizers.SGD(0.1, momentum=0.5, **limits)}
+        optimizer = optimizers.MultiOptimizer(optimizers.OptimizerMap(optimizers.SGD(0.05, **limits), inner))
+        stack = [keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(1, name="second")]
+        found[name] = train(compiled(keras.Sequential(stack), optimizer, "mse"), x, y)
+        found[f"{name} slots"] = [v.numpy() for v in optimizer.variables]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Calls `fit` with what cannot be right, under Mirrored with two replicas, and checks what it answers."""
+"""Calls `fit` with what cannot be right, by hand, and checks what it answers."""
 
 import sys
 from collections.abc import Callable
@@ -173,8 +173,7 @@ class Shouting(keras.optimizers.SGD):
 
 def limit(optimizer: Any, **where: bool) -> str:
     """The first reason why `optimizer` cannot be right there."""
-    overrides = optimizers.overrides_apply(optimizer)
-    here = {"distributed": True, "asynchronous": False, "overrides": overrides, **where}
+    here = {"distributed": True, "asynchronous": False, **where}
     return next(optimizers.limits(optimizer, **here), "")
 
 
@@ -182,6 +181,12 @@ every = {"gradient_accumulation_steps": 2}
 scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
 assert "use_ema" in limit(keras.optimizers.SGD(use_ema=True))
 assert "apply()" in limit(Shouting(**every))
+several = keras.optimizers.MultiOptimizer
+assert "use_ema" in limit(several(keras.optimizers.OptimizerMap(keras.optimizers.SGD(use_ema=True))))
+assert "apply()" in limit(several(keras.optimizers.OptimizerMap(Shouting(**every))))
+with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+    late = several(lambda variable: keras.optimizers.SGD(use_ema=True))  # makes them once it is built
+    refused(["use_ema"], fit(model(optimizer=late), x, y))
 assert "larger batch_size" in limit(keras.optimizers.SGD(**every), asynchronous=True)
 assert "mixed_bfloat16" in limit(scaled, asynchronous=True)
 assert not limit(keras.optimizers.SGD(**every, clipnorm=1.0))
