@@ -67,6 +67,37 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
     assert ends[0] == ends[1]
 
 
+@pytest.mark.slow  # own_step.py shows in every run that the optimizers are built before the first step
+@pytest.mark.parametrize("strategy", ["Default", "Mirrored"])
+def test_optimizers_of_an_own_train_step_are_in_the_checkpoint(tmp_path: Path, strategy: str) -> None:
+    ends = []
+    for killed in (False, True):
+        gate = tmp_path / f"{killed}.gate"
+        options = {} if strategy == "Default" else {"logicalCPUs": 2}
+        with Cluster(
+            tmp_path / str(killed),
+            strategy,
+            {"chief": 1},
+            "own_optimizers.py",
+            "--hold=2",
+            f"--gate={gate}",
+            checkpoint={"everySteps": 3},
+            options=options,
+        ) as run:
+            run.start()
+            if killed:
+                run["chief-0"].wait_for_checkpoint(9)
+                run["chief-0"].kill()
+                assert run["chief-0"].exit_code() == -signal.SIGKILL
+                run.start()
+            gate.touch()
+            run.expect_success()
+            assert run["chief-0"].status["resume"] == "exact", run["chief-0"].output()
+            ends.append((saved_arrays(run.checkpoints, 20), run["chief-0"].status["metrics"]))
+    assert ends[0] == ends[1]
+    assert sum("momentum" in name for name in ends[0][0]) >= 2 + 2 + 4
+
+
 def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path: Path) -> None:
     """961 examples in batches of 64: the last batch holds one, so that some replica gets none."""
     common = ("--plain", "--examples=961", "--epochs=2")

@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer import sharded_variables
 from dtjob_trainer.batches import Batch, Source
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
@@ -31,8 +30,6 @@ class CoordinatorEngine:
         self.trained = trained
         self.group = group
         self._own_step, self._own_test = trained.own_step, trained.own_test
-        if self._own_step:
-            sharded_variables.check_own_step(trained.model)
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
         self._last: Any = None
         self._evaluated: Any = None

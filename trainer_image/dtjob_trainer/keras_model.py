@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import losses, optimizers, sharded_variables
+from dtjob_trainer import losses, optimizers, own_optimizers, sharded_variables
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.state import Array, ModelState, State, load_for_evaluation, optimizers_of, parts_of, sum_of
@@ -58,8 +58,19 @@ class KerasModel(TrainedModel):
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from the specs of a batch."""
-        self.model._symbolic_build(data_batch=(x, y, sample_weight))
+        model = self.model
+        if self.own_step and type(model).call is keras.Model.call:  # which Keras calls nowhere
+            own_optimizers.check_built(model)
+        else:
+            model._symbolic_build(data_batch=(x, y, sample_weight))
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
+
+    def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
+        """Build the optimizers that a `train_step` of the model's own applies."""
+        if self.own_step:
+            sharded_variables.check_own_step(self.model)
+            own_optimizers.build(self.model, self.optimizers, self._own_train, (x, y, sample_weight))
+            self._check_optimizers()
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model

@@ -16,7 +16,7 @@ from tf_keras.src.engine.base_layer import BaseRandomLayer
 from dtjob_trainer import legacy_losses, optimizers
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
-from dtjob_trainer.state import Array, Plain, State, StateError, named
+from dtjob_trainer.state import Array, Plain, State, StateError, attributes_of, named
 from dtjob_trainer.trained_model import FitError, TrainedModel, number
 
 _Generator = backend.RandomGenerator
@@ -94,6 +94,9 @@ class LegacyModel(TrainedModel):
             model.optimizer.build(model.trainable_variables)
         self._keep_seeds()
 
+    def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
+        """Nothing: `build` has traced the `train_step` itself."""
+
     def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """One replica's training step."""
         with _autograph():
@@ -167,8 +170,7 @@ class LegacyModel(TrainedModel):
     def optimizers(self) -> list[Any]:
         """Every optimizer of the model."""
         kinds = (tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
-        found = [self.model.optimizer, *vars(self.model).values()]
-        return list({id(value): value for value in found if isinstance(value, kinds)}.values())
+        return attributes_of(self.model, kinds)
 
     def _random(self) -> list[Any]:
         """The layers that draw random numbers."""

@@ -132,6 +132,7 @@ def fit(
 
     here.progress.report(state="starting", totalSteps=epochs * training.steps)
     trained.build(*training.spec())
+    trained.build_further(*training.spec())
     engine = _engine(here, trained, group)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)

@@ -7,7 +7,7 @@ run would differ from the undisturbed one otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -171,13 +171,31 @@ def sum_of(parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
 
 
 def optimizers_of(model: Any) -> list[Any]:
-    """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes."""
-    found = [getattr(model, "optimizer", None), *vars(model).values()]
+    """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes.
+
+    In an order that is the same in every process of a program.
+    """
+    return attributes_of(model, (keras.optimizers.Optimizer,))
+
+
+def attributes_of(model: Any, kinds: tuple[type, ...]) -> list[Any]:
+    """The optimizers of these `kinds` that `model` was compiled with or has as attributes, or in lists and dicts."""
     unique: list[Any] = []
-    for value in found:
-        if isinstance(value, keras.optimizers.Optimizer) and not any(value is other for other in unique):
+    for value in [getattr(model, "optimizer", None), *_leaves(list(vars(model).values()))]:
+        if isinstance(value, kinds) and not any(value is other for other in unique):
             unique.append(value)
     return unique
+
+
+def _leaves(structure: Any) -> Iterator[Any]:
+    """The leaves of lists, tuples and dicts."""
+    if isinstance(structure, Mapping):
+        structure = list(structure.values())
+    if isinstance(structure, list | tuple):
+        for part in structure:
+            yield from _leaves(part)
+    else:
+        yield structure
 
 
 def load_for_evaluation(model: Any, arrays: Mapping[str, Array]) -> None:

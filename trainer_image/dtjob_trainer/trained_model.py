@@ -70,6 +70,13 @@ class TrainedModel(ABC):
         Variables that came to be while a step is traced would be in no checkpoint (and fail under Mirrored).
         """
 
+    @abstractmethod
+    def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
+        """Make what `build` leaves over of a model that is to be trained: variables that its `train_step` would make.
+
+        Raises FitError for what no checkpoint could have.
+        """
+
     def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """One replica's training step; its share (scalar) of the loss of the global batch.
 
@@ -79,8 +86,12 @@ class TrainedModel(ABC):
         if not self.own_step:
             return self._train(cut, x, y, sample_weight)
         # equal shares, as Keras scales losses itself
-        logs = {"loss": 0.0} | self.model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
+        logs = {"loss": 0.0} | self._own_train(x, y, sample_weight)
         return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
+
+    def _own_train(self, x: Any, y: Any, sample_weight: Any) -> Any:
+        """The model's own `train_step`, given what Keras gives it."""
+        return self.model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
 
     @abstractmethod
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:

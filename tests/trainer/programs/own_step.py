@@ -72,5 +72,46 @@ try:
 except ValueError as error:
     refusal = str(error)
 assert f"reduction {none}" in refusal, refusal
+
+
+class Pair(keras.Model):
+    """Two models and two optimizers, and no `call`: as the GAN of Keras's guide."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = [keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)]) for _ in range(2)]
+        self.mean = keras.metrics.Mean(name="mean")
+
+    @property
+    def metrics(self):
+        return [self.mean]
+
+    def compile(self, first, second):
+        super().compile()
+        self.first, self.others = first, {"second": second}
+
+    def train_step(self, data):
+        x, y = data
+        for part, optimizer in zip(self.parts, (self.first, self.others["second"]), strict=True):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((part(x, training=True) - y) ** 2)
+            weights = part.trainable_weights
+            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            self.mean.update_state(loss)
+        return {"mean": self.mean.result()}
+
+
+class Slots(keras.callbacks.Callback):
+    counts: list[int] = []  # noqa: RUF012  # one instance a process
+
+    def on_train_begin(self, logs=None):
+        self.counts += [len(adam.variables) for adam in adams]
+
+
+pair, adams = Pair(), [keras.optimizers.Adam(0.1), keras.optimizers.Adam(0.05)]
+pair.compile(*adams)
+history = dt.fit(pair, rows, targets, batch_size=32, epochs=5, callbacks=[Slots()])
+assert history.history["mean"][-1] < history.history["mean"][0] / 2, history.history
+assert all(count >= 5 for count in Slots.counts), Slots.counts  # before any step, so that a checkpoint has them
 if dt.is_chief():
     print("all well")

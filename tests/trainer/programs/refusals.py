@@ -166,6 +166,30 @@ assert not repeats(lambda context: tf.data.Dataset.from_tensor_slices(context.sh
 assert repeats(lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10)).map(lambda row: row))
 
 
+class Own(keras.Model):
+    """Without `call`, as the GAN of Keras's guide."""
+
+    def __init__(self, *begin: Any):
+        super().__init__()
+        self.inner = keras.Sequential([*begin, keras.layers.Dense(2)])
+
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self.inner(data[0]))
+        weights = self.inner.trainable_weights
+        hidden.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return {"loss": loss}
+
+
+hidden = keras.optimizers.SGD()
+own = Own()
+own.compile()
+refused(["Own has no call()", "sequential", "keras.Input"], fit(own, x, y, batch_size=5))
+own = Own(keras.Input((3,)))
+own.compile()
+refused(["train_step applies", "attribute of the model"], fit(own, x, y, batch_size=5))
+
+
 class Shouting(keras.optimizers.SGD):
     def apply(self, grads, trainable_variables=None):
         super().apply(grads, trainable_variables)
