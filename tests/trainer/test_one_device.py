@@ -19,7 +19,7 @@ TOLERANCE = {"mixed_precision": 0.05}
 LOSSES = (
     "weighted_arrays,weighted_dataset,summed_loss,class_weights,class_weights_of_one_hot_rows,masks,masks_and_weights,"
     "many_inputs_and_outputs,list_of_outputs,added_losses_constraints_and_many_metrics,"
-    "own_compute_loss_and_loss_that_is_one_number"
+    "own_compute_loss_and_loss_that_is_one_number,own_metrics"
 )
 STEPS = (
     "clipping,accumulation,accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,"

@@ -53,11 +53,12 @@ class CoordinatorEngine:
         """Whether `wait` would return at once."""
         return bool(self._coordinator.done())
 
-    def loss(self) -> float:
-        """The loss of the step handed out last, once all are done."""
+    def loss(self) -> float | None:
+        """The loss of the step handed out last, once all are done; None where the model's `train_step` gives none."""
         self.wait()
         last = self._last.fetch()
-        return float(last["loss"] if self._own_step else last)
+        loss = last.get("loss") if self._own_step else last
+        return None if loss is None else float(loss)
 
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""

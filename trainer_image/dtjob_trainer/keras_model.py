@@ -62,6 +62,9 @@ class KerasModel(TrainedModel):
         if self.own_step and type(model).call is keras.Model.call:  # which Keras calls nowhere
             own_optimizers.check_built(model)
         else:
+            if self.own_step and y is None:  # losses and metrics are built of shapes: take the outputs
+                symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
+                y = model(symbols)
             model._symbolic_build(data_batch=(x, y, sample_weight))
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
 
@@ -71,6 +74,10 @@ class KerasModel(TrainedModel):
             sharded_variables.check_own_step(self.model)
             own_optimizers.build(self.model, self.optimizers, self._own_train, (x, y, sample_weight))
             self._check_optimizers()
+
+    def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
+        """A batch as Keras gives it to steps."""
+        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
@@ -146,7 +153,7 @@ class KerasModel(TrainedModel):
         tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
 
         def update() -> Any:
-            self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+            self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
             return tf.constant(0)
 
         if cut.may_be_empty:  # a replica that stands in with one row of no weight must not count it

@@ -76,7 +76,7 @@ class LegacyModel(TrainedModel):
         def replica(x: Any, y: Any, sample_weight: Any) -> Any:
             with _autograph():
                 if self.own_step:
-                    model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
+                    self._own_train(x, y, sample_weight)
                     return tf.constant(0)
                 y_pred = model(x, training=True)
                 if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
@@ -106,6 +106,10 @@ class LegacyModel(TrainedModel):
         """One replica's evaluation step."""
         with _autograph():
             return super().evaluate_replica(cut, x, y, sample_weight)
+
+    def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
+        """A batch as tf_keras gives it to steps."""
+        return tf_keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         with self._counted(cut):
@@ -202,7 +206,7 @@ class LegacyModel(TrainedModel):
         if _is_keras_own(self.model, "compute_metrics"):
             self.model.compiled_metrics.update_state(y, y_pred, sample_weight)
         else:
-            self.model.compute_metrics(x, y, y_pred, sample_weight)
+            self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
 
 
 def _limits(optimizer: Any, *, asynchronous: bool) -> Iterator[str]:

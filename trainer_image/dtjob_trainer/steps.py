@@ -48,9 +48,13 @@ class Engine:
         """Whether `wait` would return at once."""
         return True
 
-    def loss(self) -> float:
-        """This task's part of the last step's loss; the sum over tasks is the loss of the global batch."""
-        return float(self._last["loss"] if self._own_step else self._last)
+    def loss(self) -> float | None:
+        """This task's part of the last step's loss; the sum over tasks is the loss of the global batch.
+
+        None where a `train_step` of the model's own gives none.
+        """
+        loss = self._last.get("loss") if self._own_step else self._last
+        return None if loss is None else float(loss)
 
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import own_evaluation
+from dtjob_trainer import own_logs
 from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.state import Array, State
@@ -81,17 +81,34 @@ class TrainedModel(ABC):
         """One replica's training step; its share (scalar) of the loss of the global batch.
 
         As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is
-        cut. Of a model with its own `train_step`: this replica's part of the mean of what that gives, and of "loss".
+        cut. Of a model with its own `train_step`: this replica's part of the mean of all that gives, by name.
         """
         if not self.own_step:
             return self._train(cut, x, y, sample_weight)
         # equal shares, as Keras scales losses itself
-        logs = {"loss": 0.0} | self._own_train(x, y, sample_weight)
+        logs = own_logs.flat(self._own_train(x, y, sample_weight))
         return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
 
     def _own_train(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """The model's own `train_step`, given what Keras gives it."""
-        return self.model.train_step((x, y) if sample_weight is None else (x, y, sample_weight))
+        return self.model.train_step(self.pack(x, y, sample_weight))
+
+    @abstractmethod
+    def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
+        """A batch as the package gives it to steps: x alone, (x, y) or (x, y, sample_weight)."""
+
+    def check_reported(self, logs: Any) -> None:
+        """Raise FitError where `logs`, which an own `compute_metrics` returned, has what no metric of the model gives.
+
+        Each replica counts its own rows alone; the model's metrics are read once those of all are put together.
+        """
+        names, known = own_logs.flat(logs).keys(), own_logs.flat(self.model.get_metrics_result()).keys()
+        if names and names != known:
+            which = ", ".join(sorted(names ^ known))
+            raise FitError(
+                f"model: its compute_metrics() and get_metrics_result() differ in {which}; compute in an overridden "
+                "get_metrics_result() what is to be reported, of the states of metrics"
+            )
 
     @abstractmethod
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
@@ -103,7 +120,7 @@ class TrainedModel(ABC):
         Of a model with its own `test_step`, which updates metrics as it likes: its part of the mean of what that gives.
         """
         if self.own_test:
-            return own_evaluation.evaluate_replica(self.model, cut, x, y, sample_weight)
+            return own_logs.evaluate_replica(lambda: self.model.test_step(self.pack(x, y, sample_weight)), cut)
         return self._evaluate(cut, x, y, sample_weight)
 
     @abstractmethod

@@ -119,16 +119,18 @@ class Training:
         engine.train(self._source, batches)
         self._step += len(batches)
         if self._board.after(self._step, len(batches), engine.loss):
-            loss = engine.group.sum(np.array([engine.loss()], np.float64))[0]
-            self._board.step(self._step, engine.epoch_logs() | {"loss": loss})
+            mine = engine.loss()
+            loss = {} if mine is None else {"loss": engine.group.sum(np.array([mine], np.float64))[0]}
+            self._board.step(self._step, engine.epoch_logs() | loss)
         in_epoch += len(batches) - 1
         if per_batch:
             self._callbacks.batch_end(in_epoch, engine.logs())
             self._agree_to_stop()
         ends_epoch = in_epoch + 1 == self._steps_per_epoch
         if control.due(self._step):
-            agreement = control.agree(self._step, engine.loss())
-            self._report(agreement)
+            mine = engine.loss()
+            agreement = control.agree(self._step, mine or 0.0)
+            self._report(agreement, {} if mine is None else {"loss": agreement.loss})
             if agreement.stop:
                 if ends_epoch or self._stopped:
                     self._close_steps()
@@ -210,10 +212,10 @@ class Training:
         self._stopped |= bool(votes[0] > 0)
         self._asked_to_leave = bool(votes[1] > 0)
 
-    def _report(self, agreement: Agreement) -> None:
+    def _report(self, agreement: Agreement, loss: dict[str, float]) -> None:
         left = self._epochs * self._steps_per_epoch - self._step
         pace = self._pace.keys(agreement.steps_per_second, left)
-        self._here.progress.update(step=self._step, epoch=self._epochs_ended, loss=agreement.loss, **pace)
+        self._here.progress.update(step=self._step, epoch=self._epochs_ended, **loss, **pace)
 
     def _due_by_steps(self) -> bool:
         return self._saves.due(self._step) and self._position() != self._saved

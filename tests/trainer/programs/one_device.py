@@ -218,6 +218,30 @@ def own_train_step():
     return found
 
 
+class OwnMetrics(keras.Model):
+    """Reports what it computes of its metrics' states."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.error = layers.Dense(1), metrics.MeanAbsoluteError(name="error")
+
+    def call(self, inputs):
+        return self.inner(inputs)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        self.error.update_state(y, y_pred, sample_weight)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def get_metrics_result(self):
+        found = super().get_metrics_result()
+        return found | {"square": self.error.result() ** 2}
+
+
+@case
+def own_metrics():
+    return train(compiled(OwnMetrics(), "sgd", "mse", metrics=["mae"]), x, y, validation_data=(xv, yv))
+
+
 @case
 def clipping():
     found = {}

@@ -1,7 +1,8 @@
-"""Evaluation of models whose class has a `test_step` of its own."""
+"""What the `train_step` and `test_step` of a model's own return."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -9,8 +10,16 @@ import tensorflow as tf
 from dtjob_trainer.losses import Cut, setting, unscaled
 
 
-def evaluate_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
-    """One replica's `test_step`, which updates metrics as it likes: this replica's part of the mean of what that gives.
+def flat(logs: Any) -> dict[str, Any]:
+    """What a step returned as one dict, without dicts inside it: those Keras takes apart as well."""
+    found: dict[str, Any] = {}
+    for name, value in (logs or {}).items():
+        found |= flat(value) if isinstance(value, Mapping) else {name: value}
+    return found
+
+
+def evaluate_replica(step: Callable[[], Any], cut: Cut) -> dict[str, Any]:
+    """One replica's test `step`, which updates metrics as it likes: its part of the mean of what that gives.
 
     A replica whose row only stands in does not evaluate it.
     """
@@ -18,7 +27,7 @@ def evaluate_replica(model: Any, cut: Cut, x: Any, y: Any, sample_weight: Any) -
 
     def evaluate() -> list[Any]:
         with setting(unscaled, True):
-            logs = model.test_step((x, y) if sample_weight is None else (x, y, sample_weight))
+            logs = flat(step())
         names.extend(logs)
         return [tf.reduce_mean(tf.cast(value, tf.float32)) for value in logs.values()]
 
