@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from keras.src.random import seed_generator
 
 from dtjob_trainer import losses, optimizers, own_optimizers, sharded_variables
 from dtjob_trainer.collective import Group
@@ -29,6 +32,8 @@ class KerasModel(TrainedModel):
             raise FitError(f"model must be a Keras 3 or tf_keras model, not {kind}")
         super().__init__(model)
         self._asynchronous = False
+        self._generator: Any = None
+        """Keras's own generator for random numbers that are asked for without a seed; made by `build`."""
 
     @property
     def optimizers(self) -> list[Any]:
@@ -66,13 +71,15 @@ class KerasModel(TrainedModel):
                 symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
                 y = model(symbols)
             model._symbolic_build(data_batch=(x, y, sample_weight))
+        self._generator = _global_seed_generator()
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Build the optimizers that a `train_step` of the model's own applies."""
         if self.own_step:
             sharded_variables.check_own_step(self.model)
-            own_optimizers.build(self.model, self.optimizers, self._own_train, (x, y, sample_weight))
+            with self._one_generator():
+                own_optimizers.build(self.model, self.optimizers, self._own_train, (x, y, sample_weight))
             self._check_optimizers()
 
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
@@ -117,12 +124,12 @@ class KerasModel(TrainedModel):
     def of_global_batch(self, *, synchronous: bool) -> Iterator[None]:
         """While this lasts, Keras's losses and the model's optimizers act on the global batch."""
         found = self.optimizers if synchronous else []
-        with losses.of_global_batch(), optimizers.summing_first(found):
+        with losses.of_global_batch(), optimizers.summing_first(found), self._one_generator():
             yield
 
     def state(self, group: Group) -> State:
         """All variables of the built model."""
-        return ModelState(self.model, group)
+        return ModelState(self.model, group, [self._generator.state])
 
     def load(self, arrays: Mapping[str, Array]) -> None:
         """Give the model, outside any strategy, the weights of a checkpoint."""
@@ -138,6 +145,13 @@ class KerasModel(TrainedModel):
                 each, distributed=tf.distribute.has_strategy(), asynchronous=self._asynchronous
             ):
                 raise FitError(f"optimizer: {why}")
+
+    def _one_generator(self) -> AbstractContextManager[None]:
+        """While this lasts, all threads draw from one generator.
+
+        Keras has one for each, and each replica is traced in a thread of its own, where none can be made.
+        """
+        return losses.replaced(seed_generator, global_seed_generator=lambda: self._generator)
 
     def _call(self, x: Any, training: bool) -> Any:
         model = self.model
@@ -160,3 +174,11 @@ class KerasModel(TrainedModel):
             tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
         else:
             update()
+
+
+def _global_seed_generator() -> Any:
+    """The one of this thread; where it is made only now, without a draw from Python's own random numbers."""
+    before = random.getstate()
+    generator = seed_generator.global_seed_generator()
+    random.setstate(before)
+    return generator

@@ -65,9 +65,12 @@ def fit(
     Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs,
     `strategyOptions.partitioner` and legacy optimizers.
 
-    With `spec.checkpoint` the run is saved as it goes on and resumes where it was. In the evaluator this call follows
-    the checkpoints and ends the process with them. Raises FitError, DataError or CallbackError, before any step, for
-    what cannot be right.
+    With `spec.checkpoint` the run is saved as it goes on and resumes where it was: with the same bits under the
+    synchronous strategies on CPU, or the status says that resume is "approximate". The log names what of the model is
+    the cause: random operations of TensorFlow's own, variables that no layer tracks.
+
+    In the evaluator this call follows the checkpoints and ends the process with them. Raises FitError, DataError or
+    CallbackError, before any step, for what cannot be right.
     """
     here = runtime.current()
     strategy = here.strategy

@@ -7,7 +7,7 @@ run would differ from the undisturbed one otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -72,6 +72,11 @@ class State:
             self._assign(variable, [data[start : start + sizes[name]] for start in starts])
             first += sizes[name]
         return rows_fit
+
+    def not_among(self, used: Sequence[Any]) -> list[str]:
+        """Names of those `tf.Variable`s of `used` (a traced function's) that are not kept here."""
+        kept = {id(part.handle) for v in (self._shared | self._local).values() for part in self._parts(v)}
+        return names_not_among(self._group.strategy, used, kept)
 
     def average_local(self) -> None:
         """Give every replica the mean of the moving statistics. Collective; called at ends of epochs and runs only.
@@ -141,15 +146,20 @@ class Plain:
 
 
 class ModelState(State):
-    """The variables of a built, compiled Keras model under a strategy."""
+    """The variables of a built, compiled Keras model under a strategy, and `seeds`, which are no model's."""
 
-    def __init__(self, model: Any, group: Group) -> None:
+    def __init__(self, model: Any, group: Group, seeds: Sequence[Any]) -> None:
         shared = named("model", [v for v in model.variables if not is_local(v)])
         local = [v for v in model.variables if is_local(v)]
         for number, optimizer in enumerate(optimizers_of(model)):
             shared |= named(f"optimizer-{number}", optimizer.variables)
         averaged = [v for v in local if tf.as_dtype(v.dtype).is_floating]
-        super().__init__(group, shared, named("local", local) | named("metric", model.metrics_variables), averaged)
+        super().__init__(
+            group,
+            shared,
+            named("local", local) | named("seed", list(seeds)) | named("metric", model.metrics_variables),
+            averaged,
+        )
 
 
 def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
@@ -158,6 +168,12 @@ def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
         return (variable.value,)
     parts: tuple[Any, ...] = strategy.experimental_local_results(variable.value)
     return parts
+
+
+def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]) -> list[str]:
+    """Names of those `tf.Variable`s of `used`, also distributed ones, whose handles' ids are not among `handles`."""
+    parts = [part for variable in used for part in strategy.experimental_local_results(variable)]
+    return sorted({part.name for part in parts if id(part.handle) not in handles})
 
 
 def _read(part: Any) -> Any:

@@ -41,6 +41,10 @@ class Engine:
         """Update loss and metrics with batches of evaluation data, sharded as in `train`."""
         self._evaluated = self._run("evaluate", source, batches)
 
+    def traced(self, source: Source) -> Any:
+        """The traced function (a `ConcreteFunction`) of the steps that `train` runs on batches of `source`."""
+        return self._function("train", source).get_concrete_function()
+
     def wait(self) -> None:
         """Return when all steps so far are done."""
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.collective import Group
 from dtjob_trainer.sharded_variables import is_sharded
-from dtjob_trainer.state import Plain, State, is_local, optimizers_of, parts_of
+from dtjob_trainer.state import Plain, State, is_local, names_not_among, optimizers_of, parts_of
 
 
 class VariablesError(ValueError):
@@ -49,7 +49,7 @@ class Trackables:
 
     def not_among(self, used: tuple[Any, ...]) -> list[str]:
         """Names of those `tf.Variable`s of `used` (a traced function's) that are not among `variables`."""
-        return sorted(v.name for v in used if id(v.handle) not in self._handles)
+        return names_not_among(self._group.strategy, used, self._handles)
 
     def _add(self, prefix: str, variable: Any, is_metric: bool) -> None:
         known = variable if isinstance(variable, keras.Variable) else Plain(variable)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dtjob_trainer import unsaved
 from dtjob_trainer.batches import Batch, Source, groups
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.control import Agreement, Control, StopInValidation
@@ -54,6 +55,8 @@ class Training:
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
+        self._looked_at_step = False
+        """Whether what a step uses was held against what a checkpoint keeps."""
         self._exact = source.exact and callbacks.exact and engine.trained.exact and not engine.remote
         self._pace = Pace()
 
@@ -117,6 +120,7 @@ class Training:
             self._callbacks.batch_begin(in_epoch)
         self._board.before(self._step, len(batches))
         engine.train(self._source, batches)
+        self._look_at_step()
         self._step += len(batches)
         if self._board.after(self._step, len(batches), engine.loss):
             mine = engine.loss()
@@ -139,6 +143,19 @@ class Training:
         # at an epoch's end, early or not: once its end is behind us
         if not (ends_epoch or self._stopped) and (self._clock_due or self._due_by_steps()):
             self._save(control)
+
+    def _look_at_step(self) -> None:
+        """Once it is traced, say what a step uses that no checkpoint keeps. (ParameterServer is never exact.)"""
+        if self._looked_at_step or self._engine.remote:
+            return
+        self._looked_at_step = True
+        found = unsaved.reasons(self._engine.traced(self._source), self._state)
+        if found and self._exact:
+            self._exact = False
+            self._here.progress.report(resume="approximate")
+        if self._here.task is not None and self._here.task.checkpoint is not None:
+            for reason in found:
+                self._here.log(f"resume is approximate: {reason}", level="warning", step=self._step)
 
     def _leave(self, control: Control, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.

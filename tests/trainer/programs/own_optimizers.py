@@ -40,6 +40,7 @@ class GAN(keras.Model):
     def train_step(self, real):
         real = keras.tree.flatten(real)[0]
         latent = keras.random.normal((tf.shape(real)[0], 3), seed=self.noise)
+        real += 0.1 * keras.random.normal(tf.shape(real))  # of the generator that Keras keeps for those without a seed
         with tf.GradientTape(persistent=True) as tape:
             written = self.generator(latent, training=True)
             on_written, on_real = self.critic(written, training=True), self.critic(real, training=True)

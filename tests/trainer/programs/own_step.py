@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
+from dtjob_trainer import runtime
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
@@ -149,5 +150,29 @@ if package == "keras":  # tf_keras makes compiled metrics too late for such step
     assert history.history["mae"][1] < history.history["mae"][0]
     error = np.mean(np.abs(model(rows[:33], training=False).numpy() - rows[:33]))
     np.testing.assert_allclose(history.history["val_mae"][-1], error, rtol=1e-5)
+
+
+class Noise(keras.layers.Layer):
+    """Adds what a function draws."""
+
+    def __init__(self, draw):
+        super().__init__()
+        self.draw = draw
+
+    def call(self, inputs):
+        return inputs + self.draw(tf.shape(inputs))
+
+
+untracked = tf.Variable(1.0, aggregation=tf.VariableAggregation.MEAN)  # as Keras 3's layers track none of TensorFlow's
+draws = {"approximate": [tf.random.normal], "exact": [lambda shape: tf.random.stateless_normal(shape, [1, 2])]}
+if package == "keras":
+    draws["approximate"].append(lambda shape: untracked.assign_add(1.0))
+    draws["exact"].append(keras.random.normal)
+for resume, functions in draws.items():
+    for function in functions:
+        model = keras.Sequential([keras.Input((4,)), Noise(function), keras.layers.Dropout(0.1), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        dt.fit(model, rows, targets, batch_size=32)
+        assert runtime.current().progress.status["resume"] == resume, function
 if dt.is_chief():
     print("all well")
