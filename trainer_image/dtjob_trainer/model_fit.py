@@ -7,14 +7,15 @@ from typing import Any
 
 from dtjob_trainer.task import Task
 
-REFUSED = ("fit", "evaluate", "train_on_batch", "test_on_batch")
-FAILS_UNDER = ("MultiWorkerMirrored", "ParameterServer")
-"""Where these methods of Keras 3 fail inside TensorFlow (2.21, with Keras 3.15). Under the others they are right."""
+_TRAINING = ("fit", "evaluate", "train_on_batch", "test_on_batch")
+REFUSED = {"MultiWorkerMirrored": _TRAINING, "ParameterServer": (*_TRAINING, "predict")}
+"""Methods of Keras 3 that fail inside TensorFlow (2.21, with Keras 3.15), by strategy. Under the others they work."""
 
 INSTEAD = {
     "fit": "train with dtjob_trainer.fit(model, x, y, …), which also saves and resumes the run",
     "evaluate": "give validation_data to dtjob_trainer.fit(…), or replicas.evaluator to the job",
     "train_on_batch": "train with dtjob_trainer.fit(model, x, y, …), or a step of your own with dtjob_trainer.train(…)",
+    "predict": "call model.predict_on_batch(x), or model(x), on one batch after the other",
     "test_on_batch": "give validation_data to dtjob_trainer.fit(…), or replicas.evaluator to the job",
 }
 """What to use instead of each method."""
@@ -34,10 +35,10 @@ def refuse_where_wrong(task: Task) -> None:
     if task.role == "evaluator":
         why = "the job's evaluator follows checkpoints, and it writes none"
         keras.Model.fit = _refusal("fit", "in a job with replicas.evaluator", why, keras.Model.fit, None)
-    elif task.strategy in FAILS_UNDER:
+    elif task.strategy in REFUSED:
         import tensorflow as tf
 
-        for method in REFUSED:
+        for method in REFUSED[task.strategy]:
             where, why = f"under {task.strategy}", "Keras 3 fails inside TensorFlow there"
             original = getattr(keras.Model, method)
             setattr(keras.Model, method, _refusal(method, where, why, original, tf.distribute.get_strategy()))
