@@ -58,6 +58,7 @@ class KerasModel(TrainedModel):
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
+        self.check_eagerly()
         self._asynchronous = asynchronous
         self._check_optimizers()
 

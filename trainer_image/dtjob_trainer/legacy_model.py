@@ -58,6 +58,7 @@ class LegacyModel(TrainedModel):
             raise FitError("model is not compiled; call model.compile(optimizer, loss, metrics=…) before fit()")
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
+        self.check_eagerly()
         if backend.floatx() != keras.config.floatx():
             raise FitError(
                 f"tf_keras computes in {backend.floatx()}, but data is read as {keras.config.floatx()}; call "

@@ -61,6 +61,10 @@ def fit(
 
     Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. Taken as
     means over examples, as nobody can know better: `add_loss`, losses that give one number, an own `compute_loss`.
+    A metric function that gives one number counts it once for each replica that has examples. BatchNormalization
+    normalises by each replica's own rows, and so does not do what it does on one device.
+
+    Of compile()'s options, `jit_compile` is left aside and `run_eagerly` refused.
 
     Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs,
     `strategyOptions.partitioner` and legacy optimizers.

@@ -63,6 +63,14 @@ class TrainedModel(ABC):
     def check(self, *, asynchronous: bool, on_tpu: bool) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
 
+    def check_eagerly(self) -> None:
+        """Raise FitError for a model that was compiled to run as Python, which no replica does."""
+        if getattr(self.model, "_run_eagerly", None):
+            raise FitError(
+                "model was compiled with run_eagerly=True, but steps run as graphs, where tensors have no numpy(); "
+                "leave it out, and write losses and metrics in operations of Keras or TensorFlow"
+            )
+
     @abstractmethod
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from shapes alone; x, y and weights are a batch's specs.

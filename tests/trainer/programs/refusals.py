@@ -192,6 +192,9 @@ def reporting(package: Any) -> Any:
 
 
 for package in (keras, tf_keras):
+    eager = package.Sequential([package.Input((3,)), package.layers.Dense(2)])
+    eager.compile("sgd", "mse", run_eagerly=True)
+    refused(["run_eagerly=True", "leave it out"], fit(eager, x, y))
     refused(["f1", "get_metrics_result()"], fit(reporting(package), x, np.zeros((10, 2), np.float32), batch_size=5))
 hidden = keras.optimizers.SGD()
 own = Own()
