@@ -23,6 +23,9 @@ _own_scale = keras_loss.scale_loss_for_distribution
 _own_unscale = keras_loss.unscale_loss_for_distribution
 
 
+NO_SCALAR = "compile(): a loss with reduction None has a value for each example; use sum_over_batch_size"
+
+
 class LossError(ValueError):
     """A compiled loss cannot be computed as on one device; the message says what to write instead."""
 
@@ -67,7 +70,10 @@ def share_of(model: Any, cut: Cut, **arguments: Any) -> Any:
     better. Raises LossError for a loss that is no scalar.
     """
     if cut.replicas == 1:
-        return model._compute_loss(**arguments)
+        value = model._compute_loss(**arguments)
+        if value.shape.rank != 0:
+            raise LossError(NO_SCALAR)
+        return value
     if type(model).compute_loss is not keras.Model.compute_loss:
         with setting(unscaled, True):
             return cut.mean(model._compute_loss(**arguments))
@@ -93,7 +99,7 @@ def _reduce(
     if cut is None:
         return _own_reduction(values, sample_weight, mask, reduction, dtype)
     if reduction in (None, "none"):
-        raise LossError("compile(): a loss with reduction None has a value for each example; use sum_over_batch_size")
+        raise LossError(NO_SCALAR)
     values = keras.ops.convert_to_tensor(values, dtype=dtype)
     if sample_weight is not None:
         sample_weight = keras.ops.convert_to_tensor(sample_weight, dtype=dtype)
