@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,6 +144,17 @@ def test_without_chief_worker_0_writes_and_callbacks_keep_their_state(tmp_path: 
             assert len(board["epoch_loss"]) == len(dict(points["epoch_steps_per_second"])) == EPOCHS
             ends.append((saved_arrays(run.checkpoints, LAST), run["worker-0"].status["metrics"], rows, board))
     assert ends[0] == ends[1]
+
+
+def test_nobody_ends_before_the_last_save_is_on_disk(tmp_path: Path) -> None:
+    """A task that ended while others still took from it what they had summed up made them lose that save."""
+    arguments = ("train.py", "--epochs=1", "--slow-write=4")
+    with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 2}, *arguments, checkpoint={"everySteps": 1000}) as run:
+        run.start()
+        run["worker-0"].wait_until(lambda status: status.get("writing") == STEPS_PER_EPOCH, "its last save")
+        with pytest.raises(subprocess.TimeoutExpired):
+            run["worker-1"].process.wait(2)
+        run.expect_success()
 
 
 def test_one_task_alone_trains_and_finds_its_run_done(tmp_path: Path) -> None:

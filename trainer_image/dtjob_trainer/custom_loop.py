@@ -169,6 +169,7 @@ class _Run:
         self._board.close()
         here.shutdown.training_ends()
         self._state.average_local()
+        self._group.leave_together()
         return self._values
 
     def _train_step(self, inputs: Any, control: Control) -> None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from dtjob_trainer import runtime
 from dtjob_trainer.callbacks import outside_strategy
 from dtjob_trainer.checkpoint import TEMPORARY_MODEL
+from dtjob_trainer.collective import Group
 
 
 def save(model: Any, path: str) -> None:
@@ -23,6 +24,7 @@ def save(model: Any, path: str) -> None:
     if collective and isinstance(model, tf.Module):  # tf_keras sums up statistics of all tasks as it saves
         with tempfile.TemporaryDirectory() as scratch:
             _save(model, path if here.is_chief else f"{scratch}/{path.rpartition('/')[2]}", here)
+            Group(here.strategy, here.task).leave_together()
     elif here.is_chief:
         # saving makes variables of its own, which in the strategy's scope would wait for the other tasks' share
         (outside_strategy(_save) if collective else _save)(model, path, here)

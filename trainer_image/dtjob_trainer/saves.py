@@ -106,6 +106,7 @@ class Saves:
         self._here.progress.report(state="saving", step=step)
         save()
         self.wait()
+        self._group.leave_together()
         raise SystemExit(self._here.shutdown.exit_code)
 
     def _remember(self, step: int) -> None:

@@ -87,6 +87,7 @@ class Training:
         if model.optimizer is not None:
             model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema, on one device
         self._callbacks.train_end(self._last_logs)
+        self._engine.group.leave_together()
         return self._keras_history()
 
     def _goes_on(self) -> bool:
