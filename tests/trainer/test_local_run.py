@@ -117,6 +117,7 @@ def test_a_second_ctrl_c_kills_at_once(digits, tmp_path):
         assert run.processes() == {}
 
 
+@pytest.mark.slow
 def test_mirrored_is_killed_and_comes_back(tmp_path):
     file = manifest("digits-mirrored.yaml", tmp_path / "job.yaml", EPOCHS, checkpoint=CHECKPOINTS)
     undisturbed = run_to_the_end(file, tmp_path / "undisturbed")

@@ -33,11 +33,8 @@ SOME = (
 )
 ARRAYS = "weighted_arrays,masks,list_of_outputs,clipping,accumulation"
 """CentralStorage takes no empty replica, and of a Dataset nobody knows whether there will be one."""
-LEGACY = (
-    "weighted_arrays,masks_and_weights,many_inputs_and_outputs,added_losses_constraints_and_many_metrics,clipping,"
-    "several_steps_in_one_call"
-)
-"""What the slow runs of tf_keras leave over for the default one."""
+LEGACY = "masks_and_weights,many_inputs_and_outputs,clipping"
+"""What the default run has of tf_keras; the slow ones have all."""
 ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping"
 """With one worker, steps come in their order, and can be compared."""
 AVERAGES = "moving_averages"

@@ -47,6 +47,8 @@ def test_training_goes_on_after_a_kill(tmp_path: Path, victim: str) -> None:
     assert not any(runs(status["trainingPid"]) for status in before.values())
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_saves_that_take_long_are_not_cut_off_by_peers_that_go(tmp_path: Path) -> None:
     """Neither the one that a preempted peer asks for, nor one in the background as a peer dies."""
     job = Job(tmp_path, "MultiWorkerMirrored", chief=1, worker=2)
