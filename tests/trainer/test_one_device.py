@@ -74,12 +74,12 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     ("package", "strategy", "counts", "devices", "cases"),
     [
         ("keras", "Mirrored", {"chief": 1}, 3, LOSSES),
-        ("keras", "Mirrored", {"chief": 1}, 3, KERAS_3),
-        ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, SOME),
+        ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{SOME},several_optimizers_in_one"),
         ("tf_keras", "Mirrored", {"chief": 1}, 3, LEGACY),
         *(
             pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
             for package, strategy, counts, devices, cases in (
+                ("keras", "Mirrored", {"chief": 1}, 3, KERAS_3),
                 ("keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{ONE_REPLICA}"),
                 ("keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
