@@ -12,12 +12,16 @@ from dtjob_trainer.callbacks import outside_strategy
 from dtjob_trainer.checkpoint import TEMPORARY_MODEL
 from dtjob_trainer.collective import Group
 
+SAVED_MODEL = {"assets", "fingerprint.pb", "keras_metadata.pb", "saved_model.pb", "variables"}
+"""What tf_keras writes into a directory, where the path names no file format."""
+
 
 def save(model: Any, path: str) -> None:
     """Write `model` to `path`, as `model.save` does, at the chief task. Every task calls it.
 
     A relative path lies below the checkpoint directory where the job has one. Under MultiWorkerMirrored a `model.save`
-    at the chief alone would wait for the others for ever.
+    at the chief alone would wait for the others for ever. Raises ValueError for a directory that holds more than an
+    earlier model, as nothing else is ever removed.
     """
     here = runtime.current()
     collective = here.task is not None and here.task.strategy == "MultiWorkerMirrored" and not here.is_evaluator
@@ -37,9 +41,13 @@ def _save(model: Any, path: str, here: runtime.Runtime) -> None:
     folder, separator, name = path.rpartition("/")
     if separator:
         tf.io.gfile.makedirs(folder)
+    is_directory = tf.io.gfile.isdir(path)
+    others = {entry.rstrip("/") for entry in tf.io.gfile.listdir(path)} - SAVED_MODEL if is_directory else set()
+    if others:
+        raise ValueError(f"save={path!r} is a directory with other files ({min(others)}); name one of the model's own")
     temporary = f"{folder}{separator}{TEMPORARY_MODEL}{name}"
     model.save(temporary)
-    if tf.io.gfile.isdir(path):  # of tf_keras, as a SavedModel; a directory cannot be renamed over another
+    if is_directory:  # an earlier SavedModel; a directory cannot be renamed over another
         tf.io.gfile.rmtree(path)
     tf.io.gfile.rename(temporary, path, overwrite=True)
     if here.is_chief:

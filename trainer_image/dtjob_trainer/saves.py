@@ -102,7 +102,7 @@ class Saves:
 
     def leave(self, step: int, save: Callable[[], None]) -> NoReturn:
         """End the process after a stop that all tasks agreed on, once `save` has brought `step` to disk. Collective."""
-        # said before it begins: the peers that have nothing to write end at once, and this task must not be ended
+        # said before it begins: a peer that cannot wait may end meanwhile, and this task must not be ended for that
         self._here.progress.report(state="saving", step=step)
         save()
         self.wait()

@@ -146,6 +146,15 @@ model = tf_keras.Sequential([tf_keras.layers.Dense(1, input_shape=(2,))])
 for _ in range(2):
     model_file.save(model, "model")
 assert (directory / "model" / "saved_model.pb").exists()
+(directory / "mine").mkdir()
+(directory / "mine" / "notes.txt").write_text("mine")
+refused = ""
+try:
+    model_file.save(model, "mine")
+except ValueError as error:
+    refused = str(error)
+assert "notes.txt" in refused, "a directory of the user's was taken for a model's"
+assert (directory / "mine" / "notes.txt").read_text() == "mine"
 shutil.copytree(directory / "model", directory / ".saving-model")
 assert writer.prepare("uid") == [6]
 assert not (directory / ".saving-model").exists()
