@@ -192,6 +192,14 @@ def tells_of_preemption() -> None:
             os._exit(143)
 
 
+def chief_finishes_last() -> None:
+    """The worker ends well at once; the chief does so when the file `finish` appears."""
+    _wait_for_go()
+    _report(state="training", step=1)
+    while TASK == "chief-0" and not (DIRECTORY / "finish").exists():
+        time.sleep(0.01)
+
+
 def chief_finishes_first() -> None:
     """The worker loses its peers when the file `lose` appears; the chief ends well when `finish` does."""
     _wait_for_go()

@@ -76,6 +76,29 @@ def test_kills_change_nothing(digits, undisturbed, tmp_path):
     assert_identical(result["model"], undisturbed["model"])
 
 
+def test_the_chief_is_killed_in_its_last_save(tmp_path):
+    """Workers whose training is done by then are needed again: the group trains on from the checkpoint before."""
+    file = tmp_path / "job.yaml"
+    program = {"entry": "tests/trainer/programs/train.py", "args": ["--epochs=2", "--slow-write=3"]}
+    checkpoint = {"directory": "/checkpoints", "everySteps": 20}
+    manifest(
+        "digits.yaml",
+        file,
+        2,
+        program=program,
+        checkpoint=checkpoint,
+        image=None,
+        replicas={"chief": {}, "worker": {"count": 2}},
+    )
+    with LocalRun(file, tmp_path) as run:
+        statuses = run.wait_until(lambda now: now.get("chief-0", {}).get("writing") == 32, "the last save")
+        os.kill(statuses["chief-0"]["trainingPid"], signal.SIGKILL)
+        code, result = run.end()
+        assert code == 0, run.told
+    assert "chief-0 was killed (SIGKILL); training restarts from the checkpoint at step 20" in run.told
+    assert (result["phase"], result["steps"]) == ("Succeeded", 32)
+
+
 def test_stopped_killed_and_resumed_changes_nothing(digits, undisturbed, tmp_path):
     """Ctrl-C saves and leaves nothing behind; nor does kill -9 of dtjob itself; each next run goes on from there."""
     with LocalRun(digits, tmp_path) as run:

@@ -325,6 +325,33 @@ def test_a_waiting_worker_ends_well_when_the_chief_has_finished(make_job: MakeJo
     assert worker.end() == 0
 
 
+def test_a_finished_worker_stays_until_the_chief_has_finished(make_job: MakeJob, tmp_path: Path) -> None:
+    _, (chief, *workers) = start_group(make_job, "chief_finishes_last")
+    for worker in workers:
+        assert worker.wait_for(state="finished")["message"] == "waiting for the chief task to finish"
+    (tmp_path / "finish").touch()
+    assert [running.end() for running in (chief, *workers)] == [0, 0, 0]
+
+
+def test_a_finished_worker_trains_again_when_the_chief_has_failed(make_job: MakeJob, tmp_path: Path) -> None:
+    job, (chief, worker) = start_group(make_job, "chief_finishes_last", workers=1)
+    worker.wait_for(state="finished")
+    os.kill(training_pid(chief), signal.SIGKILL)
+    assert chief.end() == 137
+    chief = job.start("chief-0", "chief_finishes_last")
+    status = worker.wait_for(state="finished", restartsInPlace=1)
+    assert status["lastRestart"]["cause"] == "the chief task was lost"
+    (tmp_path / "finish").touch()
+    assert [running.end() for running in (chief, worker)] == [0, 0]
+
+
+def test_a_finished_worker_ends_well_when_it_is_told_to(make_job: MakeJob) -> None:
+    _, (_, worker) = start_group(make_job, "chief_finishes_last", workers=1)
+    worker.wait_for(state="finished")
+    worker.process.terminate()
+    assert worker.end() == 0
+
+
 def test_a_wrong_cluster_hash_is_refused_by_name(make_job: MakeJob) -> None:
     job = make_job("MultiWorkerMirrored", chief=1, worker=1)
     job.start("chief-0", "group")

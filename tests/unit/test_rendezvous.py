@@ -163,7 +163,9 @@ def test_done_is_told_to_all() -> None:
     all_wait(rendezvous)
     rendezvous.finish()
     assert rendezvous.register(registration("worker-0", "running", generation=1), None, 0).kind == "done"
+    assert not rendezvous.all_know()
     assert rendezvous.register(registration("worker-1", attempt=1), None, 0).kind == "done"
+    assert rendezvous.all_know()
 
 
 def test_a_name_must_resolve_to_where_the_task_registered_from() -> None:

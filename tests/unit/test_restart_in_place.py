@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob_trainer.restart_in_place import End, Ended, History, Restart, after_exit, peers_changed, shell_code
+from dtjob_trainer.restart_in_place import End, Ended, History, Restart, Stay, after_exit, peers_changed, shell_code
 
 
 def code_after(ended: Ended, history: History | None = None) -> int | None:
@@ -35,6 +35,9 @@ def code_after(ended: Ended, history: History | None = None) -> int | None:
         (Ended(75, chief_finished=True), 0),
         (Ended(-9, chief_finished=True, ended_by_us=True), 0),
         (Ended(2, chief_finished=True), 2),
+        (Ended(0, chief_may_need_it=True, chief_finished=True), 0),
+        (Ended(0, chief_may_need_it=True, terminating=True), 0),
+        (Ended(3, chief_may_need_it=True), 3),
     ],
 )
 def test_exit_codes(ended: Ended, code: int | None) -> None:
@@ -46,8 +49,12 @@ def run(*endings: Ended) -> list[str]:
     history, outcomes = History(), []
     for ended in endings:
         decision, history = after_exit(history, ended, 0)
-        outcomes.append("restart" if isinstance(decision, Restart) else f"end {decision.code}")
+        outcomes.append(f"end {decision.code}" if isinstance(decision, End) else type(decision).__name__.lower())
     return outcomes
+
+
+def test_a_finished_task_stays_while_the_chief_may_fail() -> None:
+    assert after_exit(History(), Ended(0, chief_may_need_it=True), 0)[0] == Stay()
 
 
 def test_three_without_a_step_end_the_container() -> None:

@@ -76,6 +76,7 @@ class Rendezvous:
         self._round: _Round | None = None
         self._name_checks: dict[str, tuple[str, str | None]] = {}  # task → address it was checked for, what is wrong
         self._finished = False
+        self._unaware: set[str] = set()  # of the group, who has not heard yet that the chief task has finished
 
     def register(self, registration: Registration, address: str | None, now: float) -> Answer:
         """Take note of `registration`, sent from `address` (None: from this very supervisor), and answer it."""
@@ -103,6 +104,7 @@ class Rendezvous:
         """The answer to a registration that `register` has taken."""
         current, task = self._round, registration.task
         if self._finished:
+            self._unaware.discard(task)
             return self._answer("done")
         if task in self._servers:
             return self._answer("continue")
@@ -125,7 +127,12 @@ class Rendezvous:
     def finish(self) -> None:
         """The chief's training process has ended with success: everybody hears `done` from now on."""
         self._finished = True
+        self._unaware = {task for task in self.group if task != self.chief and task in self._members}
         self.revision += 1
+
+    def all_know(self) -> bool:
+        """Whether all others of the group have heard `done`, so that none is left waiting for the chief task."""
+        return not self._unaware
 
     def address_to_check(self, task: str) -> str | None:
         """The address that `task` registered from, where its host name is not known to resolve to it yet; else None."""

@@ -35,7 +35,7 @@ class RendezvousHost:
         self._news = asyncio.Event()
         self._look_ups: dict[str, asyncio.Task[None]] = {}
         self._held = 0
-        self._none_held = asyncio.Event()
+        self._nobody_waits = asyncio.Event()
 
     async def answer(self, registration: Registration, address: str | None) -> Answer:
         """Answer `registration`, which came from `address` (None: from this process); held until there is news."""
@@ -44,9 +44,10 @@ class RendezvousHost:
         if registration.task not in self._look_ups and self._rendezvous.address_to_check(registration.task):
             self._look_ups[registration.task] = asyncio.create_task(self._look_up(registration.task))
         if answer.kind not in ("wait", "continue"):
+            self._note_who_waits()
             return answer
         self._held += 1
-        self._none_held.clear()
+        self._nobody_waits.clear()
         try:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), self._hold)
@@ -55,22 +56,27 @@ class RendezvousHost:
             raise
         finally:
             self._held -= 1
-            if not self._held:
-                self._none_held.set()
-        return self._rendezvous.answer(registration, time.monotonic())
+            self._note_who_waits()
+        answer = self._rendezvous.answer(registration, time.monotonic())
+        self._note_who_waits()
+        return answer
 
     async def answer_own(self, registration: Registration) -> Answer:
         """Answer the registration of this very supervisor."""
         return await self.answer(registration, None)
 
     async def finish(self, seconds: float) -> None:
-        """Tell all who listen that training is done; returns when they were answered, or after `seconds`."""
+        """Tell all that training is done; returns when the group knows and all who listen know, or after `seconds`."""
         self._rendezvous.finish()
         self._after_change()
-        if self._held:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._none_held.wait(), seconds)
+        self._note_who_waits()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._nobody_waits.wait(), seconds)
         await asyncio.sleep(0.01)  # the last answers leave with the next turns of the loop
+
+    def _note_who_waits(self) -> None:
+        if not self._held and self._rendezvous.all_know():
+            self._nobody_waits.set()
 
     def _after_change(self) -> None:
         if self._rendezvous.revision != self._seen_revision:

@@ -1,7 +1,8 @@
 """What follows when the training process has ended? Pure: takes `now`, does no I/O (supervisor.py does it).
 
-Exit 75 means that a peer was lost: the process starts again in this container. Anything else ends the container, so
-that Kubernetes and the operator see it and count it. The exit codes are those of docs/contract.md.
+Exit 75 means that a peer was lost: the process starts again in this container. Exit 0 of a task that the chief task may
+still need is kept back until that has finished. Anything else ends the container, so that Kubernetes and the operator
+see it and count it. The exit codes are those of docs/contract.md.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Ended:
     """We killed it, because its generation was over or the grace period ended: its signal 9 counts as exit 75."""
     chief_finished: bool = False
     """The chief task has said that training is done."""
+    chief_may_need_it: bool = False
+    """Member of a group that starts and ends together, other than its chief task."""
     peer_changed: bool = False
     """A peer is known to have been replaced or preempted since this process got its go."""
     cause: str = ""
@@ -55,6 +58,14 @@ class Restart:
     cause: str
     time: str
     """RFC 3339, UTC."""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """Keep the container until the chief task has finished.
+
+    Where that fails in its last save, or after it, all of the group must train again from the last checkpoint.
+    """
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,7 @@ def peers_changed(history: History) -> History:
     return replace(history, without_progress=0)
 
 
-def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | End, History]:
+def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | Stay | End, History]:
     """Decide what follows on `ended`. `now` is in seconds since the epoch."""
     code = shell_code(ended.returncode)
     step = -1 if ended.step is None else ended.step
@@ -83,7 +94,8 @@ def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | En
     history = replace(history, highest_step=max(step, history.highest_step))
     collateral = code == PEER_LOST or (ended.ended_by_us and ended.returncode == -signal.SIGKILL)
     if code == 0:
-        return End(0, "finished"), history
+        stays = ended.chief_may_need_it and not (ended.chief_finished or ended.terminating)
+        return Stay() if stays else End(0, "finished"), history
     if ended.terminating and (collateral or code == TERMINATED):
         return End(TERMINATED, "terminated"), history
     if not collateral:
@@ -95,8 +107,13 @@ def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | En
     if count >= EXITS_WITHOUT_PROGRESS:
         reason = f"lost its peers {count} times in a row without a new step, and no peer was replaced"
         return End(STUCK, reason), history
+    return restart(history, ended.cause, now)
+
+
+def restart(history: History, cause: str, now: float) -> tuple[Restart, History]:
+    """Start again because of `cause`, where that is known. `now` is in seconds since the epoch."""
     time = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Restart(ended.cause or "a peer was lost", time), replace(history, restarts=history.restarts + 1)
+    return Restart(cause or "a peer was lost", time), replace(history, restarts=history.restarts + 1)
 
 
 def describe(returncode: int) -> str:

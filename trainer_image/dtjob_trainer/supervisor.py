@@ -1,8 +1,8 @@
 """The supervisor: keeps one task's training process running, in step with its peers. PID 1 of a training container.
 
 It starts the training process, lets it go when the rendezvous says so, starts it again in place when a peer was lost
-(exit 75), passes SIGTERM on, and answers /status all the while. What to do after an exit is decided in
-restart_in_place.py, who may start in rendezvous.py; this file does the I/O.
+(exit 75), stays until the chief task has finished, passes SIGTERM on, and answers /status all the while. What to do
+after an exit is decided in restart_in_place.py, who may start in rendezvous.py; this file does the I/O.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ KILL_SECONDS = 10.0
 PORT_SECONDS = 30.0
 """For which another process may hold TensorFlow's port before the container ends."""
 
+FAREWELL_SECONDS = 3.0
+"""For which the chief task's supervisor waits until all of its group have heard that training is done."""
+
 COULD_NOT_KILL, PORT_TAKEN = 71, 1
 
 
@@ -58,6 +61,8 @@ class Supervisor:
         self._history = policy.History()
         self._reaper = Reaper(self._on_exit)
         self._process: TrainingProcess | None = None
+        self._called: asyncio.Future[str | None] | None = None
+        """While it stays after its training: why the group trains again, or None where the container may end."""
         restarts = task.in_cluster and not task.serves_only  # the others never start again in place
         self._template = Template() if restarts and self._command[1:3] == ["-m", "dtjob_trainer.program"] else None
         self._phase: Phase = "waiting"
@@ -159,10 +164,17 @@ class Supervisor:
             terminating=self._terminating,
             ended_by_us=self._ended_by_us,
             chief_finished=self._chief_finished,
+            chief_may_need_it=self._client is not None and not self._host and not self._task.serves_only,
             peer_changed=self._peer_changed,
             cause=self._cause,
         )
         decision, self._history = policy.after_exit(self._history, ended, time.time())
+        if isinstance(decision, policy.Stay):
+            cause = await self._until_called()
+            if cause is None:
+                decision = policy.End(0, "finished")
+            else:
+                decision, self._history = policy.restart(self._history, cause, time.time())
         if isinstance(decision, policy.End):
             self._status.ended("finished" if decision.code == 0 else "failed")
             failed = decision.code not in (0, policy.TERMINATED)
@@ -174,6 +186,15 @@ class Supervisor:
         self._log(f"restarting in place ({self._history.restarts}): {decision.cause}", "warning")
         return None
 
+    async def _until_called(self) -> str | None:
+        """Stay without a training process. Returns None when the chief task has finished, else why it trains again."""
+        self._status.ended("finished")
+        self._status.message = "waiting for the chief task to finish"
+        self._called = asyncio.get_running_loop().create_future()
+        cause = await self._called
+        self._called, self._status.message = None, ""
+        return cause
+
     async def _end(self, code: int) -> int:
         left = await self._reaper.kill_all(KILL_SECONDS)
         if left:
@@ -181,7 +202,7 @@ class Supervisor:
         if code == 0:
             self._leave_last_words()
         if code == 0 and self._host:
-            await self._host.finish(seconds=1)
+            await self._host.finish(FAREWELL_SECONDS)
         return code
 
     def _leave_last_words(self) -> None:
@@ -196,6 +217,7 @@ class Supervisor:
     def _terminate(self) -> None:
         """SIGTERM: the training process may save; what is left shortly before the grace period ends is killed."""
         process, grace = self._process, self._task.grace_seconds
+        self._call(None)
         if not self._terminating:
             self._log("told to end (SIGTERM)")
             self._terminating = True
@@ -220,6 +242,10 @@ class Supervisor:
         if self._process is not None:
             self._ended_by_us = True
             self._process.kill()
+
+    def _call(self, cause: str | None) -> None:
+        if self._called is not None and not self._called.done():
+            self._called.set_result(cause)
 
     def _go(self, generation: int) -> None:
         assert self._process is not None
@@ -255,6 +281,8 @@ class Supervisor:
     def _on_answer(self, asked: Registration, answer: Answer) -> None:
         process = self._process
         self._chief_finished = self._chief_finished or answer.kind == "done"
+        if answer.kind in ("done", "restart") and asked.incarnation == self._status.incarnation:
+            self._call(answer.message if answer.kind == "restart" else None)
         if process is None or process.exited.done() or asked.incarnation != self._status.incarnation:
             return
         if answer.kind in ("wait", "continue", "refused"):
