@@ -82,6 +82,11 @@ def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -
         said = f"1 had been removed before this evaluator looked (of steps {steps[0]})"
         assert said in run["evaluator-0"].output()
 
+        (damaged,) = run.checkpoints.glob(f"ckpt-{steps[1]}.data*")
+        damaged.write_bytes(b"")
+        run.run("evaluator-0")
+        assert evaluated(run) == steps[2:], "a damaged one does not hide those after it"
+
 
 def test_a_metric_that_the_model_has_not_is_named(tmp_path: Path) -> None:
     evaluation = {"best": {"metric": "recall", "mode": "Max"}}

@@ -62,7 +62,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
                 evaluated.update(missed)  # told once
                 here.log(_words_of_missed(missed), level="warning", step=step)
             _keep(here, trained.model, step, metrics, best, events)
-        elif done:  # looked at after the mark was there: nothing newer can come
+        elif done and (step is None or step == found[-1]):  # looked at after the mark was there: nothing newer can come
             raise SystemExit(0)
         else:
             time.sleep(POLL_SECONDS)
