@@ -99,11 +99,12 @@ class State:
 
     def _check(self, arrays: Mapping[str, Array]) -> None:
         for name, variable in (self._shared | self._local).items():
-            found = arrays[name].shape if name in arrays else None
-            if found != tuple(variable.shape):
+            here, there = _kind(variable.shape, variable.dtype), "missing"
+            if name in arrays:
+                there = _kind(arrays[name].shape, arrays[name].dtype)
+            if there != here:
                 raise StateError(
-                    f"the checkpoint is of another model: variable {name} is {tuple(variable.shape)} here and "
-                    f"{'missing' if found is None else found} there; "
+                    f"the checkpoint is of another model: variable {name} is {here} here and {there} there; "
                     "restore the model of that run, or choose another checkpoint.directory"
                 )
 
@@ -233,6 +234,11 @@ def is_local(variable: Any) -> bool:
     """Whether each replica changes this variable by itself: made untrainable (not frozen later) and not aggregated."""
     value = variable.value.variables[0] if is_sharded(variable) else variable.value
     return not value.trainable and variable.aggregation == "none"
+
+
+def _kind(shape: Any, dtype: Any) -> str:
+    """Shape and type, as `(2, 3) float32`."""
+    return f"{tuple(shape)} {tf.as_dtype(dtype).name}"
 
 
 def _byte_size(variable: Any) -> int:
