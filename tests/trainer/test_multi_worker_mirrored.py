@@ -170,3 +170,4 @@ def test_models_with_their_own_step_and_batch_callbacks(tmp_path: Path) -> None:
         run.run()
         assert "all well" in run["worker-0"].output()
         assert "4 of 100 examples are left out of each epoch" in run["worker-0"].output()
+        assert "batches of 25 make unequal shares for 2 replicas" in run["worker-0"].output()

@@ -29,6 +29,15 @@ def test_shards_of_an_epoch_hold_every_example_once(n: int, batch: int, shards: 
     assert sum(sizes.at(step) for step in range(sizes.steps)) == n
 
 
+@given(rows=st.integers(0, 300), shards=st.integers(1, 40))
+def test_no_share_shrinks_when_a_batch_grows(rows: int, shards: int) -> None:
+    """Else the last batch, cut in pieces as large as the shares of those before, would lose rows."""
+    for shard in range(shards):
+        (low, high), (begin, end) = (data.share(count, shard, shards) for count in (rows, rows + 1))
+        assert 0 <= (end - begin) - (high - low) <= 1
+        assert begin >= low
+
+
 @given(
     n=st.integers(1, 200),
     batch=st.integers(1, 64),
@@ -119,9 +128,9 @@ def test_files_come_in_a_new_order_in_each_epoch_and_validation_in_its_own() -> 
 
 def test_an_empty_share_gets_one_row_of_no_weight() -> None:
     sizes = data.Sizes(9, 4)
-    rows = data.shard_rows(np.arange(9), sizes, 0, 2, 2)
+    rows = data.shard_rows(np.arange(9), sizes, 1, 2, 2)
     assert [r.tolist() for r in rows] == [[8]]
-    assert sizes.of_shard(2, 0, 2) == 0
+    assert sizes.of_shard(2, 1, 2) == 0
     assert sizes.smallest_share(2) == 0
 
 

@@ -96,6 +96,18 @@ def encode(value: Any) -> Any:
     raise CallbackError(f"get_state() holds a {type(value).__name__}; return numbers, text, lists, dicts or arrays")
 
 
+def encode_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """A History's lists by name as JSON; of what `encode` refuses, which a callback may have added, as text."""
+
+    def entry(value: Any) -> Any:
+        try:
+            return encode(value)
+        except CallbackError:
+            return str(value)
+
+    return {name: [entry(value) for value in values] for name, values in history.items()}
+
+
 def decode(value: Any) -> Any:
     """What `encode` was given (tuples come back as lists)."""
     if isinstance(value, Mapping):

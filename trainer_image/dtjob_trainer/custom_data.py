@@ -14,9 +14,6 @@ from dtjob_trainer.collective import Group
 from dtjob_trainer.data import DataError
 from dtjob_trainer.dataset_source import rows_of_each_batch
 
-DEFAULT_BATCH_SIZE = 32
-"""As in Keras."""
-
 
 class Feed(Protocol):
     """The inputs of one step after the other."""
@@ -113,7 +110,7 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
         unknown = int(data.cardinality()) < 0
         source = _source(data, batch_size, total_steps if unknown else None, place, seed)
         return SourceFeed(source, rows // place.shards if rows is not None else None)
-    size = batch_size if batch_size is not None else DEFAULT_BATCH_SIZE
+    size = batch_size if batch_size is not None else sources.DEFAULT_BATCH_SIZE
     if size % place.replicas:
         raise DataError(
             f"batch_size={size} is the size of the global batch and must be a multiple of the number of replicas, "

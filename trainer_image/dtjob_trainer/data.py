@@ -22,8 +22,14 @@ class DataError(ValueError):
 
 
 def share(count: int, shard: int, shards: int) -> tuple[int, int]:
-    """The half-open range of `count` consecutive rows that belongs to `shard`; shares differ by one row at most."""
-    return shard * count // shards, (shard + 1) * count // shards
+    """The half-open range of `count` consecutive rows that belongs to `shard`; shares differ by one row at most.
+
+    One row more makes one shard's share larger and none smaller, so that nobody's share of a last batch is larger than
+    of the full ones before: a data function's examples come in batches of that size.
+    """
+    size, more = divmod(count, shards)
+    low = shard * size + min(shard, more)
+    return low, low + size + (shard < more)
 
 
 def epoch_order(n: int, seed: int, epoch: int) -> Rows:
@@ -65,6 +71,11 @@ class Sizes:
     def smallest_share(self, shards: int) -> int:
         """The fewest examples that any shard gets at any step."""
         return min(self.at(0), self.at(self.steps - 1)) // shards
+
+
+def less_than_a_batch(argument: str, sizes: Sizes) -> str:
+    """What is wrong with data given as `argument` that makes no step, as only full batches are taken."""
+    return f"{argument}: {sizes.n} examples are less than one batch of {sizes.batch}; give a smaller batch_size"
 
 
 def shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: int) -> list[Rows]:

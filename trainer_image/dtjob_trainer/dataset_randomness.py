@@ -26,6 +26,8 @@ def repeats(dataset: Any, *, from_begin: bool) -> bool:
 
     Not seen: what Python code in from_generator or py_function does.
     """
+    if in_any_order(dataset) or dataset.options().deterministic is False:
+        return False
     for part in _pipeline(dataset):
         found: set[str] = set()
         for function in part._functions():
@@ -39,6 +41,14 @@ def repeats(dataset: Any, *, from_begin: bool) -> bool:
         if found & random_operations.RANDOM_OPERATIONS and (parallel or not from_begin):
             return False
     return True
+
+
+def in_any_order(dataset: Any) -> bool:
+    """Whether a part of `dataset` was told `deterministic=False`, which no option of the whole overrides.
+
+    Not seen: interleave(), which does not keep what it was told, and parts inside functions.
+    """
+    return any(getattr(part, "_deterministic", None) == "false" for part in _pipeline(dataset))
 
 
 def _pipeline(dataset: Any) -> Iterator[Any]:

@@ -26,6 +26,18 @@ class DatasetSource:
                 f"{argument}: the Dataset does not know its length; give {wanted}, or use assert_cardinality"
             )
         check_elements(dataset, argument)
+        if cardinality == 0:
+            raise DataError(
+                f"{argument}: the Dataset has no batches; give it examples, as many as a batch has where it is batched "
+                "with drop_remainder=True"
+            )
+        if place.shards > 1:
+            if dataset_randomness.in_any_order(dataset):
+                raise DataError(
+                    f"{argument}: a part of the Dataset has deterministic=False, so that each task would cut its share "
+                    "from other batches; leave that out"
+                )
+            dataset = dataset.with_options(_in_order())
         self.steps = steps if steps is not None else first_of(cardinality if cardinality >= 0 else None, at_most)
         self.sizes: Sizes | None = None
         self._may_end_early = steps is None and cardinality < 0
@@ -94,7 +106,7 @@ def first_of(batches: int | None, at_most: int | None) -> int:
 
 def steps_argument(argument: str) -> str:
     """Which argument says how many batches of the data `argument` are taken."""
-    return "validation_steps" if argument == "validation_data" else "steps_per_epoch"
+    return {"validation_data": "validation_steps", "data": "total_steps"}.get(argument, "steps_per_epoch")
 
 
 def check_elements(dataset: Any, argument: str) -> None:
@@ -104,6 +116,12 @@ def check_elements(dataset: Any, argument: str) -> None:
         raise DataError(f"{argument}: elements must be x, (x, y) or (x, y, sample weights), not {len(spec)} parts")
     if not all(isinstance(leaf, tf.TensorSpec) for leaf in keras.tree.flatten(spec)):
         raise DataError(f"{argument}: elements must be dense tensors; ragged and sparse ones cannot be sharded")
+
+
+def _in_order() -> Any:
+    options = tf.data.Options()
+    options.deterministic = True
+    return options
 
 
 def _any_batch(spec: Any) -> Any:

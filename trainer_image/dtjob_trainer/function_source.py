@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dtjob_trainer import dataset_randomness
 from dtjob_trainer.batches import Batch, Place, triple
-from dtjob_trainer.data import DataContext, DataError, Sizes, share
+from dtjob_trainer.data import DataContext, DataError, Sizes, less_than_a_batch, share
 from dtjob_trainer.dataset_source import check_elements, first_of, next_element, steps_argument
 
 
@@ -45,6 +45,8 @@ class FunctionSource:
                 f"{argument}: nobody knows how many examples there are; take the indices from context.shuffled(n) "
                 f"or context.files(counts) in the data function, or give {steps_argument(argument)}"
             )
+        if sizes is not None and sizes.steps == 0:
+            raise DataError(less_than_a_batch(argument, sizes))
         if sizes is not None and steps is not None and steps > sizes.steps:
             raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
         self.sizes, self._spec, self._argument = sizes, dataset.element_spec, argument
@@ -62,9 +64,21 @@ class FunctionSource:
         for step in range(first_step, self.steps):
             element = next_element(iterator, self._argument)
             inputs = element if isinstance(element, tuple) else (element,)
-            sizes = self.sizes
-            count = sizes.of_shard(step, self._place.shard, self._place.shards) if sizes else high - low
-            yield Batch(inputs, count, sizes.at(step) if sizes else self._batch_size)
+            yield Batch(inputs, *self._counts(step, int(keras.tree.flatten(inputs)[0].shape[0])))
+
+    def _counts(self, step: int, rows: int) -> tuple[int, int]:
+        """This task's examples and all tasks' at `step`, for which the function gave `rows`."""
+        place, total = self._place, self._batch_size if self.sizes is None else self.sizes.at(step)
+        low, high = share(total, place.shard, place.shards)
+        if self.sizes is None and place.shards == 1 and rows >= place.replicas:
+            return rows, rows  # the last batch of data of unknown length
+        if rows != max(high - low, 1):
+            raise DataError(
+                f"{self._argument}: the data function gave {rows} examples for step {step} of the epoch, but this "
+                f"task's share of the batch are {high - low}; give them all, or a smaller "
+                f"{steps_argument(self._argument)}, or take the indices from context.shuffled(n)"
+            )
+        return high - low, total
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The inputs are the examples."""

@@ -12,6 +12,7 @@ from dtjob_trainer.batches import Place, Source
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.class_weights import ClassWeighted
 from dtjob_trainer.collective import Group
+from dtjob_trainer.dataset_source import rows_of_each_batch
 from dtjob_trainer.trained_model import FitError, TrainedModel
 from dtjob_trainer.training import Training
 
@@ -46,6 +47,7 @@ def fit(
       for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
     - batch_size: examples of one step of all replicas together (32 where it is left out). On a TPU, or where a model
       has a `train_step` of its own and there are several replicas, a last batch that is not full is left out.
+      A Dataset for such a model is batched with drop_remainder=True.
     - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. A data
       function is called anew for each epoch all the same.
     - shuffle: give arrays and data functions a new order in each epoch; a Dataset has its own.
@@ -126,6 +128,10 @@ def fit(
             f"{left} of {n} examples are left out of each epoch: every replica {why} takes equally many, and the last "
             "batch is not full"
         )
+    if trained.own_step and group.replicas > 1:
+        _check_shares(
+            here, group.replicas, rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else batch_size or 32
+        )
     if class_weight is not None:
         training = ClassWeighted(training, class_weight)
     for argument, data in (("x", training), ("validation_data", validation)):
@@ -151,6 +157,24 @@ def fit(
         model_file.save(model, save)
     here.trained = True
     return history
+
+
+def _check_shares(here: runtime.Runtime, replicas: int, rows: int | None) -> None:
+    """See that a model's own train_step gets equal shares of `rows` examples a batch (None: unknown how many).
+
+    It takes means of its replica's examples itself, whose mean is the global batch's only then.
+    """
+    if rows is None or rows < replicas:
+        raise FitError(
+            f"x: of a model with its own train_step each of the {replicas} replicas takes equally many examples; batch "
+            f"the Dataset with drop_remainder=True, in a size that {replicas} divides"
+        )
+    if rows % replicas:
+        here.log(
+            f"batches of {rows} make unequal shares for {replicas} replicas, which the model's own train_step weighs "
+            f"alike; choose a size that {replicas} divides",
+            level="warning",
+        )
 
 
 def _engine(here: runtime.Runtime, trained: TrainedModel, group: Group) -> Any:

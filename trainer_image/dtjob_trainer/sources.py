@@ -11,9 +11,12 @@ import tensorflow as tf
 
 from dtjob_trainer.array_source import ArraySource
 from dtjob_trainer.batches import Place, Source
-from dtjob_trainer.data import DataError, Sizes, common_length
+from dtjob_trainer.data import DataError, Sizes, common_length, less_than_a_batch
 from dtjob_trainer.dataset_source import DatasetSource
 from dtjob_trainer.function_source import FunctionSource
+
+DEFAULT_BATCH_SIZE = 32
+"""As in Keras."""
 
 _KINDS = (
     "arrays, a batched tf.data.Dataset (tf.data.Dataset.from_generator makes one), or a data function: a function of "
@@ -49,7 +52,9 @@ def make(
             raise DataError(f"{argument}: a Dataset brings its own batches; leave out batch_size")
         return DatasetSource(x, steps, place, argument, at_most=at_most)
     if batch_size is None:
-        batch_size = 32  # as in Keras
+        batch_size = DEFAULT_BATCH_SIZE
+    if argument == "validation_data":
+        batch_size = max(batch_size, place.replicas)  # its results do not depend on it
     if batch_size < place.replicas:
         raise DataError(
             f"batch_size={batch_size} is the size of the global batch and must be at least the number of replicas, "
@@ -77,7 +82,7 @@ def make(
     n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], argument)
     sizes = Sizes(n, batch_size, drop_last)
     if sizes.steps == 0:
-        raise DataError(f"{argument}: {n} examples are less than one batch of {batch_size}; give a smaller batch_size")
+        raise DataError(less_than_a_batch(argument, sizes))
     return ArraySource(arrays, sizes, steps, place, seed if shuffle else None, at_most=at_most)
 
 

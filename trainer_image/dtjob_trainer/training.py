@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dtjob_trainer import unsaved
+from dtjob_trainer import callback_state, unsaved
 from dtjob_trainer.batches import Batch, Source, groups
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.control import Agreement, Control, StopInValidation
@@ -16,7 +16,7 @@ from dtjob_trainer.progress import Pace
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.saves import Saves
 from dtjob_trainer.state import State
-from dtjob_trainer.training_events import TrainingEvents, numbers
+from dtjob_trainer.training_events import TrainingEvents, number, numbers
 
 POLL_SECONDS = 0.01
 """How often to look whether a validation that runs on other machines is done, or to be broken off."""
@@ -192,7 +192,8 @@ class Training:
         self._agree_to_stop()
         self._epochs_ended = epoch + 1
         for name, value in logs.items():
-            self._history.setdefault(name, []).append(value if isinstance(value, list) else float(value))
+            single = number(value)  # callbacks may add anything
+            self._history.setdefault(name, []).append(value if single is None else single)
         shown = numbers(logs)
         self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=shown)
         self._here.log(f"epoch {epoch + 1}/{self._epochs}", step=self._step, values=shown)
@@ -255,7 +256,7 @@ class Training:
                 "epochLogs": self._epoch_logs,
                 "stopped": self._stopped,
                 "stepsPerEpoch": self._steps_per_epoch,
-                "history": self._history,
+                "history": callback_state.encode_history(self._history),
                 "exact": self._exact,
                 "callbacks": self._callbacks.get_state(),
             },
@@ -267,7 +268,8 @@ class Training:
         if restored is None:
             return
         state = restored.state
-        self._step, self._stopped, self._history = restored.step, state["stopped"], state["history"]
+        self._step, self._stopped = restored.step, state["stopped"]
+        self._history = callback_state.decode(state["history"])
         self._epochs_ended = state["epochsEnded"]
         self._last_logs = {name: values[-1] for name, values in self._history.items()}
         same_data = state["stepsPerEpoch"] == self._steps_per_epoch

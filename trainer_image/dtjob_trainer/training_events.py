@@ -64,9 +64,15 @@ class TrainingEvents:
         self._profiler.stop()
 
 
+def number(value: Any) -> float | None:
+    """`value` where it is a single number, also of NumPy or TensorFlow; else None."""
+    array = np.asarray(value)
+    return float(array) if array.ndim == 0 and array.dtype.kind in "biuf" else None
+
+
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
     """Those of `values` that are single numbers."""
-    return {name: float(value) for name, value in values.items() if not isinstance(value, list)}
+    return {name: found for name, value in values.items() if (found := number(value)) is not None}
 
 
 def learning_rates(optimizers: Sequence[Any]) -> dict[str, float]:

@@ -174,5 +174,14 @@ for resume, functions in draws.items():
         model.compile("sgd", "mse")
         dt.fit(model, rows, targets, batch_size=32)
         assert runtime.current().progress.status["resume"] == resume, function
+if not alone:
+    model = Own(layers)
+    model.compile("sgd", "mse")
+    try:
+        dt.fit(model, dataset)  # its last batch is not full
+    except ValueError as error:
+        refusal = str(error)
+    assert "drop_remainder=True" in refusal, refusal
+    dt.fit(model, rows, targets, batch_size=25)
 if dt.is_chief():
     print("all well")

@@ -1,5 +1,6 @@
 """Calls `fit` with what cannot be right, by hand, and checks what it answers."""
 
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,10 @@ import tensorflow as tf
 import tf_keras
 
 import dtjob_trainer as dt
-from dtjob_trainer import optimizers, sources
+from dtjob_trainer import callback_state, optimizers, sources
 from dtjob_trainer.batches import Place
+from dtjob_trainer.collective import Group
+from dtjob_trainer.state import State, StateError
 from dtjob_trainer.strategies import StrategyError, configure_devices, create
 from dtjob_trainer.task import Task
 
@@ -24,12 +27,12 @@ def task(strategy: str, **options: Any) -> Task:
     return Task("j", "default", "u", "chief", 0, strategy=strategy, strategy_options=options)
 
 
-def refused(words: list[str], call: Callable[[], Any]) -> None:
-    """`call` must raise a ValueError whose message holds all of `words`."""
+def refused(words: list[str], call: Callable[[], Any], kind: type[Exception] = ValueError) -> None:
+    """`call` must raise an error of this `kind` whose message holds all of `words`."""
     message = None
     try:
         call()
-    except ValueError as error:
+    except kind as error:
         message = str(error)
     assert message is not None, f"not refused: {words}"
     assert all(word in message for word in words), message
@@ -125,9 +128,35 @@ refused(["tf.data.Dataset"], fit(good, lambda context: x))
 shard = lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10))  # noqa: E731
 refused(["steps_per_epoch=9"], fit(good, shard, batch_size=5, steps_per_epoch=9))
 empty = dataset.filter(lambda a, b: False)
-refused(["ended", "steps_per_epoch"], fit(good, lambda context: empty, batch_size=5, steps_per_epoch=2))
+refused(["x", "no batches"], fit(good, dataset.batch(32, drop_remainder=True)))
+refused(["validation_data", "no batches"], fit(good, x, y, validation_data=dataset.take(0).batch(2)))
+for none in (dataset.batch(32, drop_remainder=True), shard, (x, y)):
+    size = None if isinstance(none, tf.data.Dataset) else 32
+    words = ["data", "no batches" if size is None else "10 examples are less than one batch of 32"]
+    refused(words, lambda d=none, b=size: dt.train(lambda _: None, d, variables=[], total_steps=1, batch_size=b))
+
+
+def fewer(context: dt.DataContext) -> Any:
+    context.shuffled(10)
+    return tf.data.Dataset.from_tensor_slices((x[:7], np.zeros((7, 2), np.float32)))
+
+
+refused(["x", "gave 2 examples for step 1", "share of the batch are 5"], fit(good, fewer, batch_size=5))
+
+
+class Noting(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        logs.update(note="fair", counts=np.arange(2), other=self.params)
+
+
+added = dt.fit(model(optimizer="sgd"), x, pairs := np.zeros((10, 2), np.float32), callbacks=[Noting()]).history
+assert added["note"] == ["fair"], added
+assert added["counts"][0].tolist() == [0, 1]
+kept = callback_state.decode(json.loads(json.dumps(callback_state.encode_history(added))))
+assert kept["note"] == ["fair"], kept
+assert kept["counts"][0].tolist() == [0, 1]
+assert kept["loss"] == added["loss"]
 held_out = {"batch_size": 5, "validation_data": lambda context: empty}
-pairs = np.zeros((10, 2), np.float32)
 refused(["validation_data", "ended", "validation_steps"], fit(good, x, pairs, **held_out, validation_steps=2))
 refused(["validation_data", "give validation_steps"], fit(good, x, y, **held_out))
 refused(["validation_data", "give validation_steps"], fit(good, x, y, validation_data=empty.batch(5)))
@@ -150,6 +179,30 @@ def shaken(number: Any) -> Any:
 def shaken_in_branches(number: Any) -> Any:
     return tf.cond(number > 5, lambda: shaken(number), lambda: 0.0)
 
+
+def in_two_tasks(data: Any, replicas: int = 2, **options: Any) -> Any:
+    """The source of the second of two tasks."""
+    place, argument = Place(1, 2, replicas), options.pop("argument", "x")
+    options = {"steps": None, "seed": 0, "shuffle": True, "drop_last": False, "batch_size": None, **options}
+    return sources.make(data, y if data is x else None, None, place=place, argument=argument, **options)
+
+
+shaken_order = tf.data.Options()
+shaken_order.deterministic = False
+loose = dataset.map(lambda a, b: (a, b), num_parallel_calls=2, deterministic=False)
+refused(["x", "deterministic=False"], lambda: in_two_tasks(loose.batch(5)))
+assert not repeats(loose.batch(5))
+assert not repeats(dataset.with_options(shaken_order).batch(5))
+assert in_two_tasks(dataset.with_options(shaken_order).batch(5))._dataset.options().deterministic
+refused(["batch_size=32", "replicas, 64"], lambda: in_two_tasks(x, 64))
+assert in_two_tasks(x, 64, argument="validation_data").sizes.batch == 64
+weight, group = keras.Variable(np.ones(2, np.float32), name="weight"), Group(tf.distribute.get_strategy(), None)
+half = {"w": np.ones(2, np.float16), "replicas": np.zeros((1, 0), np.uint8)}
+refused(
+    ["variable w is (2,) float32 here and (2,) float16 there", "checkpoint.directory"],
+    lambda: State(group, {"w": weight}, {}, []).restore(half),
+    StateError,
+)
 
 numbers, generator = tf.data.Dataset.range(10), tf.random.Generator.from_seed(1)
 steady = numbers.map(lambda number: tf.random.stateless_uniform([], [1, number]), num_parallel_calls=2)

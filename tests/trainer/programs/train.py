@@ -18,7 +18,7 @@ parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--batch-size", type=int, default=64)
 parser.add_argument("--examples", type=int, default=1000)
 parser.add_argument("--held-out", type=int, default=300)
-parser.add_argument("--data", choices=["arrays", "function", "dataset", "random"], default="arrays")
+parser.add_argument("--data", choices=["arrays", "function", "dataset", "random", "unknown"], default="arrays")
 parser.add_argument("--plain", action="store_true", help="no layer whose result depends on how the batch is cut")
 parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
@@ -132,6 +132,11 @@ data = {
     "arrays": {"x": x, "y": y, "batch_size": options.batch_size},
     "function": {"x": shard, "batch_size": options.batch_size},
     "dataset": {"x": whole.batch(options.batch_size)},
+    "unknown": {  # a function of data whose length nobody knows, in their own order
+        "x": lambda _: whole.filter(lambda *_: True),
+        "batch_size": options.batch_size,
+        "steps_per_epoch": -(-len(x) // options.batch_size),
+    },
     "random": {"x": whole.map(lambda image, digit: (noisy(image), digit)).batch(options.batch_size)},
 }[options.data]
 if options.accumulate:
