@@ -19,8 +19,10 @@ RESULT = re.compile(r"loss ([\d.]+) accuracy ([\d.]+) examples (\d+) steps (\d+)
 
 def result(run: Cluster) -> tuple[float, float, int, int]:
     """Loss of the last step, accuracy on all examples, and what the program counted: examples and steps."""
-    found = RESULT.search(next(iter(run.members.values())).output())
+    said = next(iter(run.members.values())).output()
+    found = RESULT.search(said)
     assert found
+    assert f"metric {found[3]}\n" in said, "a metric counts what a variable counts"
     return float(found[1]), float(found[2]), int(found[3]), int(found[4])
 
 
@@ -145,6 +147,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, package:
             assert status.get("restoredStep") == (BEFORE if victims else None)
             assert status["resume"] == "exact", run["chief-0"].output()
             assert Path(status["model"]) == run.checkpoints / "encoder.keras"
+            assert result(run)[2:] == (LAST * 48, LAST)
             ends.append((saved_arrays(run.checkpoints, LAST), status["metrics"]))
     assert ends[0] == ends[1]
 
@@ -173,6 +176,7 @@ def test_one_process_that_is_killed_ends_with_the_same_bits(
             (directory / "gate").touch()
             run.expect_success()
             assert run["chief-0"].status["resume"] == "exact"
+            assert result(run)[2:] == (LAST * 48, LAST)
             arrays.append(saved_arrays(run.checkpoints, LAST))
     assert arrays[0] == arrays[1]
 

@@ -19,7 +19,7 @@ TOLERANCE = {"mixed_precision": 0.05}
 LOSSES = (
     "weighted_arrays,weighted_dataset,summed_loss,class_weights,class_weights_of_one_hot_rows,masks,masks_and_weights,"
     "many_inputs_and_outputs,list_of_outputs,added_losses_constraints_and_many_metrics,"
-    "own_compute_loss_and_loss_that_is_one_number,own_metrics"
+    "own_compute_loss_and_loss_that_is_one_number,own_metrics,metrics_that_count"
 )
 STEPS = (
     "clipping,accumulation,accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,"
@@ -31,11 +31,14 @@ SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
-ARRAYS = "weighted_arrays,masks,list_of_outputs,clipping,accumulation"
+ARRAYS = (
+    "weighted_arrays,masks,list_of_outputs,clipping,accumulation,metrics_that_count,"
+    "added_losses_constraints_and_many_metrics"
+)
 """CentralStorage takes no empty replica, and of a Dataset nobody knows whether there will be one."""
 LEGACY = "masks_and_weights,many_inputs_and_outputs,clipping"
 """What the default run has of tf_keras; the slow ones have all."""
-ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping"
+ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping,metrics_that_count"
 """With one worker, steps come in their order, and can be compared."""
 AVERAGES = "moving_averages"
 ONE_REPLICA = "own_train_step"

@@ -83,6 +83,14 @@ def test_each_role_is_killed_and_training_comes_back(tmp_path: Path, package: st
         assert run["chief-0"].status["metrics"]["val_accuracy"] > 0.7
 
 
+@pytest.mark.slow
+def test_validation_is_handed_out_as_workers_take_it(tmp_path: Path) -> None:
+    """All that is handed out is in the chief's memory."""
+    with Cluster(tmp_path, "ParameterServer", COUNTS, "validation_ahead.py") as run:
+        run.start()
+        run.expect_success("chief-0")
+
+
 def test_signals_save_before_the_ps_goes(tmp_path: Path) -> None:
     with held(tmp_path) as run:
         run.start()

@@ -364,12 +364,28 @@ def test_a_wrong_cluster_hash_is_refused_by_name(make_job: MakeJob) -> None:
 
 def test_a_run_that_is_done_stays_done(make_job: MakeJob, tmp_path: Path) -> None:
     checkpoint = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path)})}
-    (tmp_path / "DONE").write_text('{"uid": "uid-1", "step": 40, "status": {}}')
-    running = make_job().start("chief-0", "ignores_sigterm", environ=checkpoint)
+    (tmp_path / "DONE").write_text('{"uid": "uid-1", "step": 40, "status": {"step": 40, "metrics": {"loss": 0.5}}}')
+    left = tmp_path / "termination-log"
+    environ = {**checkpoint, "DTJOB_TERMINATION_LOG": str(left)}
+    running = make_job().start("chief-0", "ignores_sigterm", environ=environ)
     assert running.end() == 0
     assert "marked DONE" in running.log.read_text()
+    last = json.loads(left.read_text())
+    assert (last["state"], last["step"], last["metrics"]) == ("finished", 40, {"loss": 0.5})
     (tmp_path / "DONE").write_text('{"uid": "of another job", "step": 40, "status": {}}')
     make_job().start("chief-0", "ignores_sigterm", environ=checkpoint).wait_for(state="training")
+
+
+def test_a_chief_that_was_lost_after_the_end_tells_those_who_wait(make_job: MakeJob, tmp_path: Path) -> None:
+    checkpoint = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path)})}
+    job, (chief, *workers) = start_group(make_job, "chief_finishes_last")
+    for worker in workers:
+        worker.wait_for(state="finished")
+    chief.process.kill()
+    chief.end()
+    (tmp_path / "DONE").write_text('{"uid": "uid-1", "step": 40, "status": {}}')
+    chief = job.start("chief-0", "chief_finishes_last", environ=checkpoint)
+    assert [running.end() for running in (chief, *workers)] == [0, 0, 0]
 
 
 def test_a_supervisor_ends_with_its_parent(make_job: MakeJob, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dtjob_trainer.prometheus import exposition
-from dtjob_trainer.status import TaskStatus, run_is_done
+from dtjob_trainer.status import TaskStatus, last_of_done
 
 
 def test_the_training_process_cannot_overwrite_who_we_are() -> None:
@@ -43,17 +43,24 @@ def test_the_supervisors_message_goes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "done"),
-    [('{"uid": "a", "step": 4}', True), ('{"uid": "b"}', False), ('{"uid":', False), ("[]", False), (None, False)],
+    ("mark", "last"),
+    [
+        ('{"uid": "a", "step": 4, "status": {"step": 4}}', {"step": 4}),
+        ('{"uid": "a", "step": 4}', {}),
+        ('{"uid": "b"}', None),
+        ('{"uid":', None),
+        ("[]", None),
+        (None, None),
+    ],
 )
-def test_a_mark_counts_for_its_own_job_only(tmp_path: Path, mark: str | None, done: bool) -> None:
+def test_a_mark_counts_for_its_own_job_only(tmp_path: Path, mark: str | None, last: dict[str, int] | None) -> None:
     if mark is not None:
         (tmp_path / "DONE").write_text(mark)
-    assert run_is_done(str(tmp_path), "a") is done
+    assert last_of_done(str(tmp_path), "a") == last
 
 
 def test_a_mark_in_a_bucket_is_left_to_tensorflow() -> None:
-    assert not run_is_done("gs://bucket/digits", "a")
+    assert not last_of_done("gs://bucket/digits", "a")
 
 
 def test_metrics_hold_what_is_known_and_nothing_else() -> None:

@@ -40,7 +40,12 @@ class CallbackError(ValueError):
 
 def is_kept(callback: Any) -> bool:
     """Whether all of the state of `callback` is known: it is Keras's own or has get_state."""
-    return hasattr(callback, "get_state") or type(callback).__name__ == _keras_name(callback)
+    return hasattr(callback, "get_state") or is_kerass(callback)
+
+
+def is_kerass(callback: Any) -> bool:
+    """Whether `callback` is of one of Keras's own classes, and not of the user's."""
+    return type(callback).__name__ == _keras_name(callback)
 
 
 def state_of(callback: Any) -> Any:
@@ -86,9 +91,13 @@ def encode(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         data = base64.b64encode(array.tobytes()).decode()
-        return {"__array__": data, "dtype": array.dtype.str, "shape": list(array.shape)}
+        # of types that are not NumPy's own, as bfloat16, `str` only tells the size
+        dtype = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
+        return {"__array__": data, "dtype": dtype, "shape": list(array.shape)}
     if isinstance(value, Mapping):
-        return {str(key): encode(part) for key, part in value.items()}
+        if not all(isinstance(key, str) for key in value):
+            return {"__pairs__": [[encode(key), encode(part)] for key, part in value.items()]}
+        return {key: encode(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [encode(part) for part in value]
     if value is None or isinstance(value, bool | int | float | str):
@@ -112,10 +121,19 @@ def decode(value: Any) -> Any:
     """What `encode` was given (tuples come back as lists)."""
     if isinstance(value, Mapping):
         if "__array__" in value:
-            flat = np.frombuffer(base64.b64decode(value["__array__"]), np.dtype(value["dtype"]))
+            flat = np.frombuffer(base64.b64decode(value["__array__"]), _dtype(value["dtype"]))
             return flat.reshape(value["shape"]).copy()
+        if "__pairs__" in value:
+            return {decode(key): decode(part) for key, part in value["__pairs__"]}
         return {key: decode(part) for key, part in value.items()}
     return [decode(part) for part in value] if isinstance(value, list) else value
+
+
+def _dtype(name: str) -> Any:
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return tf.as_dtype(name).as_numpy_dtype
 
 
 def _keras_name(callback: Any) -> str:

@@ -45,6 +45,7 @@ class Callbacks:
             _check(callback, package, asynchronous)
         self._running = [is_chief or not _is_chiefs(callback) for callback in self._all]
         called = [_alone(c, package.Callback) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
+        self._own = [c for c, given in zip(called, self._here(), strict=True) if not callback_state.is_kerass(given)]
         self._last = _last(package.Callback)
         self._model = trained.model
         self._list = package.CallbackList(
@@ -81,8 +82,14 @@ class Callbacks:
         self._list.on_train_end(dict(logs))
 
     def epoch_begin(self, epoch: int) -> None:
-        """Before an epoch's first step; not called again where a restart resumes inside the epoch."""
+        """Before an epoch's first step."""
         self._list.on_epoch_begin(epoch)
+
+    def epoch_begin_again(self, epoch: int) -> None:
+        """Where a restart resumes inside an epoch: tell the user's own callbacks, which may note at its begin what they
+        need at its end. Keras's own are restored as they were within it."""
+        for callback in self._own:
+            callback.on_epoch_begin(epoch)
 
     def epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> dict[str, Any]:
         """After an epoch, with metrics over all tasks, `val_` ones included; returns them with what callbacks added."""

@@ -14,6 +14,9 @@ from dtjob_trainer.losses import Cut
 from dtjob_trainer.steps import epoch_logs
 from dtjob_trainer.trained_model import TrainedModel
 
+BATCHES_AHEAD = 4
+"""Batches of evaluation that each worker has at hand; all that are handed out are in the chief's memory."""
+
 
 class CoordinatorEngine:
     """Runs steps of a built model on ParameterServer's workers. The same methods as `steps.Engine`.
@@ -31,6 +34,8 @@ class CoordinatorEngine:
         self.group = group
         self._own_step, self._own_test = trained.own_step, trained.own_test
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
+        self.batches_ahead = BATCHES_AHEAD * group.strategy._num_workers
+        """Of evaluation, how many batches may wait for the workers."""
         self._last: Any = None
         self._evaluated: Any = None
         self._functions: dict[tuple[str, int], Any] = {}

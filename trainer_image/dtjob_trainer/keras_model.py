@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -18,6 +19,8 @@ from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.state import Array, ModelState, State, load_for_evaluation, optimizers_of, parts_of, sum_of
 from dtjob_trainer.trained_model import FitError, TrainedModel, number
+
+_CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
 
 
 class KerasModel(TrainedModel):
@@ -94,8 +97,11 @@ class KerasModel(TrainedModel):
             loss = self._share(cut, x, y, y_pred, sample_weight, training=True)
             to_minimize = model.optimizer.scale_loss(loss)
         weights = model.trainable_weights
-        gradients = sharded_variables.gradients_of(tape, to_minimize, weights)
-        model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        if weights:
+            gradients = sharded_variables.gradients_of(tape, to_minimize, weights)
+            model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=1)  # as Keras does
         self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
         return tf.cast(loss, tf.float32)
 
@@ -154,6 +160,28 @@ class KerasModel(TrainedModel):
         """
         return losses.replaced(seed_generator, global_seed_generator=lambda: self._generator)
 
+    @contextlib.contextmanager
+    def _counting(self) -> Iterator[None]:
+        """While this lasts, metrics are updated, also where replicas or workers share their variables.
+
+        Many of Keras 3's assign `variable + x`. Of shared variables the sum over CentralStorage's replicas would count
+        the old value once for each, and under ParameterServer workers would overwrite each other's: there what is
+        counted from zero is added, by the variable's own operation.
+        """
+        if not (self._asynchronous or isinstance(tf.distribute.get_strategy(), _CENTRAL_STORAGE)):
+            yield
+            return
+        variables = self.model.metrics_variables
+        zeros = [(v, tf.zeros(v.shape, v.dtype)) for v in variables if v.aggregation == "sum"]
+        with keras.StatelessScope(state_mapping=zeros) as scope:
+            yield
+        for variable in variables:
+            value = scope.get_current_value(variable)
+            if variable.aggregation == "sum":
+                variable.assign_add(value)
+            elif value is not None:
+                variable.assign(value)
+
     def _call(self, x: Any, training: bool) -> Any:
         model = self.model
         return model(x, training=training) if model._call_has_training_arg else model(x)
@@ -168,7 +196,8 @@ class KerasModel(TrainedModel):
         tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
 
         def update() -> Any:
-            self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
+            with self._counting():
+                self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
             return tf.constant(0)
 
         if cut.may_be_empty:  # a replica that stands in with one row of no weight must not count it

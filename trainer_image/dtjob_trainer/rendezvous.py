@@ -127,7 +127,7 @@ class Rendezvous:
     def finish(self) -> None:
         """The chief's training process has ended with success: everybody hears `done` from now on."""
         self._finished = True
-        self._unaware = {task for task in self.group if task != self.chief and task in self._members}
+        self._unaware = set(self.group) - {self.chief}
         self.revision += 1
 
     def all_know(self) -> bool:

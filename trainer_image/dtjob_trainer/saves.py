@@ -73,8 +73,11 @@ class Saves:
             self._writer.write(step, tensors, named)
             self._remember(step)
 
-    def restore(self) -> Restored | None:
-        """Give every task the chief's newest checkpoint; None where there is none. Collective."""
+    def restore(self, before: Callable[[int, dict[str, Any]], None] | None = None) -> Restored | None:
+        """Give every task the chief's newest checkpoint; None where there is none. Collective.
+
+        `before` is told its step and state before the variables get their values.
+        """
         if self._settings is None:
             return None
         group, arrays, blob = self._group, None, b""
@@ -87,8 +90,10 @@ class Saves:
         if size == 0:
             return None
         state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
-        same_replicas = self._state.restore(arrays)
         step = int(state["step"])
+        if before is not None:
+            before(step, state)
+        same_replicas = self._state.restore(arrays)
         self._earlier = list(state.get("earlier", []))
         self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})

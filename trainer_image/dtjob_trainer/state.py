@@ -20,6 +20,9 @@ from dtjob_trainer.sharded_variables import is_sharded
 
 Array = npt.NDArray[Any]
 
+METRIC = "metric/"
+"""How names of metrics' variables begin, which start anew where the number of replicas has changed."""
+
 
 class StateError(RuntimeError):
     """A checkpoint belongs to another model; the message names the variable and the mend."""
@@ -111,8 +114,7 @@ class State:
     def _rows_from_first(self, arrays: Mapping[str, Array]) -> Array:
         """Rows for another number of replicas: all get the first one's state; metrics begin anew."""
         row = b"".join(
-            (np.zeros_like(arrays[name]) if name.startswith("metric/") else arrays[name]).tobytes()
-            for name in self._local
+            (np.zeros_like(arrays[name]) if name.startswith(METRIC) else arrays[name]).tobytes() for name in self._local
         )
         return np.tile(np.frombuffer(row, np.uint8), (self._group.replicas, 1))
 
@@ -231,7 +233,10 @@ def named(kind: str, variables: list[Any]) -> dict[str, Any]:
 
 
 def is_local(variable: Any) -> bool:
-    """Whether each replica changes this variable by itself: made untrainable (not frozen later) and not aggregated."""
+    """Whether each replica changes this variable by itself: made untrainable (not frozen later) and not aggregated, or
+    a metric's."""
+    if variable.synchronization == "on_read":
+        return True
     value = variable.value.variables[0] if is_sharded(variable) else variable.value
     return not value.trainable and variable.aggregation == "none"
 

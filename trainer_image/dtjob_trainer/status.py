@@ -70,12 +70,18 @@ class TaskStatus:
         return body
 
 
-def run_is_done(directory: str, uid: str) -> bool:
-    """Whether the checkpoint directory bears this job's DONE mark. False for URIs (gs://), which need TensorFlow."""
+def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:
+    """The last status in the checkpoint directory's DONE mark of this job; None where it bears none.
+
+    None for URIs (gs://), too, which need TensorFlow.
+    """
     if "://" in directory or not uid:
-        return False
+        return None
     try:
         mark = json.loads((Path(directory) / "DONE").read_text())
     except (OSError, ValueError):
-        return False
-    return isinstance(mark, dict) and mark.get("uid") == uid
+        return None
+    if not isinstance(mark, dict) or mark.get("uid") != uid:
+        return None
+    last = mark.get("status")
+    return last if isinstance(last, dict) else {}

@@ -85,7 +85,7 @@ def _aggregated(next_creator: Any, **arguments: Any) -> Any:
     import tensorflow as tf
 
     kinds = tf.VariableAggregation
-    if arguments.get("aggregation") in (None, kinds.NONE) and not arguments.get("trainable"):
+    if arguments.get("aggregation") in (None, kinds.NONE):
         floating = arguments.get("dtype") is not None and tf.as_dtype(arguments["dtype"]).is_floating
         arguments["aggregation"] = kinds.MEAN if floating else kinds.ONLY_FIRST_REPLICA
     return next_creator(**arguments)

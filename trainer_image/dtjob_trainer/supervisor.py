@@ -23,7 +23,7 @@ from dtjob_trainer.processes import Reaper, port_is_free
 from dtjob_trainer.rendezvous_client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous_host import RendezvousHost, rendezvous_of
 from dtjob_trainer.rendezvous_messages import Answer, Phase, Registration
-from dtjob_trainer.status import TaskStatus, run_is_done
+from dtjob_trainer.status import TaskStatus, last_of_done
 from dtjob_trainer.status_server import StatusServer
 from dtjob_trainer.template import Template
 from dtjob_trainer.training_process import TrainingProcess
@@ -43,6 +43,9 @@ PORT_SECONDS = 30.0
 
 FAREWELL_SECONDS = 3.0
 """For which the chief task's supervisor waits until all of its group have heard that training is done."""
+
+DONE_SECONDS = 30.0
+"""As long where the chief task was replaced after the end: some of its group may look for it under its old address."""
 
 COULD_NOT_KILL, PORT_TAKEN = 71, 1
 
@@ -81,9 +84,6 @@ class Supervisor:
     async def run(self) -> int:
         """Run the task to its end. Returns the exit code of the container."""
         task = self._task
-        if task.is_chief and task.checkpoint and run_is_done(task.checkpoint.directory, task.uid):
-            self._log(f"{task.checkpoint.directory} is marked DONE by this job: nothing is left to train")
-            return 0
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._terminate)
@@ -100,6 +100,13 @@ class Supervisor:
             except OSError as error:
                 self._log(f"DTJOB_STATUS_PORT {task.status_port} cannot be listened on: {error}", "error")
                 return PORT_TAKEN
+        if task.is_chief and task.checkpoint:
+            last = last_of_done(task.checkpoint.directory, task.uid)
+            if last is not None:
+                self._log(f"{task.checkpoint.directory} is marked DONE by this job: nothing is left to train")
+                self._status.merge(last)
+                self._status.ended("finished")
+                return await self._end(0, DONE_SECONDS)
         async with asyncio.TaskGroup() as group:  # a bug in reporting must not go unseen
             reporting: asyncio.Task[None] | None = None
             code = None
@@ -195,14 +202,14 @@ class Supervisor:
         self._called, self._status.message = None, ""
         return cause
 
-    async def _end(self, code: int) -> int:
+    async def _end(self, code: int, farewell: float = FAREWELL_SECONDS) -> int:
         left = await self._reaper.kill_all(KILL_SECONDS)
         if left:
             self._log(f"processes {left} cannot be killed and are left behind", "error")
         if code == 0:
             self._leave_last_words()
         if code == 0 and self._host:
-            await self._host.finish(FAREWELL_SECONDS)
+            await self._host.finish(farewell)
         return code
 
     def _leave_last_words(self) -> None:

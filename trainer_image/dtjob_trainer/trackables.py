@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.collective import Group
 from dtjob_trainer.sharded_variables import is_sharded
-from dtjob_trainer.state import Plain, State, is_local, names_not_among, optimizers_of, parts_of
+from dtjob_trainer.state import METRIC, Plain, State, is_local, names_not_among, optimizers_of, parts_of
 
 
 class VariablesError(ValueError):
@@ -64,7 +64,8 @@ class Trackables:
             return
         self._handles |= handles
         local = known.local if isinstance(known, Plain) else is_local(known)
-        (self._local if local else self._shared)[f"{prefix}/{known.path}"] = known
+        kind = METRIC if local and is_metric else ""
+        (self._local if local else self._shared)[f"{kind}{prefix}/{known.path}"] = known
         if local and not is_metric and tf.as_dtype(known.dtype).is_floating:
             self._averaged.append(known)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -52,6 +53,7 @@ class Training:
         self._saved: tuple[int, int, bool] | None = None
         """(step, epochs ended, stopped) of the newest checkpoint."""
         self._clock_due = False
+        self._keras_history = engine.trained.callbacks.History()
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
@@ -62,9 +64,13 @@ class Training:
 
     def run(self) -> Any:
         """Train to the end; returns Keras's History. Leaves by SystemExit where a stop was asked for."""
-        here = self._here
+        here, model = self._here, self._engine.trained.model
+        self._keras_history.set_model(model)
+        self._keras_history.history, self._keras_history.epoch = self._history, []
+        model.history = self._keras_history  # as in Keras, for callbacks to look at
         self._callbacks.train_begin(self._epochs, self._steps_per_epoch)
         self._restore()
+        self._keras_history.epoch = list(range(self._epochs_ended))
         here.shutdown.training_begins()
         here.progress.report(
             state="training",
@@ -83,12 +89,11 @@ class Training:
         self._saves.wait()
         self._board.close()
         here.shutdown.training_ends()
-        model = self._engine.trained.model
         if model.optimizer is not None:
             model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema, on one device
         self._callbacks.train_end(self._last_logs)
         self._engine.group.leave_together()
-        return self._keras_history()
+        return self._keras_history
 
     def _goes_on(self) -> bool:
         return self._epochs_ended < self._epochs and not self._stopped
@@ -194,6 +199,7 @@ class Training:
         for name, value in logs.items():
             single = number(value)  # callbacks may add anything
             self._history.setdefault(name, []).append(value if single is None else single)
+        self._keras_history.epoch = list(range(self._epochs_ended))
         shown = numbers(logs)
         self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=shown)
         self._here.log(f"epoch {epoch + 1}/{self._epochs}", step=self._step, values=shown)
@@ -215,14 +221,23 @@ class Training:
             step += len(batches)
             if callbacks.per_test_batch:
                 callbacks.test_batch_end(step - 1, engine.evaluation_logs())
-        while not engine.done():  # ParameterServer hands batches out faster than they are done
-            if stop.agreed(step):
+            # ParameterServer hands batches out faster than they are done, and keeps all of them in memory
+            if engine.remote and step % engine.batches_ahead == 0 and not self._done(stop, step):
                 return None
-            time.sleep(POLL_SECONDS)
+        if not self._done(stop, step):
+            return None
         engine.wait()
         results: dict[str, Any] = engine.evaluation_logs()
         callbacks.test_end(results)
         return results
+
+    def _done(self, stop: StopInValidation, step: int) -> bool:
+        """Wait until the batches of a validation are done; False where the tasks agreed to stop before. Collective."""
+        while not self._engine.done():
+            if stop.agreed(step):
+                return False
+            time.sleep(POLL_SECONDS)
+        return True
 
     def _agree_to_stop(self) -> None:
         """Whether a callback of any task has asked to stop, and whether any task was told to. Collective."""
@@ -264,27 +279,26 @@ class Training:
 
     def _restore(self) -> None:
         """Go on from the chief's newest checkpoint, where there is one. Collective."""
-        restored = self._saves.restore()
+        restored = self._saves.restore(before=self._take_position)
         if restored is None:
             return
         state = restored.state
-        self._step, self._stopped = restored.step, state["stopped"]
-        self._history = callback_state.decode(state["history"])
-        self._epochs_ended = state["epochsEnded"]
-        self._last_logs = {name: values[-1] for name, values in self._history.items()}
-        same_data = state["stepsPerEpoch"] == self._steps_per_epoch
-        self._epoch_logs = state.get("epochLogs") if same_data else None
-        if not same_data:
-            self._epochs_ended = self._step // self._steps_per_epoch
+        same_data = self._same_data(state)
         same_callbacks = self._callbacks.set_state(state["callbacks"])
         self._exact = self._exact and state["exact"] and restored.same_replicas and same_data and same_callbacks
         self._saved = self._position()
 
-    def _keras_history(self) -> Any:
-        trained = self._engine.trained
-        history = trained.callbacks.History()
-        history.set_model(trained.model)
-        history.history = self._history
-        history.epoch = list(range(self._epochs_ended))
-        trained.model.history = history
-        return history
+    def _take_position(self, step: int, state: Mapping[str, Any]) -> None:
+        """Go on after `step`; called before variables are restored, as callbacks may change some once more."""
+        self._step, self._stopped = step, state["stopped"]
+        self._history |= callback_state.decode(state["history"])
+        self._last_logs = {name: values[-1] for name, values in self._history.items()}
+        if self._same_data(state):
+            self._epochs_ended, self._epoch_logs = state["epochsEnded"], state.get("epochLogs")
+        else:
+            self._epochs_ended = step // self._steps_per_epoch
+        if step > self._epochs_ended * self._steps_per_epoch:
+            self._callbacks.epoch_begin_again(self._epochs_ended)
+
+    def _same_data(self, state: Mapping[str, Any]) -> bool:
+        return bool(state["stepsPerEpoch"] == self._steps_per_epoch)

@@ -49,6 +49,7 @@ fast = keras.optimizers.Adam(0.005, **adding_up)
 slow.build(encoder.trainable_variables)
 fast.build(classifier.trainable_variables)
 examples = tf.Variable(0, dtype=tf.int64, trainable=False, aggregation=tf.VariableAggregation.SUM, name="examples")
+seen = keras.metrics.Sum()
 noise = importlib.import_module("keras").random.SeedGenerator(7)
 
 
@@ -64,6 +65,7 @@ def step_fn(batch):
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     examples.assign_add(tf.shape(labels, out_type=tf.int64)[0])
+    seen.update_state(tf.ones_like(labels, tf.float32))
     right = tf.reduce_sum(tf.cast(tf.argmax(logits, axis=-1) == labels, tf.float32)) / BATCH_SIZE
     return {"loss": loss, "accuracy": right}
 
@@ -80,7 +82,7 @@ if options.data == "distributed":
 variables = {
     "models": [encoder, classifier],
     "optimizers": [slow] if options.forget else [slow, fast],
-    "count": examples,
+    "count": [examples, seen],
     "noise": noise,
 }
 last = dt.train(step_fn, data[0], variables=variables, total_steps=options.total_steps, batch_size=data[1])
@@ -88,6 +90,7 @@ assert set(last) == {"loss", "accuracy"}, last
 dt.save(encoder, "encoder.keras")
 logits = classifier(encoder(x, training=False), training=False)  # in all tasks: tf_keras reads statistics of all
 right = float(np.mean(np.argmax(logits, axis=-1) == y))
-counted = int(examples.numpy())
+counted, summed = int(examples.numpy()), int(seen.result())  # in all tasks: a metric's value is the sum of theirs
 if dt.is_chief():
     print(f"loss {last['loss']:.6f} accuracy {right:.4f} examples {counted} steps {int(slow.iterations.numpy())}")
+    print(f"metric {summed}")

@@ -180,6 +180,14 @@ def added_losses_constraints_and_many_metrics():
     return train(model, x, labels, validation_data=(xv, labels[:VALID]))
 
 
+@case
+def metrics_that_count():
+    names = [metrics.AUC(name="area"), metrics.Precision(), metrics.F1Score(threshold=0.5), metrics.BinaryIoU()]
+    model = compiled(dense(activation="sigmoid"), optimizers.SGD(0.5), "binary_crossentropy", metrics=names)
+    labels = (y > 0).astype("float32")
+    return train(model, x, labels, validation_data=(xv, labels[:VALID]))
+
+
 class OwnLoss(keras.Model):
     def __init__(self):
         super().__init__()

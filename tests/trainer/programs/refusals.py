@@ -148,6 +148,9 @@ class Noting(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs.update(note="fair", counts=np.arange(2), other=self.params)
 
+    def on_train_end(self, logs=None):
+        assert self.model.history.history["note"] == ["fair"]
+
 
 added = dt.fit(model(optimizer="sgd"), x, pairs := np.zeros((10, 2), np.float32), callbacks=[Noting()]).history
 assert added["note"] == ["fair"], added
@@ -156,6 +159,16 @@ kept = callback_state.decode(json.loads(json.dumps(callback_state.encode_history
 assert kept["note"] == ["fair"], kept
 assert kept["counts"][0].tolist() == [0, 1]
 assert kept["loss"] == added["loss"]
+told = {"best": {3: 0.5, 4: {"x": 1}}, "half": np.arange(3).astype(tf.bfloat16.as_numpy_dtype), "text": np.array(["é"])}
+back = callback_state.decode(json.loads(json.dumps(callback_state.encode(told))))
+assert back["best"] == told["best"], back
+for name in ("half", "text"):
+    assert back[name].dtype == told[name].dtype, back[name].dtype
+    assert back[name].tolist() == told[name].tolist()
+frozen = model(optimizer="sgd")
+frozen.trainable = False
+frozen.compile("sgd", "mse")
+assert len(fit(frozen, x, pairs, epochs=2)().history["loss"]) == 2
 held_out = {"batch_size": 5, "validation_data": lambda context: empty}
 refused(["validation_data", "ended", "validation_steps"], fit(good, x, pairs, **held_out, validation_steps=2))
 refused(["validation_data", "give validation_steps"], fit(good, x, y, **held_out))
