@@ -98,7 +98,8 @@ class Store:
         return new
 
     def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
-        """Note why an object (`Kind/name`) could not be made, or with None that it could; whether that is new."""
+        """Note why an object (`Kind/name`) could not be made, or another call (in words) fails, or with None that it
+        did not; whether that is new."""
         problems = self._problems.setdefault(key, {})
         if problems.get(what) == why:
             return False
@@ -113,7 +114,7 @@ class Store:
         return self._problems.get(key, {}).get(what)
 
     def keep_problems(self, key: JobKey, wanted: set[str]) -> bool:
-        """Forget problems with objects that nobody wants any more; whether there were such."""
+        """Forget problems with what nobody wants any more; whether there were such."""
         problems = self._problems.get(key, {})
         stale = set(problems) - wanted
         for what in stale:
