@@ -22,7 +22,8 @@ class Children:
     """Everything observed of one job.
 
     `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
-    `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`.
+    `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`, and the
+    other calls that keep failing, in words.
     """
 
     objects: tuple[Manifest, ...] = ()

@@ -155,8 +155,7 @@ def _describe(
     absent = [task for task in absent if task.role is not Role.EVALUATOR]
     started_before = any(c["type"] == conditions.RUNNING for c in status.get("conditions", []))
     running = not absent or (started_before and trains_without(job, absent))
-    ready = sum(state in (PodState.RUNNING, PodState.SUCCEEDED) for state in states.values())
-    status["ready"] = f"{ready}/{len(views)}"
+    status["ready"] = _ready(views, now)
     status["replicaStatuses"] = replica_statuses(views, now)
     if running:
         set_phase(status, "Running", "AllTasksRunning", waiting_reason(views, now), now)
@@ -177,6 +176,11 @@ def _describe(
     return [Event("Warning", "Blocked", blocked)] if blocked and not was_blocked else []
 
 
+def _ready(views: list[TaskView], now: datetime) -> str:
+    ready = sum(view.state(now) in (PodState.RUNNING, PodState.SUCCEEDED) for view in views)
+    return f"{ready}/{len(views)}"
+
+
 def _time_alone(status: dict[str, Any], views: list[TaskView], now: datetime) -> list[datetime | None]:
     """Moments at which a plan can change though nothing happened."""
     incident = Incident.from_status(status)
@@ -188,6 +192,8 @@ def _time_alone(status: dict[str, Any], views: list[TaskView], now: datetime) ->
 def _after_the_end(job: Job, status: dict[str, Any], views: list[TaskView], events: list[Event], now: datetime) -> Plan:
     """An ended job only gives up its pods."""
     completed_at = times.parse(status["completionTime"])
+    if status["phase"] == "Failed":  # a success keeps what trained it, though its pods may be removed
+        status["ready"] = _ready(views, now)
     status["replicaStatuses"] = replica_statuses(views, now)
     status["conditions"] = conditions.with_condition(
         status["conditions"], conditions.BLOCKED, False, "JobEnded", "", now

@@ -29,6 +29,9 @@ CALLS_AT_ONCE = 50
 RETRY_PROBLEM_SECONDS = 15.0
 """A refused object (a quota, a stranger's name) is tried again after this."""
 
+TRIES_BEFORE_SAID = 8
+"""A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
+
 
 class Reconciler:
     """Brings jobs to what they should be, one plan at a time for each job."""
@@ -134,11 +137,11 @@ class Reconciler:
             [action for action in creates if action.kind != "Pod"],
             [action for action in creates if action.kind == "Pod"],
         ]
-        if self._store.keep_problems(key, {f"{action.kind}/{action.name}" for action in creates}):
+        if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
         for group in groups:
             await self._all(self._call(key, action) for action in group)
-            if any(self._store.problem(key, f"{one.kind}/{one.name}") for one in group if _is_shared(one)):
+            if any(self._store.problem(key, _what(one)) for one in group if _is_shared(one)):
                 # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
                 return
 
@@ -161,17 +164,28 @@ class Reconciler:
             raise errors[0]
 
     async def _call(self, key: JobKey, action: Action) -> None:
+        try:
+            problem = await self._make(key, action)
+        except ClusterError as error:
+            if self._queue.failures(key) >= TRIES_BEFORE_SAID:
+                self._store.set_problem(key, _what(action), str(error))  # the next try writes it
+            raise
+        if self._store.set_problem(key, _what(action), problem):
+            self._queue.add(key)
+
+    async def _make(self, key: JobKey, action: Action) -> str | None:
+        """Make the call; why an object was refused, None where it was not."""
         namespace, _ = key
         if isinstance(action, Create):
-            await self._create(key, action)
-        elif isinstance(action, Delete):
+            return await self._create(key, action)
+        if isinstance(action, Delete):
             logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
             await self._cluster.delete(action.kind, namespace, action.name, action.uid)
         else:
             await self._cluster.stop_serving(namespace, action.name, action.uid)
+        return None
 
-    async def _create(self, key: JobKey, action: Create) -> None:
-        what = f"{action.kind}/{action.name}"
+    async def _create(self, key: JobKey, action: Create) -> str | None:
         problem: str | None = None
         try:
             stored = await self._cluster.create(action.manifest)
@@ -189,8 +203,16 @@ class Reconciler:
                 self._queue.add(key)
         else:
             self._queue.add_after(key, RETRY_PROBLEM_SECONDS)
-        if self._store.set_problem(key, what, problem):
-            self._queue.add(key)
+        return problem
+
+
+def _what(action: Action) -> str:
+    """The call, for the status: an object that is to be made by its name only, anything else in words."""
+    if isinstance(action, Create):
+        return f"{action.kind}/{action.name}"
+    if isinstance(action, Delete):
+        return f"deleting {action.kind}/{action.name}"
+    return f"taking Pod/{action.name} out of service"
 
 
 def _is_shared(action: Action) -> TypeGuard[Create]:

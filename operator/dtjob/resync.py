@@ -9,25 +9,54 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dtjob import labels
+from dtjob.actions import Manifest
 from dtjob.api import KIND
 from dtjob.cluster import JobKey
-from dtjob.kube import Kube, namespaces_or_all
+from dtjob.kube import ApiError, Kube, namespaces_or_all
 from dtjob.store import CHILD_KINDS, Store
 
 
-async def resync(kube: Kube, store: Store, namespaces: Sequence[str]) -> set[JobKey]:
-    """Bring the store up to what the API server has; the keys of the jobs for which something differed.
+@dataclass(frozen=True)
+class Resynced:
+    """What a resync found: the keys of the jobs for which something differed, and the namespaces that the API server
+    does not let us list, with its words."""
 
-    Jobs are listed last: a job without its children would look like one whose pods were all deleted.
-    Raises ClusterError where a LIST failed; what was merged before that stays.
+    changed: set[JobKey]
+    refused: dict[str, str]
+
+
+async def resync(kube: Kube, store: Store, namespaces: Sequence[str]) -> Resynced:
+    """Bring the store up to what the API server has.
+
+    A named namespace that may not be listed is left as it is: its roles go with it when it is deleted, and the others
+    must not suffer. Jobs are listed last: a job without its children would look like one whose pods were all deleted.
+    Raises ClusterError where another LIST failed, or all were refused; what was merged before that stays.
     """
     changed: set[JobKey] = set()
+    refused: dict[str, str] = {}
     for kind in (*CHILD_KINDS, KIND):
         selector = "" if kind == KIND else labels.JOB_NAME
-        lists = await asyncio.gather(*(kube.list_all(kind, name, selector) for name in namespaces_or_all(namespaces)))
+        names = [name for name in namespaces_or_all(namespaces) if name not in refused]
+        answers = await asyncio.gather(*(_list(kube, kind, name, selector) for name in names))
+        errors = {name: answer for name, answer in zip(names, answers, strict=True) if isinstance(answer, ApiError)}
+        refused |= {name: str(error) for name, error in errors.items() if name is not None}
+        lists = [answer for answer in answers if not isinstance(answer, ApiError)]
+        if not lists:
+            raise next(iter(errors.values()))
         objects = [item for items, _ in lists for item in items]
         # The oldest of the lists' versions: an object newer than that may be missing from a list that is older.
-        changed |= store.replace(kind, objects, min(version for _, version in lists))
-    return changed
+        changed |= store.replace(kind, objects, min(version for _, version in lists), refused)
+    return Resynced(changed, refused)
+
+
+async def _list(kube: Kube, kind: str, namespace: str | None, selector: str) -> tuple[list[Manifest], int] | ApiError:
+    """The LIST, or the error where we may not have it. (404 means that there is no such kind, in no namespace.)"""
+    try:
+        return await kube.list_all(kind, namespace, selector)
+    except ApiError as error:
+        if error.code == 403:
+            return error
+        raise

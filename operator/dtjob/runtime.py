@@ -25,6 +25,7 @@ from dtjob.metrics import Metrics
 from dtjob.reconciler import Reconciler
 from dtjob.resync import resync
 from dtjob.store import Store
+from dtjob.watched import Watched
 from dtjob.workqueue import WorkQueue
 
 logger = logging.getLogger(__name__)
@@ -75,12 +76,15 @@ async def _operate(cluster: kube.Kube, options: Options, pulse: Pulse, metrics: 
     """Do the operator's work until told to stop; no call of it is under way when this returns."""
     store: Store = Store()
     queue: WorkQueue[JobKey] = WorkQueue()
+    watched = Watched(options.namespaces)
     metrics.watch(store, queue)
 
     async def resync_once() -> None:
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
-        for key in await resync(cluster, store, options.namespaces):
+        found = await resync(cluster, store, options.namespaces)
+        for key in found.changed:
             queue.add(key)
+        await watched.note(found.refused)
         metrics.resynced()
 
     if not await _unless_stopped(stop, _first_resync(resync_once)):
@@ -90,10 +94,10 @@ async def _operate(cluster: kube.Kube, options: Options, pulse: Pulse, metrics: 
         asyncio.create_task(reconciler.run(), name="reconciler"),
         asyncio.create_task(_resync_forever(resync_once, options.resync_seconds), name="resync"),
         asyncio.create_task(reports.poll_forever(store, queue, options.report_seconds), name="reports"),
-        asyncio.create_task(_watch(cluster, store, queue, options), name="watch"),
+        asyncio.create_task(_watch(cluster, store, queue, watched), name="watch"),
         asyncio.create_task(_stopped(stop), name="stop"),
     ]
-    logger.info("dtjob operator is watching %s", ", ".join(options.namespaces) or "all namespaces")
+    logger.info("dtjob operator is watching %s", ", ".join(watched.namespaces) or "all namespaces")
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
@@ -139,7 +143,7 @@ async def _stopped(stop: asyncio.Event) -> None:
     await stop.wait()
 
 
-async def _watch(cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], options: Options) -> None:
+async def _watch(cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], watched: Watched) -> None:
     """kopf, until it gets SIGTERM or SIGINT, whose handlers it takes over. (Given a stop flag as well, it would wait
     5 s at its end for its own waiting for that flag.)"""
     logging.getLogger("kopf").setLevel(logging.WARNING)
@@ -149,6 +153,7 @@ async def _watch(cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], opt
         registry=handlers.registry(store, queue, cluster.credentials),
         settings=handlers.settings(),
         standalone=True,
-        clusterwide=not options.namespaces,
-        namespaces=list(options.namespaces),
+        clusterwide=not watched.namespaces,
+        namespaces=watched.namespaces,
+        insights=watched.insights,
     )

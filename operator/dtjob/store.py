@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from dtjob import labels
@@ -72,9 +72,11 @@ class Store:
             self._forget(key)
         return key
 
-    def replace(self, kind: str, listed: Iterable[Manifest], list_version: int) -> set[JobKey]:
+    def replace(
+        self, kind: str, listed: Iterable[Manifest], list_version: int, unlisted: Collection[str] = ()
+    ) -> set[JobKey]:
         """Take in a consistent LIST of one kind: newer versions, and what is missing from it and older than it is
-        gone.
+        gone, but for what is in the namespaces `unlisted`.
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """
@@ -84,7 +86,10 @@ class Store:
         shelves: list[Any] = [self._jobs] if kind == KIND else list(self._children.values())
         known = [manifest for shelf in shelves for manifest in shelf.values() if manifest["kind"] == kind]
         for manifest in known:
-            if manifest["metadata"]["uid"] not in present and _version(manifest) <= list_version:
+            metadata = manifest["metadata"]
+            if metadata["namespace"] in unlisted:
+                continue
+            if metadata["uid"] not in present and _version(manifest) <= list_version:
                 key = self.remove(manifest)
                 if key is not None:
                     changed.add(key)
@@ -98,7 +103,8 @@ class Store:
         return new
 
     def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
-        """Note why an object (`Kind/name`) could not be made, or with None that it could; whether that is new."""
+        """Note why an object (`Kind/name`) could not be made, or another call (in words) fails, or with None that it
+        did not; whether that is new."""
         problems = self._problems.setdefault(key, {})
         if problems.get(what) == why:
             return False
@@ -113,7 +119,7 @@ class Store:
         return self._problems.get(key, {}).get(what)
 
     def keep_problems(self, key: JobKey, wanted: set[str]) -> bool:
-        """Forget problems with objects that nobody wants any more; whether there were such."""
+        """Forget problems with what nobody wants any more; whether there were such."""
         problems = self._problems.get(key, {})
         stale = set(problems) - wanted
         for what in stale:

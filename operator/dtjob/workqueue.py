@@ -66,6 +66,10 @@ class WorkQueue(Generic[Key]):
         self.add_after(key, seconds)
         return seconds
 
+    def failures(self, key: Key) -> int:
+        """How often in a row the key has failed."""
+        return self._failures.get(key, 0)
+
     def forget(self, key: Key) -> None:
         """Note that the key did well, so that its next failure waits the shortest time again."""
         self._failures.pop(key, None)

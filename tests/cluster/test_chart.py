@@ -240,6 +240,43 @@ def test_only_the_named_namespaces(
     assert [call for call in cluster.calls() if not call[3]] == before
 
 
+def test_a_deleted_namespace_is_no_harm_to_the_others(
+    helm: Helm, cluster: AuditedControlPlane, api: Api, namespace: str, tmp_path: Path
+) -> None:
+    """The operator's role goes with the namespace: every call there is forbidden then."""
+
+    def watches() -> int:
+        return sum(call[1:] == ("distributedtrainingjobs", "watch", True) for call in cluster.calls())
+
+    def create(name: str, where: str) -> None:
+        pods = {pod.replace("digits", name) for pod in DIGITS}
+        api.create("dtjobs", where, job(name=name))
+        api.wait("pods", where, lambda found: pods <= found.keys())
+
+    doomed = api.create("namespaces", None, {"metadata": {"generateName": "doomed-"}})["metadata"]["name"]
+    install(helm, api, f"watchNamespaces={{{namespace},{doomed}}}")
+    operator = InstalledOperator(cluster, api, tmp_path, ("--resync-seconds=0.5",))
+    operator.start()
+    try:
+        create("first", doomed)
+        cluster.kubectl("delete", "namespace", doomed)
+        operator.wait_log(f"namespace {doomed} is left alone")
+        create("second", namespace)
+        operator.restart()
+        create("third", namespace)
+        before = watches()
+        api.create("namespaces", None, {"metadata": {"name": doomed}})
+        install(helm, api, f"watchNamespaces={{{namespace},{doomed}}}", verb="upgrade")
+        operator.wait_log(f"namespace {doomed} answers again")
+        wait_until(lambda: watches() > before, "the namespace is watched again")
+        create("fourth", doomed)
+        assert operator.terminate() == 0
+    finally:
+        if operator.running():
+            operator.kill()
+        cluster.kubectl("delete", "namespace", doomed, "--ignore-not-found", "--wait=false")
+
+
 def test_helm_test_runs_the_check(helm: Helm, api: Api, installed: InstalledOperator, tmp_path: Path) -> None:
     install(helm, api)
     with Kubelet(api, NAMESPACE) as kubelet:

@@ -40,6 +40,8 @@ class SimulatedCluster:
         self.crash_before = True
         """Whether the crash comes before the call takes effect or after it."""
         self.fail_next: ClusterError | None = None
+        self.failing: dict[str, ClusterError] = {}
+        """Calls that fail as long as they are in here."""
         self.rules = Rules()
         self._versions = itertools.count(100)
         self._uids = itertools.count(1)
@@ -114,6 +116,8 @@ class SimulatedCluster:
         if self.fail_next is not None:
             error, self.fail_next = self.fail_next, None
             raise error
+        if what in self.failing:
+            raise self.failing[what]
         self.calls.append(what)
         try:
             return effect()

@@ -148,7 +148,7 @@ class World:
         self._operator = self.loop.create_task(reconciler.run(3))
 
     async def _resync(self) -> None:
-        for key in await resync(cast(Kube, self.cluster), self.store, ()):
+        for key in (await resync(cast(Kube, self.cluster), self.store, ())).changed:
             self.queue.add(key)
 
     async def _stop(self) -> None:

@@ -157,6 +157,24 @@ def test_the_budget_ends_the_job_with_its_cause():
     assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-worker-0-0"]
 
 
+def test_a_failed_job_says_how_many_tasks_are_left_and_a_succeeded_one_how_many_there_were():
+    job, pods, others = running_job(builders.job(failurePolicy={"maxRestarts": 0}))
+    pods["chief-0"]["status"] = builders.ended(1)
+    failed = plan_with(job, pods, others, at(1)).status
+    assert failed is not None
+    assert (failed["phase"], failed["ready"]) == ("Failed", "2/3")
+    left = plan_with(builders.with_status(job, failed), {"chief-0": pods["chief-0"]}, others, at(30)).status
+    assert left is not None
+    assert left["ready"] == "0/3"
+    job, pods, others = running_job(builders.job("ParameterServer", ps=1))
+    pods["chief-0"]["status"] = builders.ended(0)
+    succeeded = plan_with(job, pods, others, at(1)).status
+    assert succeeded is not None
+    left = plan_with(builders.with_status(job, succeeded), {"chief-0": pods["chief-0"]}, others, at(30)).status
+    assert left is not None
+    assert (succeeded["ready"], left["ready"]) == ("4/4", "4/4")
+
+
 def test_an_ended_job_is_not_blocked():
     job, pods, others = running_job(builders.job(evaluator=True))
     evaluator = pods.pop("evaluator-0")

@@ -113,6 +113,50 @@ def test_a_refusal_says_why():
         assert reason(made) == "WaitingForPods"
 
 
+WEBHOOK_DOWN = ClusterError('failed calling webhook "pods.example.com": connection refused')
+
+
+def blocked(made: World) -> str:
+    return {c["type"]: c["status"] for c in made.job.status["conditions"]}.get("Blocked", "absent")
+
+
+@pytest.mark.parametrize("what", ["Service digits", "Pod digits-worker-0-0"])
+def test_a_create_that_keeps_failing_is_said_until_it_works(what: str):
+    """Such as one that a fail-closed admission webhook stands before: 500 is no refusal, but it may stay."""
+    with world(builders.job()) as made:
+        made.cluster.failing[f"create {what}"] = WEBHOOK_DOWN
+        made.run(1)
+        assert (reason(made), blocked(made)) == ("WaitingForPods", "absent")  # it may pass
+        made.run(120)
+        assert (reason(made), blocked(made)) == ("Blocked", "True")
+        assert made.job.status["message"] == f"{what.replace(' ', '/')}: {WEBHOOK_DOWN}"
+        assert [event.reason for event in made.cluster.events] == ["Blocked"]
+        made.cluster.failing.clear()
+        made.run(65)
+        assert len(made.pods) == 3
+        assert (reason(made), blocked(made)) == ("WaitingForPods", "False")
+        assert made.job.status["message"] == ""
+
+
+def test_a_deletion_that_keeps_failing_is_said_until_it_works():
+    with world(builders.job()) as made:
+        made.run(1)
+        all_run(made)
+        made.run(1)
+        made.cluster.failing["delete Pod digits-worker-1-0"] = WEBHOOK_DOWN
+        kill_a_worker(made)
+        made.run(120)
+        assert (reason(made), blocked(made)) == ("Blocked", "True")
+        assert made.job.status["message"] == f"deleting Pod/digits-worker-1-0: {WEBHOOK_DOWN}"
+        writes = made.cluster.calls.count("write status")
+        made.run(600)
+        assert made.cluster.calls.count("write status") == writes
+        made.cluster.failing.clear()
+        made.run(65)
+        assert "digits-worker-1-1" in made.pods
+        assert blocked(made) == "False"
+
+
 def test_an_old_manifest_that_this_version_cannot_run_is_told_so():
     with world(builders.job()) as made:
         made.cluster.change(KIND, "digits", lambda one: one["spec"].update(colour="blue"))

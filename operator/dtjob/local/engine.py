@@ -13,7 +13,7 @@ from typing import Any
 
 from dtjob import children, labels, topology
 from dtjob.actions import Event, Manifest
-from dtjob.api import API_VERSION, KIND, Job, Role
+from dtjob.api import API_VERSION, KIND, CleanPods, Job, Role
 from dtjob.children import PodState
 from dtjob.cluster import JobKey
 from dtjob.defaults import Defaults
@@ -54,9 +54,7 @@ class Engine:
 
     def __init__(self, job: Job, run: Run, observe: Observer, say: Callable[[Event], None]) -> None:
         self._run, self._observe = run, observe
-        self.job = job.model_copy(
-            update={"metadata": job.metadata.model_copy(update={"uid": run.record.uid, "generation": 1}), "status": {}}
-        )
+        self.job = job_here(job, run.record.uid)
         self._key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._store, self._queue = Store(), WorkQueue[JobKey]()
         self._addresses = Addresses.choose(self.job)
@@ -186,6 +184,20 @@ class Engine:
         self._reports[task] = report
         if self._store.set_report(self._key, task, report):
             self._queue.add(self._key)
+
+
+def job_here(job: Job, uid: str) -> Job:
+    """The job as one run on this machine has it.
+
+    Its cleanPods is never None: files and logs stay anyway, and no process stays after the run, which would wait for
+    ever for those that only serve.
+    """
+    spec = job.spec
+    if spec.run_policy.clean_pods is CleanPods.NONE:
+        run_policy = spec.run_policy.model_copy(update={"clean_pods": CleanPods.RUNNING})
+        spec = spec.model_copy(update={"run_policy": run_policy})
+    metadata = job.metadata.model_copy(update={"uid": uid, "generation": 1})
+    return job.model_copy(update={"metadata": metadata, "spec": spec, "status": {}})
 
 
 def manifest_of(job: Job) -> Manifest:

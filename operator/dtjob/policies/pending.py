@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from dtjob.actions import Manifest
+from dtjob.api import TRAINING_CONTAINER
 from dtjob.children import PodState, TaskView, container_status, ended
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
 
 def waiting_reason(views: list[TaskView], now: datetime) -> str:
-    """What the first task that cannot start waits for, such as an image; empty where every pod is well."""
+    """What the first task that cannot start waits for, such as an image; where there is none, which container beside a
+    running task does not run; empty where every pod is well."""
+    beside = ""
     for view in views:
         # Only the task that writes checkpoints waits for its predecessor, and it stands first.
         old = next((pod for pod in view.pods if not ended(pod)), None) if view is views[0] else None
@@ -19,18 +24,35 @@ def waiting_reason(views: list[TaskView], now: datetime) -> str:
             node = (old.get("spec") or {}).get("nodeName", "")
             where = f" on node {node}" if node else ""
             return f"{view.task.id} waits: its earlier pod {old['metadata']['name']}{where} has not ended"
-        if view.pod is not None and view.state(now) is PodState.PENDING:
-            reason = _reason(view.pod)
-            if reason:
-                return f"{view.task.id} waits: {reason}"
+        state = view.state(now)
+        if view.pod is None or state not in (PodState.PENDING, PodState.RUNNING):
+            continue
+        reason = _harmful_wait(view.pod)
+        if state is PodState.RUNNING:
+            beside = beside or (reason and f"{view.task.id} runs, but {reason}")
+        elif reason := reason or _unscheduled(view.pod):
+            return f"{view.task.id} waits: {reason}"
+    return beside
+
+
+def _harmful_wait(pod: Manifest) -> str:
+    """What the first container that does not start says; init containers come first, as all others wait for them."""
+    status = pod.get("status") or {}
+    others = [one for one in status.get("containerStatuses") or () if one["name"] != TRAINING_CONTAINER]
+    for one in (*(status.get("initContainerStatuses") or ()), container_status(pod), *others):
+        waiting = (one.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason", "") not in HARMLESS_WAITS:
+            said = _joined(waiting)
+            return said if one["name"] == TRAINING_CONTAINER else f"container {one['name']}: {said}"
     return ""
 
 
-def _reason(pod: Manifest) -> str:
-    waiting = (container_status(pod).get("state") or {}).get("waiting") or {}
-    if waiting.get("reason", "") not in HARMLESS_WAITS:
-        return ": ".join(text for text in (waiting["reason"], waiting.get("message", "")) if text)
+def _unscheduled(pod: Manifest) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return ": ".join(text for text in (condition.get("reason", ""), condition.get("message", "")) if text)
+            return _joined(condition)
     return ""
+
+
+def _joined(said: Mapping[str, Any]) -> str:
+    return ": ".join(text for text in (said.get("reason", ""), said.get("message", "")) if text)

@@ -13,6 +13,13 @@ from tests.unit import builders
 from tests.unit.builders import NOW
 
 
+def beside(status: dict[str, Any], name: str, reason: str, *, init: bool = False) -> dict[str, Any]:
+    """The status with another container that waits, which the kubelet lists before the training one."""
+    waits = {"name": name, "state": {"waiting": {"reason": reason, "message": "no luck"}}}
+    kind = "initContainerStatuses" if init else "containerStatuses"
+    return {**status, kind: [waits, *status.get(kind, ())]}
+
+
 @pytest.mark.parametrize(
     ("status", "words"),
     [
@@ -23,6 +30,13 @@ from tests.unit.builders import NOW
         (builders.running(), ""),
         (builders.ended(1), ""),
         ({}, ""),
+        (beside(builders.waiting("PodInitializing"), "fetch", "ImagePullBackOff", init=True), "worker-0 waits: container fetch: ImagePullBackOff: no luck"),
+        (beside(builders.waiting("PodInitializing"), "proxy", "CrashLoopBackOff", init=True), "worker-0 waits: container proxy: CrashLoopBackOff: no luck"),
+        (beside(builders.waiting("PodInitializing"), "fetch", "PodInitializing", init=True), ""),
+        (beside(builders.waiting("ErrImagePull"), "ship", "ImagePullBackOff"), "worker-0 waits: ErrImagePull"),
+        ({**beside(builders.running(), "ship", "ImagePullBackOff"), "phase": "Pending"}, "worker-0 waits: container ship: ImagePullBackOff: no luck"),
+        (beside(builders.running(), "proxy", "CrashLoopBackOff", init=True), "worker-0 runs, but container proxy: CrashLoopBackOff: no luck"),
+        (beside(builders.ended(0), "proxy", "CrashLoopBackOff", init=True), ""),
     ],
 )  # fmt: skip
 def test_words(status: dict[str, Any], words: str):
@@ -34,6 +48,14 @@ def test_the_first_task_that_waits_is_named():
     job = builders.job()
     pods = builders.all_pods(job, builders.unschedulable("no GPU"))
     assert waiting_reason(builders.views(job, *pods.values()), NOW) == "chief-0 waits: Unschedulable: no GPU"
+
+
+def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_container():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
+    pods["worker-1"]["status"] = builders.unschedulable("no GPU")
+    assert waiting_reason(builders.views(job, *pods.values()), NOW) == "worker-1 waits: Unschedulable: no GPU"
 
 
 def test_a_chief_that_waits_for_its_predecessors_end_says_so():
