@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from dtjob.actions import Delete
 from dtjob.api import CleanPods, Job, Role, Strategy
-from dtjob.children import TaskView, deleting, ended
+from dtjob.children import TaskView, deleting, ended, finished
 
 LINGER = timedelta(seconds=60)
 """Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart, the evaluator has a last checkpoint
@@ -24,7 +24,8 @@ def pods_to_remove(
     removed, waits = [], False
     for view in views:
         for pod in view.pods:
-            if deleting(pod) or (ended(pod) and policy is not CleanPods.ALL):
+            # A sidecar keeps a pod whose training container has ended, and would keep it for ever.
+            if deleting(pod) or (finished(pod) and policy is not CleanPods.ALL):
                 continue
             if success and not ended(pod) and _ends_by_itself(job, view) and now < linger_until:
                 waits = True

@@ -46,6 +46,17 @@ def test_the_policy(clean: str, expected: list[str]):
     assert removed(builders.job(workers=1, runPolicy=policy(clean)), False, at(1)) == (expected, None)
 
 
+@pytest.mark.parametrize(
+    ("clean", "expected"), [("Running", ["digits-chief-0-0"]), ("All", ["digits-chief-0-0"]), ("None", [])]
+)
+@pytest.mark.parametrize("success", [True, False])
+def test_a_pod_that_only_its_sidecar_keeps_goes_at_once(clean: str, expected: list[str], success: bool):
+    job = builders.job("Mirrored", runPolicy=policy(clean))
+    pod = builders.pod(job, "chief-0", {**builders.ended(0 if success else 1), "phase": "Running"})
+    deletes, again = pods_to_remove(job, builders.views(job, pod), success, NOW, at(1))
+    assert ([one.name for one in deletes], again) == (expected, None)
+
+
 def test_what_is_being_deleted_is_not_deleted_again():
     job = builders.job("Mirrored")
     pod = builders.deleting(builders.pod(job, "chief-0", builders.running()))
