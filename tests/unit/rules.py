@@ -10,7 +10,7 @@ from dtjob import labels, times
 from dtjob.actions import Manifest
 from dtjob.api import KIND, Job
 from dtjob.children import ended
-from dtjob.topology import chief_task
+from dtjob.topology import chief_task, evaluator_follows_chief
 
 ENDED = ("Succeeded", "Failed")
 Objects = Mapping[tuple[str, str], Manifest]
@@ -33,6 +33,11 @@ class Rules:
             return
         task, attempt = labels.task_id(manifest), labels.attempt(manifest)
         assert attempt == status.get("attempts", {}).get(task, 0), f"{task}: attempt {attempt} is not written ahead"
+        if affinity := manifest["spec"].get("affinity"):
+            (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            chief = chief_task(Job.model_validate(job)).id
+            follows = term["labelSelector"]["matchLabels"][labels.ATTEMPT]
+            assert follows == str(status.get("attempts", {}).get(chief, 0)), "the evaluator follows an earlier chief"
         siblings = [one for one in _pods(job, objects) if labels.task_id(one) == task]
         if task == chief_task(Job.model_validate(job)).id:
             assert all(ended(one) for one in siblings), "the chief task has two pods that have not ended"
@@ -61,12 +66,22 @@ class Rules:
         assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
         training = any(step for task, step in bumped.items() if task != "evaluator-0")
         self._check_counts(old, new, training, now)
-        evaluator = (new.get("restarts") or {}).get("evaluator", 0)
-        assert evaluator == _attempt(new, "evaluator-0"), "an evaluator's restart is not counted"
+        self._check_evaluator(job, old, new, bumped)
         budget = job["spec"].get("failurePolicy", {}).get("maxRestarts", 10)
         charged = (new.get("incident") or {}).get("charged", 0)
         assert charged <= budget, f"{charged} charged restarts of {budget}"
         self.charged_ever += max(0, charged - (old.get("incident") or {}).get("charged", 0))
+
+    def _check_evaluator(
+        self, job: dict[str, Any], old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]
+    ) -> None:
+        """Its own failures are counted; where it only follows the chief, with whom it shares a volume, nothing is."""
+        counted = [(status.get("restarts") or {}).get("evaluator", 0) for status in (old, new)]
+        step, replaced = counted[1] - counted[0], bumped.get("evaluator-0", 0)
+        if step != replaced:
+            model = Job.model_validate(job)
+            follows = bool(bumped.get(chief_task(model).id)) and evaluator_follows_chief(model)
+            assert (follows, step, replaced) == (True, 0, 1), "an evaluator's restart is not counted"
 
     def _check_counts(self, old: dict[str, Any], new: dict[str, Any], training: bool, now: datetime) -> None:
         before, after = old.get("restarts") or {}, new.get("restarts") or {}

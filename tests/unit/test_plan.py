@@ -137,6 +137,29 @@ def test_a_chief_on_a_lost_node_waits_for_its_predecessors_end():
     assert created_pods(plan_with(job, pods, others, at(60))) == ["digits-chief-0-1"]
 
 
+def test_a_new_chief_takes_the_evaluator_along_to_its_node():
+    """The old one would hold a ReadWriteOnce volume on its node until the run is done, and the chief would wait."""
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume}
+    job, pods, others = running_job(builders.job("Mirrored", evaluator=True, checkpoint=checkpoint))
+    pods["chief-0"]["status"] = builders.disrupted()
+    made = plan_with(job, pods, others, at(1))
+    assert created_pods(made) == ["digits-chief-0-1", "digits-evaluator-0-1"]
+    assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-evaluator-0-0"]
+    assert made.status is not None
+    assert made.status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
+    job = builders.with_status(job, made.status)
+    pods = builders.all_pods(job)
+    pods["evaluator-0"]["status"] = builders.ended(1, at(60))
+    made = plan_with(job, pods, others, at(60))  # by itself it goes where the chief is now
+    (evaluator,) = (one.manifest for one in made.actions if isinstance(one, Create))
+    assert evaluator["metadata"]["name"] == "digits-evaluator-0-2"
+    (term,) = evaluator["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    chief = labels.of(pods["chief-0"])
+    assert term["labelSelector"]["matchLabels"].items() <= chief.items()
+    assert term["labelSelector"]["matchLabels"][labels.ATTEMPT] == chief[labels.ATTEMPT] == "1"
+
+
 def test_the_chiefs_end_is_the_jobs_and_parameter_servers_go():
     job, pods, others = running_job(builders.job("ParameterServer", ps=1))
     pods["chief-0"]["status"] = builders.ended(0)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from dtjob import topology
 from dtjob.api import Job, Role, Strategy
-from dtjob.children import PodState, TaskView
+from dtjob.children import PodState, TaskView, finished
 from dtjob.policies import incident as incidents
 from dtjob.policies.failure_cause import Cause, Failure, failure_of, vanished
 from dtjob.policies.incident import Incident
@@ -84,12 +84,21 @@ def restart_training(
     return Decision(replaced, incident, first, new=True)
 
 
-def restart_evaluator(job: Job, views: list[TaskView], failed: list[Failure], now: datetime) -> Decision:
-    """Replace a failed evaluator. Training does not care, so nothing is charged.
+def restart_evaluator(
+    job: Job, views: list[TaskView], failed: list[Failure], replaced: Sequence[Task], now: datetime
+) -> Decision:
+    """Replace a failed evaluator, or one that must go where the chief goes, which is then no failure and has no
+    `first`. `replaced` are the training tasks that are replaced now. Training does not care, so nothing is charged.
 
     The wait grows with its attempts and counts from the start of the failed one: not every failure has a time (an
     eviction, a lost node), and one that ran longer than the wait need not wait again. A vanished one has no start.
     """
+    if topology.chief_task(job) in replaced and topology.evaluator_follows_chief(job):
+        # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
+        views_of_it = [view for view in views if view.task.role is Role.EVALUATOR]
+        follows = tuple(view.task for view in views_of_it if view.pod is None or not finished(view.pod))
+        if follows:
+            return Decision(replaced=follows)
     for failure in failed:
         if failure.task.role is Role.EVALUATOR:
             view = next(view for view in views if view.task == failure.task)

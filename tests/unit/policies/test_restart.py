@@ -155,13 +155,40 @@ def test_disruptions_are_never_charged():
 def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
     job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 1}})
     views = builders.views(job, builders.pod(job, "evaluator-0", status, attempt=1))
-    early = restart_evaluator(job, views, failures(job, views, False, at(2)), at(2))
+    early = restart_evaluator(job, views, failures(job, views, False, at(2)), (), at(2))
     assert (early.replaced, early.look_again_at) == ((), NOW + timedelta(seconds=10))
-    due = restart_evaluator(job, views, failures(job, views, False, at(10)), at(10))
+    due = restart_evaluator(job, views, failures(job, views, False, at(10)), (), at(10))
     assert replaced(due) == ["evaluator-0"]
 
 
 def test_a_vanished_evaluator_comes_back_at_once():
     job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 3}})
     views = builders.views(job)
-    assert replaced(restart_evaluator(job, views, failures(job, views, True, NOW), NOW)) == ["evaluator-0"]
+    assert replaced(restart_evaluator(job, views, failures(job, views, True, NOW), (), NOW)) == ["evaluator-0"]
+
+
+SIDECAR_RUNS = {"phase": "Running"}
+
+
+@pytest.mark.parametrize(
+    ("mount", "lost", "status", "expected"),
+    [
+        ("Chief", "chief-0", builders.running(), ["evaluator-0"]),
+        ("Chief", "chief-0", builders.unschedulable(), ["evaluator-0"]),
+        ("Chief", "chief-0", None, ["evaluator-0"]),
+        ("Chief", "chief-0", {**builders.ended(1), **SIDECAR_RUNS}, ["evaluator-0"]),
+        ("Chief", "chief-0", builders.ended(0), []),
+        ("Chief", "chief-0", builders.ended(1), []),  # it has let go of the volume, and its own wait goes on
+        ("Chief", "worker-0", builders.running(), []),
+        ("All", "chief-0", builders.running(), []),
+    ],
+)
+def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
+    mount: str, lost: str, status: dict[str, Any] | None, expected: list[str]
+):
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume, "mount": mount}
+    job = builders.job(evaluator=True, checkpoint=checkpoint, status={"attempts": {"evaluator-0": 1}})
+    views = builders.views(job, *([builders.pod(job, "evaluator-0", status, attempt=1)] if status else []))
+    decision = restart_evaluator(job, views, failures(job, views, False, at(1)), (builders.task(lost),), at(1))
+    assert (replaced(decision), decision.first) == (expected, None)
