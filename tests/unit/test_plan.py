@@ -160,6 +160,22 @@ def test_a_new_chief_takes_the_evaluator_along_to_its_node():
     assert term["labelSelector"]["matchLabels"][labels.ATTEMPT] == chief[labels.ATTEMPT] == "1"
 
 
+def test_a_worker_that_finishes_just_after_the_chief_failed_comes_back_and_costs_nothing():
+    job, pods, others = running_job(builders.job())
+    pods["chief-0"]["status"] = builders.out_of_memory(at(1))
+    first = plan_with(job, pods, others, at(1))
+    assert first.status is not None
+    job = builders.with_status(job, first.status)
+    pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=at(2))
+    pods["worker-1"]["status"] = builders.ended(0, at(2))
+    made = plan_with(job, pods, others, at(3))
+    assert (created_pods(made), deleted(made)) == (["digits-worker-1-1"], ["digits-worker-1-0"])
+    assert made.status is not None
+    assert {name: made.status[name] for name in ("restarts", "incident", "firstFailure")} == {
+        name: first.status[name] for name in ("restarts", "incident", "firstFailure")
+    }
+
+
 def test_the_chiefs_end_is_the_jobs_and_parameter_servers_go():
     job, pods, others = running_job(builders.job("ParameterServer", ps=1))
     pods["chief-0"]["status"] = builders.ended(0)

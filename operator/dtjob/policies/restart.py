@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from dtjob import topology
 from dtjob.api import Job, Role, Strategy
-from dtjob.children import PodState, TaskView, finished
+from dtjob.children import PodState, TaskView, finished, terminated
 from dtjob.policies import incident as incidents
 from dtjob.policies.failure_cause import Cause, Failure, failure_of, vanished
 from dtjob.policies.incident import Incident
@@ -64,7 +64,10 @@ def restart_training(
     """Decide about failed training tasks. The evaluator's failures are `restart_evaluator`'s."""
     failed = [failure for failure in failed if failure.task.role is not Role.EVALUATOR]
     if not failed:
-        return Decision()
+        needed = finished_without_the_chief(job, views, now)
+        if previous is None or not needed:
+            return Decision()
+        return Decision(needed, previous, previous_cause=previous.cause)
     first = _first(failed)
     replaced = replacement_group(job, views, [failure.task for failure in failed], now)
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
@@ -128,6 +131,24 @@ def replacement_group(job: Job, views: list[TaskView], failed: list[Task], now: 
     if strategy is Strategy.PARAMETER_SERVER and not supervised and any(task.role is Role.PS for task in failed):
         group.add(topology.chief_task(job))
     return tuple(view.task for view in views if view.task in group)
+
+
+def finished_without_the_chief(job: Job, views: list[TaskView], now: datetime) -> tuple[Task, ...]:
+    """Tasks that finished before the current chief was made, which waits for them to train on (see
+    `replacement_group`): they ended just after their chief's end was judged a failure."""
+    if job.spec.strategy is not Strategy.MULTI_WORKER_MIRRORED or job.spec.program is None:
+        return ()
+    chief = next(view for view in views if view.task == topology.chief_task(job))
+    if chief.state(now) is PodState.SUCCEEDED:
+        return ()
+    made_at = parse(chief.pod["metadata"]["creationTimestamp"]) if chief.pod else now
+    found = []
+    for view in views:
+        if view.pod is not None and view.task.role is not Role.EVALUATOR and view.state(now) is PodState.SUCCEEDED:
+            finished_at = (terminated(view.pod) or {}).get("finishedAt")
+            if chief.pod is None or (finished_at and parse(finished_at) <= made_at):
+                found.append(view.task)
+    return tuple(found)
 
 
 def trains_without(job: Job, absent: Sequence[Task]) -> bool:

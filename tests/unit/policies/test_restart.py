@@ -57,6 +57,35 @@ def test_a_finished_worker_is_needed_again():
     assert replaced(decide(job, pods)) == ["worker-0", "worker-1"]
 
 
+LATE_CHIEF = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "chief_made", "finished_at", "previous", "expected"),
+    [
+        (True, at(7), at(6), LATE_CHIEF, ["worker-0"]),
+        (True, None, at(6), LATE_CHIEF, ["worker-0"]),
+        (True, at(7), at(600), LATE_CHIEF, []),  # it trained with this chief, which will end too
+        (True, NOW, at(600), None, []),
+        (False, at(7), at(6), LATE_CHIEF, []),
+    ],
+)
+def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
+    program: bool, chief_made: datetime | None, finished_at: datetime, previous: Incident | None, expected: list[str]
+):
+    """It ended well just after its chief's end was judged a failure; the new chief would wait for it for ever."""
+    job = builders.job(program=program, status={"attempts": {"chief-0": 1}})
+    pods = builders.all_pods(job)
+    del pods["chief-0"]
+    if chief_made:
+        pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=chief_made)
+    pods["worker-0"]["status"] = builders.ended(0, finished_at)
+    views = builders.views(job, *pods.values())
+    decision = restart_training(job, views, [], previous, -1, at(601))
+    assert (replaced(decision), decision.new, decision.first) == (expected, False, None)
+    assert decision.incident == (previous if expected else None)
+
+
 def test_collateral_ends_wait_for_the_first_cause():
     """Without a supervisor all end together; the one that was killed may show a moment later."""
     job = builders.job(program=False)
