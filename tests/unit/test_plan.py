@@ -240,3 +240,16 @@ def test_a_wait_before_a_restart_is_announced():
         job = builders.with_status(job, made.status)
     assert "worker-0 failed (exit code 1); the next start is at" in made.status["message"]
     assert created_pods(made) == []
+
+
+@pytest.mark.parametrize("skew", [-30, 0, 30])
+def test_a_crash_loop_is_charged_whatever_the_api_servers_clock_says(skew: int):
+    job, pods, others = running_job(builders.job())
+    for attempt in range(3):
+        now = at(5 * attempt)
+        status = builders.ended(1, now)
+        pods["worker-0"] = builders.pod(job, "worker-0", status, attempt=attempt, created=at(5 * attempt - 1 + skew))
+        made = plan_with(job, pods, others, now)
+        assert made.status is not None
+        job = builders.with_status(job, made.status)
+    assert (made.status["incident"]["charged"], made.status["restarts"]["total"]) == (3, 3)

@@ -74,14 +74,16 @@ def restart_training(
     just_now = -SETTLE <= now - first.time < SETTLE
     if len(replaced) > len(failed) and first.cause is Cause.ERROR and just_now:
         return Decision(look_again_at=first.time + SETTLE)
-    fresh = [one for one in failed if previous is None or not _belongs_to(previous, one, views, now)]
+    attempts = {view.task: view.attempt for view in views}
+    fresh = [one for one in failed if previous is None or not previous.holds(one.task.id, attempts[one.task], now)]
     if previous is not None and not fresh:
         incident = incidents.joined(previous, first.cause)
         stronger = first if incident.cause is not previous.cause else None
         return Decision(replaced, incident, stronger, previous_cause=previous.cause)
     first = _first(fresh)
     policy = job.spec.failure_policy
-    incident = incidents.next_incident(previous, first.cause, checkpoint_step, policy.backoff, now)
+    at = {task.id: attempt for task, attempt in attempts.items() if attempt}
+    incident = incidents.next_incident(previous, first.cause, checkpoint_step, at, policy.backoff, now)
     if incident.charged > policy.max_restarts:
         return Decision(incident=incident, first=first, new=True, gives_up=_gave_up(job, first, checkpoint_step))
     return Decision(replaced, incident, first, new=True)
@@ -162,14 +164,6 @@ def trains_without(job: Job, absent: Sequence[Task]) -> bool:
 def _first(failed: list[Failure]) -> Failure:
     """The first cause: by kind, then by time."""
     return min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
-
-
-def _belongs_to(incident: Incident, failure: Failure, views: list[TaskView], now: datetime) -> bool:
-    """Whether the failure is of a pod that was there when the incident began: one made since then begins its own."""
-    if now - incident.started_at > incidents.WINDOW:
-        return False
-    view = next(view for view in views if view.task == failure.task)
-    return view.pod is None or parse(view.pod["metadata"]["creationTimestamp"]) < incident.started_at
 
 
 def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
