@@ -56,7 +56,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
         status["firstFailure"] = decision.first.as_status()
         set_phase(status, "Failed", "MaxRestartsExceeded", decision.gives_up, now)
         return _after_the_end(job, status, views, [Event("Warning", "Failed", decision.gives_up)], now)
-    evaluator = restart_evaluator(job, views, failed, now)
+    evaluator = restart_evaluator(job, views, failed, decision.replaced, now)
     events = [*_restart(job, status, decision), *_restart_evaluator(status, evaluator)]
     views = view_tasks(job, children, status.get("attempts", {}))
     actions, created = _converge(job, status, views, children, defaults, now)
@@ -85,9 +85,11 @@ def _restart(job: Job, status: dict[str, Any], decision: Decision) -> list[Event
 
 
 def _restart_evaluator(status: dict[str, Any], decision: Decision) -> list[Event]:
-    if decision.first is None:
+    if not decision.replaced:
         return []
     bump_attempts(status, decision.replaced)
+    if decision.first is None:
+        return [Event("Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts")]
     counts = status["restarts"]
     counts["evaluator"] = counts.get("evaluator", 0) + 1
     return [Event("Warning", "EvaluatorRestarting", f"{decision.first.sentence()}; training goes on")]
@@ -106,8 +108,11 @@ def _converge(
             actions.append(Create(manifest))
     incident = Incident.from_status(status)
     missing = [view for view in views if view.pod is None]
+    chief_attempt = status.get("attempts", {}).get(topology.chief_task(job).id, 0)
     if incident is None or now >= incident.not_before:
-        actions += [Create(pod(job, view.task, view.attempt, defaults)) for view in missing if _may_create(job, view)]
+        for view in missing:
+            if _may_create(job, view):
+                actions.append(Create(pod(job, view.task, view.attempt, defaults, chief_attempt)))
     return actions, not missing
 
 

@@ -37,8 +37,11 @@ CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop"
 """With POD_SECURITY, what the restricted Pod Security profile asks for."""
 
 
-def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS) -> Manifest:
-    """The pod of one attempt at a task; its container has no image where neither job nor `defaults` name one."""
+def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS, chief_attempt: int = 0) -> Manifest:
+    """The pod of one attempt at a task; its container has no image where neither job nor `defaults` name one.
+
+    `chief_attempt` is the chief's current one: an evaluator that must run on the chief's node goes to that pod's.
+    """
     replica = job.spec.replicas.get(task.role) or Replica()
     template = _template(replica)
     metadata = manifests.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
@@ -46,12 +49,10 @@ def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS) ->
     metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
         metadata["annotations"] = user_metadata["annotations"]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": _spec(job, task, attempt, replica, template, image_of(job, defaults)),
-    }
+    spec = _spec(job, task, attempt, replica, template, image_of(job, defaults))
+    if task.role is Role.EVALUATOR and topology.evaluator_follows_chief(job):
+        spec["affinity"] = _with_chief_affinity(job, spec.get("affinity") or {}, chief_attempt)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def _template(replica: Replica) -> dict[str, Any]:
@@ -94,8 +95,6 @@ def _spec(
     volumes = _volumes(job, task)
     if volumes or user.get("volumes"):
         spec["volumes"] = [*volumes, *(user.get("volumes") or [])]
-    if task.role is Role.EVALUATOR and _follows_chief(job):
-        spec["affinity"] = _with_chief_affinity(job, user.get("affinity") or {})
     return accelerators.equip(job, task, spec)
 
 
@@ -191,12 +190,6 @@ def _mounts_checkpoints(job: Job, task: Task) -> bool:
     return checkpoint.mount is Mount.ALL or task == chief or task.role is Role.EVALUATOR
 
 
-def _follows_chief(job: Job) -> bool:
-    """Whether the evaluator must run on the chief's node, since a ReadWriteOnce volume is attached to one node."""
-    checkpoint = job.spec.checkpoint
-    return checkpoint is not None and checkpoint.volume is not None and checkpoint.mount is Mount.CHIEF
-
-
 def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
     volumes: list[dict[str, Any]] = []
     if job.spec.program:
@@ -217,18 +210,16 @@ def _mounts(job: Job, task: Task) -> list[dict[str, Any]]:
     return mounts
 
 
-def _with_chief_affinity(job: Job, user: dict[str, Any]) -> dict[str, Any]:
+def _with_chief_affinity(job: Job, user: dict[str, Any], chief_attempt: int) -> dict[str, Any]:
     chief = topology.chief_task(job)
-    term = {
-        "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {
-            "matchLabels": {
-                labels.JOB_UID: job.metadata.uid,
-                labels.ROLE: chief.role.value,
-                labels.INDEX: str(chief.index),
-            }
-        },
+    wanted = {
+        labels.JOB_UID: job.metadata.uid,
+        labels.ROLE: chief.role.value,
+        labels.INDEX: str(chief.index),
+        # An earlier attempt may be Terminating for long, on a node that its successor does not get.
+        labels.ATTEMPT: str(chief_attempt),
     }
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": wanted}}
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     user_affinity = user.get("podAffinity") or {}
     return {**user, "podAffinity": {**user_affinity, required: [term, *(user_affinity.get(required) or [])]}}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from dtjob.api import Job, Role, Strategy
+from dtjob.api import Job, Mount, Role, Strategy
 
 CLUSTER_ROLES = {
     Strategy.MULTI_WORKER_MIRRORED: (Role.CHIEF, Role.WORKER),
@@ -41,6 +41,12 @@ def tasks(job: Job) -> list[Task]:
 def chief_task(job: Job) -> Task:
     """The task that writes checkpoints and decides success: the chief, or worker 0 where there is none."""
     return Task(Role.CHIEF if job.spec.replicas.chief else Role.WORKER, 0)
+
+
+def evaluator_follows_chief(job: Job) -> bool:
+    """Whether the evaluator must run on the chief's node, since a ReadWriteOnce volume is attached to one node."""
+    checkpoint = job.spec.checkpoint
+    return checkpoint is not None and checkpoint.volume is not None and checkpoint.mount is Mount.CHIEF
 
 
 def hostname(job: Job, task: Task) -> str:

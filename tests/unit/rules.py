@@ -9,8 +9,8 @@ from typing import Any
 from dtjob import labels, times
 from dtjob.actions import Manifest
 from dtjob.api import KIND, Job
-from dtjob.children import ended
-from dtjob.topology import chief_task
+from dtjob.children import ended, terminated
+from dtjob.topology import chief_task, evaluator_follows_chief
 
 ENDED = ("Succeeded", "Failed")
 Objects = Mapping[tuple[str, str], Manifest]
@@ -33,6 +33,11 @@ class Rules:
             return
         task, attempt = labels.task_id(manifest), labels.attempt(manifest)
         assert attempt == status.get("attempts", {}).get(task, 0), f"{task}: attempt {attempt} is not written ahead"
+        if affinity := manifest["spec"].get("affinity"):
+            (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            chief = chief_task(Job.model_validate(job)).id
+            follows = term["labelSelector"]["matchLabels"][labels.ATTEMPT]
+            assert follows == str(status.get("attempts", {}).get(chief, 0)), "the evaluator follows an earlier chief"
         siblings = [one for one in _pods(job, objects) if labels.task_id(one) == task]
         if task == chief_task(Job.model_validate(job)).id:
             assert all(ended(one) for one in siblings), "the chief task has two pods that have not ended"
@@ -49,7 +54,7 @@ class Rules:
             current = status.get("attempts", {}).get(labels.task_id(stored), 0)
             assert labels.attempt(stored) < current, f"{stored['metadata']['name']} is the current attempt"
 
-    def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
+    def check_status(self, job: Manifest, new: dict[str, Any], now: datetime, objects: Objects) -> None:
         """Attempts and counts only grow, each restart is counted once, and an end is an end."""
         old = job.get("status") or {}
         if old.get("phase") in ENDED:
@@ -59,23 +64,39 @@ class Rules:
         bumped = {task: _attempt(new, task) - _attempt(old, task) for task in new.get("attempts", {})}
         assert set(old.get("attempts", {})) <= set(new.get("attempts", {}))
         assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
-        training = any(step for task, step in bumped.items() if task != "evaluator-0")
-        self._check_counts(old, new, training, now)
-        evaluator = (new.get("restarts") or {}).get("evaluator", 0)
-        assert evaluator == _attempt(new, "evaluator-0"), "an evaluator's restart is not counted"
+        replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
+        current = [one for one in _pods(job, objects) if labels.attempt(one) == _attempt(old, labels.task_id(one))]
+        well = {labels.task_id(one) for one in current if (terminated(one) or {}).get("exitCode") == 0}
+        self._check_counts(old, new, replaced, well, now)
+        self._check_evaluator(job, old, new, bumped)
         budget = job["spec"].get("failurePolicy", {}).get("maxRestarts", 10)
         charged = (new.get("incident") or {}).get("charged", 0)
         assert charged <= budget, f"{charged} charged restarts of {budget}"
         self.charged_ever += max(0, charged - (old.get("incident") or {}).get("charged", 0))
 
-    def _check_counts(self, old: dict[str, Any], new: dict[str, Any], training: bool, now: datetime) -> None:
+    def _check_evaluator(
+        self, job: dict[str, Any], old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]
+    ) -> None:
+        """Its own failures are counted; where it only follows the chief, with whom it shares a volume, nothing is."""
+        counted = [(status.get("restarts") or {}).get("evaluator", 0) for status in (old, new)]
+        step, replaced = counted[1] - counted[0], bumped.get("evaluator-0", 0)
+        if step != replaced:
+            model = Job.model_validate(job)
+            follows = bool(bumped.get(chief_task(model).id)) and evaluator_follows_chief(model)
+            assert (follows, step, replaced) == (True, 0, 1), "an evaluator's restart is not counted"
+
+    def _check_counts(
+        self, old: dict[str, Any], new: dict[str, Any], replaced: set[str], well: set[str], now: datetime
+    ) -> None:
+        """`replaced` are training tasks. Those that ended `well` and only come back since the chief does may do so at
+        any time, uncounted."""
         before, after = old.get("restarts") or {}, new.get("restarts") or {}
         step = after.get("total", 0) - before.get("total", 0)
         assert after.get("total", 0) == sum(after.get("causes", {}).values())
         assert step in (0, 1)
         self.restarts_written += step
-        assert not step or training, "a restart was counted and none was written ahead"
-        if training and not step:
+        assert not step or replaced, "a restart was counted and none was written ahead"
+        if replaced - well and not step:
             began = times.parse(new["incident"]["startedAt"])
             assert now - began <= timedelta(seconds=41), "a restart was not counted"
 

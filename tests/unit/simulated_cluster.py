@@ -151,7 +151,7 @@ class SimulatedCluster:
         stored = self.objects.get((KIND, name))
         if stored is None or stored["metadata"]["resourceVersion"] != job["metadata"]["resourceVersion"]:
             raise Stale(f"{name} has changed")
-        self.rules.check_status(stored, status, self.clock())
+        self.rules.check_status(stored, status, self.clock(), self.objects)
         written = json.loads(json.dumps(status, allow_nan=False))
         self.change(KIND, name, lambda one: one.update(status=written))
         return deepcopy(stored)

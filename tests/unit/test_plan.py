@@ -137,6 +137,45 @@ def test_a_chief_on_a_lost_node_waits_for_its_predecessors_end():
     assert created_pods(plan_with(job, pods, others, at(60))) == ["digits-chief-0-1"]
 
 
+def test_a_new_chief_takes_the_evaluator_along_to_its_node():
+    """The old one would hold a ReadWriteOnce volume on its node until the run is done, and the chief would wait."""
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume}
+    job, pods, others = running_job(builders.job("Mirrored", evaluator=True, checkpoint=checkpoint))
+    pods["chief-0"]["status"] = builders.disrupted()
+    made = plan_with(job, pods, others, at(1))
+    assert created_pods(made) == ["digits-chief-0-1", "digits-evaluator-0-1"]
+    assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-evaluator-0-0"]
+    assert made.status is not None
+    assert made.status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
+    job = builders.with_status(job, made.status)
+    pods = builders.all_pods(job)
+    pods["evaluator-0"]["status"] = builders.ended(1, at(60))
+    made = plan_with(job, pods, others, at(60))  # by itself it goes where the chief is now
+    (evaluator,) = (one.manifest for one in made.actions if isinstance(one, Create))
+    assert evaluator["metadata"]["name"] == "digits-evaluator-0-2"
+    (term,) = evaluator["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    chief = labels.of(pods["chief-0"])
+    assert term["labelSelector"]["matchLabels"].items() <= chief.items()
+    assert term["labelSelector"]["matchLabels"][labels.ATTEMPT] == chief[labels.ATTEMPT] == "1"
+
+
+def test_a_worker_that_finishes_just_after_the_chief_failed_comes_back_and_costs_nothing():
+    job, pods, others = running_job(builders.job())
+    pods["chief-0"]["status"] = builders.out_of_memory(at(1))
+    first = plan_with(job, pods, others, at(1))
+    assert first.status is not None
+    job = builders.with_status(job, first.status)
+    pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=at(2))
+    pods["worker-1"]["status"] = builders.ended(0, at(2))
+    made = plan_with(job, pods, others, at(3))
+    assert (created_pods(made), deleted(made)) == (["digits-worker-1-1"], ["digits-worker-1-0"])
+    assert made.status is not None
+    assert {name: made.status[name] for name in ("restarts", "incident", "firstFailure")} == {
+        name: first.status[name] for name in ("restarts", "incident", "firstFailure")
+    }
+
+
 def test_the_chiefs_end_is_the_jobs_and_parameter_servers_go():
     job, pods, others = running_job(builders.job("ParameterServer", ps=1))
     pods["chief-0"]["status"] = builders.ended(0)
@@ -219,3 +258,16 @@ def test_a_wait_before_a_restart_is_announced():
         job = builders.with_status(job, made.status)
     assert "worker-0 failed (exit code 1); the next start is at" in made.status["message"]
     assert created_pods(made) == []
+
+
+@pytest.mark.parametrize("skew", [-30, 0, 30])
+def test_a_crash_loop_is_charged_whatever_the_api_servers_clock_says(skew: int):
+    job, pods, others = running_job(builders.job())
+    for attempt in range(3):
+        now = at(5 * attempt)
+        status = builders.ended(1, now)
+        pods["worker-0"] = builders.pod(job, "worker-0", status, attempt=attempt, created=at(5 * attempt - 1 + skew))
+        made = plan_with(job, pods, others, now)
+        assert made.status is not None
+        job = builders.with_status(job, made.status)
+    assert (made.status["incident"]["charged"], made.status["restarts"]["total"]) == (3, 3)

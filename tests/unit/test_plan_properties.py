@@ -26,6 +26,7 @@ from tests.unit.builders import NOW, at
 from tests.unit.simulated_operator import World
 
 SHARED = ("Service", "ConfigMap", "NetworkPolicy")
+CHIEFS_VOLUME = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
 STRATEGIES = ("Default", "Mirrored", "MultiWorkerMirrored", "ParameterServer")
 
 
@@ -41,6 +42,7 @@ def jobs(draw: st.DrawFn) -> Job:
         program=draw(st.booleans()),
         failurePolicy={"maxRestarts": draw(st.integers(0, 4))},
         runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
+        **draw(st.sampled_from(({}, {"checkpoint": CHIEFS_VOLUME}))),
     )
 
 
@@ -243,6 +245,7 @@ class Life(RuleBasedStateMachine):
             if self.settled():
                 break
             world.run(310)
+        self.check_evaluator_is_beside_the_chief()
         assert self.settled(), f"{world.job.status} with {[(n, p.get('status')) for n, p in world.pods.items()]}"
         self.kubelets_end_what_is_deleted()
         world.run(200)
@@ -250,6 +253,16 @@ class Life(RuleBasedStateMachine):
         world.run(3600)
         assert world.cluster.calls[calls:] == [], "a settled job still asks for something"
         assert world.job.metadata.resource_version == wakes
+
+    def check_evaluator_is_beside_the_chief(self) -> None:
+        """What it asks the scheduler for is a pod that is there, else it would be Pending for ever."""
+        job = self.world.job
+        for one in self.world.pods.values():
+            affinity = one["spec"].get("affinity")
+            if affinity and job.status.get("phase") not in ENDED and not has_ended(one):
+                (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+                wanted = term["labelSelector"]["matchLabels"].items()
+                assert any(wanted <= labels.of(other).items() for other in self.world.pods.values())
 
     def settled(self) -> bool:
         job = self.world.job

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from dtjob.actions import Delete
+from dtjob.actions import Delete, Manifest
 from dtjob.api import CleanPods, Job, Role, Strategy
-from dtjob.children import TaskView, deleting, ended
+from dtjob.children import PodState, TaskView, deleting, ended, finished, state_of
 
 LINGER = timedelta(seconds=60)
-"""Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart, the evaluator has a last checkpoint
-to do."""
+"""Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart."""
 
 
 def pods_to_remove(
@@ -24,14 +23,25 @@ def pods_to_remove(
     removed, waits = [], False
     for view in views:
         for pod in view.pods:
-            if deleting(pod) or (ended(pod) and policy is not CleanPods.ALL):
+            # A sidecar keeps a pod whose training container has ended, and would keep it for ever.
+            if deleting(pod) or (finished(pod) and policy is not CleanPods.ALL):
                 continue
-            if success and not ended(pod) and _ends_by_itself(job, view) and now < linger_until:
-                waits = True
-                continue
+            if success and not ended(pod):
+                if _evaluates(job, view, pod, now):
+                    continue
+                if _ends_by_itself(job, view) and now < linger_until:
+                    waits = True
+                    continue
             name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
             removed.append(Delete("Pod", name, uid, f"the job has ended (runPolicy.cleanPods: {policy.value})"))
     return removed, linger_until if waits else None
+
+
+def _evaluates(job: Job, view: TaskView, pod: Manifest, now: datetime) -> bool:
+    """Whether our evaluator is at work in this pod: it ends once it has done what the finished run has left it, however
+    long that takes. Of an image without a supervisor nobody knows whether its evaluator ever ends."""
+    is_evaluator = view.task.role is Role.EVALUATOR and job.spec.program is not None
+    return is_evaluator and pod is view.pod and state_of(pod, now) is PodState.RUNNING
 
 
 def _ends_by_itself(job: Job, view: TaskView) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,6 +32,9 @@ class Incident:
     """Incidents of any kind since the last newer checkpoint."""
     checkpoint_step: int = -1
     """The newest checkpoint when the budget was last refilled."""
+    attempts: Mapping[str, int] | None = None
+    """The attempt that each task was at when it began, by task id and without those at 0. None where an earlier version
+    of the operator wrote it."""
 
     @classmethod
     def from_status(cls, status: dict[str, Any]) -> Incident | None:
@@ -45,11 +49,12 @@ class Incident:
             charged=fields["charged"],
             in_a_row=fields["inARow"],
             checkpoint_step=fields["checkpointStep"],
+            attempts=fields.get("attempts"),
         )
 
     def as_status(self) -> dict[str, Any]:
         """The incident in the status' form."""
-        return {
+        fields: dict[str, Any] = {
             "startedAt": times.rfc3339(self.started_at),
             "cause": self.cause.value,
             "notBefore": times.rfc3339(self.not_before),
@@ -57,6 +62,14 @@ class Incident:
             "inARow": self.in_a_row,
             "checkpointStep": self.checkpoint_step,
         }
+        return fields if self.attempts is None else {**fields, "attempts": dict(self.attempts)}
+
+    def holds(self, task_id: str, attempt: int, now: datetime) -> bool:
+        """Whether a failure of this attempt, observed at `now`, belongs to the incident: one of a later attempt than
+        the task was at begins its own, or a pod that fails at each start would be free for as long as this lasts."""
+        # No pod's time is asked: that is the API server's clock, and ours may differ.
+        was_there = self.attempts is None or attempt <= self.attempts.get(task_id, 0)
+        return was_there and now - self.started_at <= WINDOW
 
 
 def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
@@ -69,9 +82,15 @@ def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
 
 
 def next_incident(
-    previous: Incident | None, cause: Cause, checkpoint_step: int, backoff: Backoff, now: datetime
+    previous: Incident | None,
+    cause: Cause,
+    checkpoint_step: int,
+    attempts: Mapping[str, int],
+    backoff: Backoff,
+    now: datetime,
 ) -> Incident:
-    """The incident that `cause` begins now. A newer checkpoint than the last refill's refills the budget."""
+    """The incident that `cause` begins now, with the tasks at these `attempts`. A newer checkpoint than the last
+    refill's refills the budget."""
     charged = in_a_row = 0
     refilled_at = checkpoint_step
     if previous is not None and checkpoint_step <= previous.checkpoint_step:
@@ -85,6 +104,7 @@ def next_incident(
         charged=charged + (1 if cause.charged else 0),
         in_a_row=in_a_row,
         checkpoint_step=refilled_at,
+        attempts=attempts,
     )
 
 

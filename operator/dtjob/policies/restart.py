@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from dtjob import topology
 from dtjob.api import Job, Role, Strategy
-from dtjob.children import PodState, TaskView
+from dtjob.children import PodState, TaskView, finished, terminated
 from dtjob.policies import incident as incidents
 from dtjob.policies.failure_cause import Cause, Failure, failure_of, vanished
 from dtjob.policies.incident import Incident
@@ -64,32 +64,46 @@ def restart_training(
     """Decide about failed training tasks. The evaluator's failures are `restart_evaluator`'s."""
     failed = [failure for failure in failed if failure.task.role is not Role.EVALUATOR]
     if not failed:
-        return Decision()
+        needed = finished_without_the_chief(job, views, now)
+        if previous is None or not needed:
+            return Decision()
+        return Decision(needed, previous, previous_cause=previous.cause)
     first = _first(failed)
     replaced = replacement_group(job, views, [failure.task for failure in failed], now)
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
     just_now = -SETTLE <= now - first.time < SETTLE
     if len(replaced) > len(failed) and first.cause is Cause.ERROR and just_now:
         return Decision(look_again_at=first.time + SETTLE)
-    fresh = [one for one in failed if previous is None or not _belongs_to(previous, one, views, now)]
+    attempts = {view.task: view.attempt for view in views}
+    fresh = [one for one in failed if previous is None or not previous.holds(one.task.id, attempts[one.task], now)]
     if previous is not None and not fresh:
         incident = incidents.joined(previous, first.cause)
         stronger = first if incident.cause is not previous.cause else None
         return Decision(replaced, incident, stronger, previous_cause=previous.cause)
     first = _first(fresh)
     policy = job.spec.failure_policy
-    incident = incidents.next_incident(previous, first.cause, checkpoint_step, policy.backoff, now)
+    at = {task.id: attempt for task, attempt in attempts.items() if attempt}
+    incident = incidents.next_incident(previous, first.cause, checkpoint_step, at, policy.backoff, now)
     if incident.charged > policy.max_restarts:
         return Decision(incident=incident, first=first, new=True, gives_up=_gave_up(job, first, checkpoint_step))
     return Decision(replaced, incident, first, new=True)
 
 
-def restart_evaluator(job: Job, views: list[TaskView], failed: list[Failure], now: datetime) -> Decision:
-    """Replace a failed evaluator. Training does not care, so nothing is charged.
+def restart_evaluator(
+    job: Job, views: list[TaskView], failed: list[Failure], replaced: Sequence[Task], now: datetime
+) -> Decision:
+    """Replace a failed evaluator, or one that must go where the chief goes, which is then no failure and has no
+    `first`. `replaced` are the training tasks that are replaced now. Training does not care, so nothing is charged.
 
     The wait grows with its attempts and counts from the start of the failed one: not every failure has a time (an
     eviction, a lost node), and one that ran longer than the wait need not wait again. A vanished one has no start.
     """
+    if topology.chief_task(job) in replaced and topology.evaluator_follows_chief(job):
+        # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
+        views_of_it = [view for view in views if view.task.role is Role.EVALUATOR]
+        follows = tuple(view.task for view in views_of_it if view.pod is None or not finished(view.pod))
+        if follows:
+            return Decision(replaced=follows)
     for failure in failed:
         if failure.task.role is Role.EVALUATOR:
             view = next(view for view in views if view.task == failure.task)
@@ -121,6 +135,24 @@ def replacement_group(job: Job, views: list[TaskView], failed: list[Task], now: 
     return tuple(view.task for view in views if view.task in group)
 
 
+def finished_without_the_chief(job: Job, views: list[TaskView], now: datetime) -> tuple[Task, ...]:
+    """Tasks that finished before the current chief was made, which waits for them to train on (see
+    `replacement_group`): they ended just after their chief's end was judged a failure."""
+    if job.spec.strategy is not Strategy.MULTI_WORKER_MIRRORED or job.spec.program is None:
+        return ()
+    chief = next(view for view in views if view.task == topology.chief_task(job))
+    if chief.state(now) is PodState.SUCCEEDED:
+        return ()
+    made_at = parse(chief.pod["metadata"]["creationTimestamp"]) if chief.pod else now
+    found = []
+    for view in views:
+        if view.pod is not None and view.task.role is not Role.EVALUATOR and view.state(now) is PodState.SUCCEEDED:
+            finished_at = (terminated(view.pod) or {}).get("finishedAt")
+            if chief.pod is None or (finished_at and parse(finished_at) <= made_at):
+                found.append(view.task)
+    return tuple(found)
+
+
 def trains_without(job: Job, absent: Sequence[Task]) -> bool:
     """Whether training goes on while these tasks are away: a ParameterServer chief hands the steps to other workers."""
     replica = job.spec.replicas.worker
@@ -132,14 +164,6 @@ def trains_without(job: Job, absent: Sequence[Task]) -> bool:
 def _first(failed: list[Failure]) -> Failure:
     """The first cause: by kind, then by time."""
     return min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
-
-
-def _belongs_to(incident: Incident, failure: Failure, views: list[TaskView], now: datetime) -> bool:
-    """Whether the failure is of a pod that was there when the incident began: one made since then begins its own."""
-    if now - incident.started_at > incidents.WINDOW:
-        return False
-    view = next(view for view in views if view.task == failure.task)
-    return view.pod is None or parse(view.pod["metadata"]["creationTimestamp"]) < incident.started_at
 
 
 def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:

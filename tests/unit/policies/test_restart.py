@@ -57,6 +57,35 @@ def test_a_finished_worker_is_needed_again():
     assert replaced(decide(job, pods)) == ["worker-0", "worker-1"]
 
 
+LATE_CHIEF = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "chief_made", "finished_at", "previous", "expected"),
+    [
+        (True, at(7), at(6), LATE_CHIEF, ["worker-0"]),
+        (True, None, at(6), LATE_CHIEF, ["worker-0"]),
+        (True, at(7), at(600), LATE_CHIEF, []),  # it trained with this chief, which will end too
+        (True, NOW, at(600), None, []),
+        (False, at(7), at(6), LATE_CHIEF, []),
+    ],
+)
+def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
+    program: bool, chief_made: datetime | None, finished_at: datetime, previous: Incident | None, expected: list[str]
+):
+    """It ended well just after its chief's end was judged a failure; the new chief would wait for it for ever."""
+    job = builders.job(program=program, status={"attempts": {"chief-0": 1}})
+    pods = builders.all_pods(job)
+    del pods["chief-0"]
+    if chief_made:
+        pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=chief_made)
+    pods["worker-0"]["status"] = builders.ended(0, finished_at)
+    views = builders.views(job, *pods.values())
+    decision = restart_training(job, views, [], previous, -1, at(601))
+    assert (replaced(decision), decision.new, decision.first) == (expected, False, None)
+    assert decision.incident == (previous if expected else None)
+
+
 def test_collateral_ends_wait_for_the_first_cause():
     """Without a supervisor all end together; the one that was killed may show a moment later."""
     job = builders.job(program=False)
@@ -95,7 +124,7 @@ def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
     """Else a pod that fails at each start would be free for as long as its peers fail too."""
     job = builders.job(workers=3, status={"attempts": {"worker-0": 1}})
     pods = builders.all_pods(job)
-    previous = Incident(at(10), Cause.ERROR, at(10), charged=1, in_a_row=1)
+    previous = Incident(at(10), Cause.ERROR, at(10), charged=1, in_a_row=1, attempts={})
     pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
     pods["worker-2"]["status"] = builders.ended(1, at(14))
     decision = decide(job, pods, at(16), previous)
@@ -108,7 +137,7 @@ def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
 def test_an_eviction_that_shows_late_gives_the_charge_back():
     job = builders.job()
     pods = builders.all_pods(job)
-    previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1)
+    previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts={})
     pods["worker-1"]["status"] = builders.disrupted(when=at(8))
     decision = decide(job, pods, at(9), previous)
     assert decision.incident is not None
@@ -155,13 +184,40 @@ def test_disruptions_are_never_charged():
 def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
     job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 1}})
     views = builders.views(job, builders.pod(job, "evaluator-0", status, attempt=1))
-    early = restart_evaluator(job, views, failures(job, views, False, at(2)), at(2))
+    early = restart_evaluator(job, views, failures(job, views, False, at(2)), (), at(2))
     assert (early.replaced, early.look_again_at) == ((), NOW + timedelta(seconds=10))
-    due = restart_evaluator(job, views, failures(job, views, False, at(10)), at(10))
+    due = restart_evaluator(job, views, failures(job, views, False, at(10)), (), at(10))
     assert replaced(due) == ["evaluator-0"]
 
 
 def test_a_vanished_evaluator_comes_back_at_once():
     job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 3}})
     views = builders.views(job)
-    assert replaced(restart_evaluator(job, views, failures(job, views, True, NOW), NOW)) == ["evaluator-0"]
+    assert replaced(restart_evaluator(job, views, failures(job, views, True, NOW), (), NOW)) == ["evaluator-0"]
+
+
+SIDECAR_RUNS = {"phase": "Running"}
+
+
+@pytest.mark.parametrize(
+    ("mount", "lost", "status", "expected"),
+    [
+        ("Chief", "chief-0", builders.running(), ["evaluator-0"]),
+        ("Chief", "chief-0", builders.unschedulable(), ["evaluator-0"]),
+        ("Chief", "chief-0", None, ["evaluator-0"]),
+        ("Chief", "chief-0", {**builders.ended(1), **SIDECAR_RUNS}, ["evaluator-0"]),
+        ("Chief", "chief-0", builders.ended(0), []),
+        ("Chief", "chief-0", builders.ended(1), []),  # it has let go of the volume, and its own wait goes on
+        ("Chief", "worker-0", builders.running(), []),
+        ("All", "chief-0", builders.running(), []),
+    ],
+)
+def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
+    mount: str, lost: str, status: dict[str, Any] | None, expected: list[str]
+):
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume, "mount": mount}
+    job = builders.job(evaluator=True, checkpoint=checkpoint, status={"attempts": {"evaluator-0": 1}})
+    views = builders.views(job, *([builders.pod(job, "evaluator-0", status, attempt=1)] if status else []))
+    decision = restart_evaluator(job, views, failures(job, views, False, at(1)), (builders.task(lost),), at(1))
+    assert (replaced(decision), decision.first) == (expected, None)
