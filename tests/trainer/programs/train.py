@@ -44,7 +44,8 @@ class Hold(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self.began = epoch
-        while epoch == options.hold and not Path(options.gate).exists():
+        trains = runtime.current().progress.status.get("state") == "training"  # else a restart resumes within the epoch
+        while epoch == options.hold and trains and not Path(options.gate).exists():
             time.sleep(0.01)
 
     def on_epoch_end(self, epoch, logs=None):
