@@ -155,9 +155,9 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, package:
 @pytest.mark.parametrize(
     ("strategy", "options"),
     [
-        ("Mirrored", TWO),
+        pytest.param("Mirrored", TWO, marks=pytest.mark.slow),
         pytest.param("CentralStorage", TWO, marks=pytest.mark.slow),
-        pytest.param("Default", {}, marks=pytest.mark.slow),
+        ("Default", {}),
     ],
 )
 def test_one_process_that_is_killed_ends_with_the_same_bits(

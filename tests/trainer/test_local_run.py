@@ -154,6 +154,7 @@ def test_mirrored_is_killed_and_comes_back(tmp_path):
     assert_identical(result["model"], undisturbed["model"])
 
 
+@pytest.mark.slow
 def test_parameter_server_counts_every_step(tmp_path):
     file = manifest("digits-ps.yaml", tmp_path / "job.yaml", EPOCHS, checkpoint=CHECKPOINTS)
     result = run_to_the_end(file, tmp_path / "runs")

@@ -73,7 +73,7 @@ def test_evaluator_evaluates_the_last_checkpoint_as_the_group_does(undisturbed: 
     assert evaluation["metrics"]["loss"] == pytest.approx(metrics["val_loss"], rel=1e-4)
 
 
-@pytest.mark.parametrize("victim", ["worker-1", "chief-0"])
+@pytest.mark.parametrize("victim", [pytest.param("worker-1", marks=pytest.mark.slow), "chief-0"])
 def test_killed_and_resumed_run_ends_with_the_same_bits(undisturbed: Cluster, tmp_path: Path, victim: str) -> None:
     with held(tmp_path, GROUP) as run:
         run.start()
@@ -120,6 +120,7 @@ def test_sigterm_to_all_saves_and_ends_all_with_143(tmp_path: Path) -> None:
         assert run["chief-0"].status["checkpoint"]["step"] == run["worker-1"].status["step"]
 
 
+@pytest.mark.slow
 def test_without_chief_worker_0_writes_and_callbacks_keep_their_state(tmp_path: Path) -> None:
     ends = []
     arguments = ("--callbacks", "--data=function", "--examples=961", "--accumulate")

@@ -36,8 +36,6 @@ ARRAYS = (
     "added_losses_constraints_and_many_metrics"
 )
 """CentralStorage takes no empty replica, and of a Dataset nobody knows whether there will be one."""
-LEGACY = "masks_and_weights,many_inputs_and_outputs,clipping"
-"""What the default run has of tf_keras; the slow ones have all."""
 ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping,metrics_that_count"
 """With one worker, steps come in their order, and can be compared."""
 AVERAGES = "moving_averages"
@@ -78,7 +76,6 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     [
         ("keras", "Mirrored", {"chief": 1}, 3, LOSSES),
         ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{SOME},several_optimizers_in_one"),
-        ("tf_keras", "Mirrored", {"chief": 1}, 3, LEGACY),
         *(
             pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
             for package, strategy, counts, devices, cases in (

@@ -20,10 +20,10 @@ CHECKPOINT = {"everySteps": 10}
     ("strategy", "every_steps", "hold", "arguments"),
     # resumed in the middle of an epoch; and at its last batch, so that the smallest one is the first that is seen
     [
-        ("Mirrored", 10, 3, []),
+        pytest.param("Mirrored", 10, 3, [], marks=pytest.mark.slow),
         ("Mirrored", 10, 3, ["--accumulate", "--steps-per-execution=4"]),  # in the middle of three accumulated steps
-        ("CentralStorage", 10, 3, []),
-        ("Default", 10, 3, []),
+        pytest.param("CentralStorage", 10, 3, [], marks=pytest.mark.slow),
+        pytest.param("Default", 10, 3, [], marks=pytest.mark.slow),
         ("Default", 15, 1, []),
         pytest.param("Default", 10, 3, ["--data=random"], marks=pytest.mark.slow),
     ],
@@ -145,6 +145,7 @@ def test_checkpoints_of_somebody_else_are_left_alone(tmp_path: Path, shards: int
         assert {path: path.read_bytes() for path in run.checkpoints.iterdir()} == theirs
 
 
+@pytest.mark.slow  # as `make chaos` does at length
 def test_kills_in_the_middle_of_saves_leave_whole_checkpoints(tmp_path: Path) -> None:
     with Cluster(
         tmp_path, "Default", {"chief": 1}, "train.py", "--epochs=60", checkpoint={"everySteps": 1, "keep": 2}
