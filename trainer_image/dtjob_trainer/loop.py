@@ -129,9 +129,8 @@ def fit(
             "batch is not full"
         )
     if trained.own_step and group.replicas > 1:
-        _check_shares(
-            here, group.replicas, rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else batch_size or 32
-        )
+        rows = rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else batch_size or sources.DEFAULT_BATCH_SIZE
+        _check_shares(here, group.replicas, rows)
     if class_weight is not None:
         training = ClassWeighted(training, class_weight)
     for argument, data in (("x", training), ("validation_data", validation)):
