@@ -55,6 +55,7 @@ def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Pa
         assert status["metrics"] == pytest.approx(run["chief-0"].status["metrics"], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_a_uri_takes_all_of_it(tmp_path: Path) -> None:
     """gs:// goes the same way through tf.io.gfile; file:// is the scheme that is here without a network."""
     (tmp_path / "bucket").mkdir()

@@ -50,7 +50,8 @@ def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path:
         assert (examples, steps) == (LAST * 48, LAST), name
 
 
-@pytest.mark.parametrize("strategy", [pytest.param("Mirrored", marks=pytest.mark.slow), "MultiWorkerMirrored"])
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["Mirrored", "MultiWorkerMirrored"])
 def test_tf_keras_models_and_datasets_of_the_program(tmp_path: Path, strategy: str) -> None:
     """A dataset that the program has distributed trains as ours does, but does not resume exactly."""
     counts, options = ({"chief": 1}, TWO) if strategy == "Mirrored" else ({"worker": 2}, {})

@@ -162,6 +162,7 @@ def test_parameter_server_counts_every_step(tmp_path):
     assert result["metrics"]["val_accuracy"] > 0.95
 
 
+@pytest.mark.slow  # test_parameter_server.py kills each role
 def test_parameter_server_loses_a_worker_and_a_ps(tmp_path):
     """Training goes on without the worker; after the ps it goes on from the last checkpoint."""
     file = manifest("digits-ps.yaml", tmp_path / "job.yaml", EPOCHS, checkpoint=CHECKPOINTS)

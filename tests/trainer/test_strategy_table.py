@@ -7,7 +7,7 @@ from tests.trainer import strategy_table
 from tests.trainer.strategy_table import Cell, Row
 
 AFRESH = "docs/strategies.md is not what the trainer does; write it anew with `make table`"
-OFTEN = ("Default", "Mirrored", "MultiWorkerMirrored", "ParameterServer")
+OFTEN = ("Default", "MultiWorkerMirrored", "ParameterServer")
 """Those that `make test` runs."""
 
 
