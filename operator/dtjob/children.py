@@ -101,6 +101,15 @@ def finished(pod: Manifest) -> bool:
     return (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded")
 
 
+def kept_by_sidecar(pod: Manifest) -> bool:
+    """Whether training has ended in a pod of which another container still runs.
+
+    For a moment the kubelet says that the containers have ended and not yet that the pod has: no sidecar keeps it then.
+    """
+    states = [one.get("state") or {} for one in (pod.get("status") or {}).get("containerStatuses") or ()]
+    return ended(pod) and not finished(pod) and any("running" in state for state in states)
+
+
 def deleting(pod: Manifest) -> bool:
     """Whether somebody has deleted the pod, which may still be running its grace period."""
     return "deletionTimestamp" in pod["metadata"]

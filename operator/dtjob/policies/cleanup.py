@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from dtjob.actions import Delete, Manifest
 from dtjob.api import CleanPods, Job, Role, Strategy
-from dtjob.children import PodState, TaskView, deleting, ended, finished, state_of
+from dtjob.children import PodState, TaskView, deleting, ended, kept_by_sidecar, state_of
 
 LINGER = timedelta(seconds=60)
 """Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart."""
@@ -24,7 +24,8 @@ def pods_to_remove(
     for view in views:
         for pod in view.pods:
             # A sidecar keeps a pod whose training container has ended, and would keep it for ever.
-            if deleting(pod) or (finished(pod) and policy is not CleanPods.ALL):
+            stays = ended(pod) and not kept_by_sidecar(pod)
+            if deleting(pod) or (stays and policy is not CleanPods.ALL):
                 continue
             if success and not ended(pod):
                 if _evaluates(job, view, pod, now):

@@ -82,9 +82,19 @@ def test_the_policy(clean: str, expected: list[str]):
 @pytest.mark.parametrize("success", [True, False])
 def test_a_pod_that_only_its_sidecar_keeps_goes_at_once(clean: str, expected: list[str], success: bool):
     job = builders.job("Mirrored", runPolicy=policy(clean))
-    pod = builders.pod(job, "chief-0", {**builders.ended(0 if success else 1), "phase": "Running"})
+    status = {**builders.ended(0 if success else 1), "phase": "Running"}
+    sidecar = {"name": "shipper", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+    kept = {**status, "containerStatuses": [*status["containerStatuses"], sidecar]}
+    pod = builders.pod(job, "chief-0", kept)
     deletes, again = pods_to_remove(job, builders.views(job, pod), success, NOW, at(1))
     assert ([one.name for one in deletes], again) == (expected, None)
+
+
+def test_a_pod_whose_end_the_kubelet_has_not_written_yet_stays():
+    """Its container has ended and its phase is still Running: seen on a real node for a second."""
+    job = builders.job("Mirrored")
+    pod = builders.pod(job, "chief-0", {**builders.ended(0), "phase": "Running"})
+    assert pods_to_remove(job, builders.views(job, pod), True, NOW, at(1)) == ([], None)
 
 
 def test_what_is_being_deleted_is_not_deleted_again():
