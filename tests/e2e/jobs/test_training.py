@@ -38,6 +38,8 @@ def test_digits_under_multi_worker_mirrored(
     assert done["status"]["progress"]["metrics"]["val_accuracy"] > GOOD
     assert done["status"]["progress"]["resume"] == "exact"
     job.wait_pods("the end of every pod", lambda pods: {p["status"]["phase"] for p in pods.values()} == {"Succeeded"})
+    assert set(job.pods()) == {"chief-0", "worker-0", "worker-1", "evaluator-0"}, "ended pods stay, with their logs"
+    assert not [task for task, pod in job.pods().items() if "deletionTimestamp" in pod["metadata"]]
     assert "held-out accuracy 0.9" in job.logs("chief-0")
     assert job.get()["status"]["evaluation"]["step"] == 690
     assert held_out_accuracy(api, cluster, namespace, trainer_image) > GOOD
