@@ -81,9 +81,9 @@ $(STAMP): pyproject.toml trainer_image/pyproject.toml constraints.txt
 		exit 2; fi
 	@echo "Setting up $(VENV) with $$($(PYTHON) --version): about 400 MB of packages, 1-3 minutes, once."
 	@if ! $(BIN)/python -c 'import pip' 2>/dev/null; then rm -rf $(VENV); $(PYTHON) -m venv $(VENV); fi
-	@echo "  dtjob, dtjob-trainer, TensorFlow (CPU), scikit-learn, test tools …"
+	@echo "  dtjob, dtjob-trainer, TensorFlow (CPU), test tools …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		-e '.[test]' -e 'trainer_image[cpu,examples]'
+		-e '.[test]' -e 'trainer_image[cpu]'
 	@echo "  tf_keras (without its dependency on the full TensorFlow package) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(TF_KERAS)'
 	@touch $(STAMP)

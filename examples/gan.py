@@ -1,11 +1,11 @@
-"""A custom training loop: a small GAN learns to write scikit-learn's digits. Two models, two optimizers, own noise."""
+"""A custom training loop: a small GAN learns to write digits. Two models, two optimizers, own noise."""
 
 import argparse
+from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
 import dtjob_trainer as dt
 
@@ -14,7 +14,7 @@ parser.add_argument("--steps", type=int, default=3000)
 parser.add_argument("--batch-size", type=int, default=96)
 options = parser.parse_args()
 
-images = (load_digits().images / 16.0).reshape(-1, 64).astype("float32")
+images = (np.load(Path(__file__).with_name("digits.npz"))["images"] / 16.0).reshape(-1, 64).astype("float32")
 LATENT = 16
 
 generator = keras.Sequential([

@@ -1,4 +1,4 @@
-"""A program of its own, without dtjob's trainer: TensorFlow's multi-worker guide on scikit-learn's digits.
+"""A program of its own, without dtjob's trainer: TensorFlow's multi-worker guide on handwritten digits.
 
 For jobs without `program`: the operator gives each pod its TF_CONFIG, and after any failure it starts all of them
 again. So the program saves by itself, restores by itself, and ends at once when a peer is lost. The checkpoint volume
@@ -13,11 +13,11 @@ import socket
 import tempfile
 import time
 import traceback
+from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
 BATCH_SIZE = 48  # of all workers together; what it leaves over of an epoch is dropped
 
@@ -30,9 +30,9 @@ def main(options):
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
     keras.utils.set_random_seed(0)
 
-    digits = load_digits()
-    images = (digits.images / 16.0)[..., None].astype("float32")
-    labels = digits.target.astype("int64")
+    digits = np.load(Path(__file__).with_name("digits.npz"))
+    images = (digits["images"] / 16.0)[..., None].astype("float32")
+    labels = digits["target"].astype("int64")
     held_out = np.arange(len(images)) % 5 == 0
     x, y = images[~held_out], labels[~held_out]
     xv, yv = images[held_out], labels[held_out]

@@ -4,14 +4,16 @@ Where `Model.fit` works (Default, OneDevice, Mirrored, CentralStorage) the old s
 restart begins anew. With dtjob_trainer.fit it trains under every strategy, and goes on where it was.
 """
 
+from pathlib import Path
+
 import keras
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
+import numpy as np
 
 import dtjob_trainer as dt  # new
 
-digits = load_digits()
-x, xv, y, yv = train_test_split(digits.data / 16.0, digits.target, test_size=0.2, random_state=0)
+digits = np.load(Path(__file__).with_name("digits.npz"))
+images, labels = digits["images"].reshape(-1, 64) / 16.0, digits["target"]
+x, y, xv, yv = images[360:], labels[360:], images[:360], labels[:360]
 
 # before: strategy = tf.distribute.MultiWorkerMirroredStrategy()
 # before: with strategy.scope():                     (the job makes the strategy, and everything is in its scope)

@@ -19,6 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
+DIGITS = ROOT / "examples" / "digits.npz"
 WAIT_SECONDS = 180.0
 """A hang is a failure; far above what anything here takes."""
 

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.trainer.harness import Cluster
+from tests.trainer.harness import DIGITS, Cluster
 
 EPOCHS, STEPS_PER_EPOCH = 4, 16
 READ_EVENTS = """
-import glob, json, sys, tensorflow as tf
+import glob, json, sys, numpy as np, tensorflow as tf
 found = []
 for path in sorted(glob.glob(sys.argv[1] + "/*")):
     for record in tf.data.TFRecordDataset(path):
@@ -20,10 +20,9 @@ for path in sorted(glob.glob(sys.argv[1] + "/*")):
             assert value.metadata.plugin_data.plugin_name == "scalars"
             found.append([event.step, value.tag, float(tf.make_ndarray(value.tensor))])
 loaded = tf.keras.models.load_model(sys.argv[2])
-from sklearn.datasets import load_digits
-digits = load_digits()
-images = (digits.images / 16.0)[..., None].astype("float32")
-accuracy = loaded.evaluate(images[-300:], digits.target[-300:], verbose=0)[1]
+digits = np.load(sys.argv[3])
+images = (digits["images"] / 16.0)[..., None].astype("float32")
+accuracy = loaded.evaluate(images[-300:], digits["target"][-300:], verbose=0)[1]
 print(json.dumps([found, accuracy]))
 """
 
@@ -65,7 +64,7 @@ def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -
         assert best["value"] == max(accuracies.values()) == accuracies[best["step"]]
         assert lines[-1]["best"] == {"step": best["step"], "value": best["value"]}
         events, model = run.checkpoints / "events" / "evaluator", run.checkpoints / "best.keras"
-        command = [sys.executable, "-c", READ_EVENTS, str(events), str(model)]
+        command = [sys.executable, "-c", READ_EVENTS, str(events), str(model), str(DIGITS)]
         env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
         found, accuracy = json.loads(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
         assert accuracy == pytest.approx(best["value"], abs=1e-6)

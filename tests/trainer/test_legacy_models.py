@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.trainer.event_files import scalars
-from tests.trainer.harness import Cluster, saved_arrays
+from tests.trainer.harness import DIGITS, Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH, EVERY = 6, 16, 10
 LAST, HELD = EPOCHS * STEPS_PER_EPOCH, 3 * STEPS_PER_EPOCH
@@ -18,11 +18,10 @@ BEFORE = HELD // EVERY * EVERY
 CHECKPOINT = {"everySteps": EVERY}
 TWO = {"logicalCPUs": 2}
 LOADED = """
-import sys, tf_keras
-from sklearn.datasets import load_digits
-digits = load_digits()
-images = (digits.images / 16.0)[..., None].astype("float32")
-print(tf_keras.models.load_model(sys.argv[1]).evaluate(images[-300:], digits.target[-300:], verbose=0)[1])
+import sys, numpy as np, tf_keras
+digits = np.load(sys.argv[2])
+images = (digits["images"] / 16.0)[..., None].astype("float32")
+print(tf_keras.models.load_model(sys.argv[1]).evaluate(images[-300:], digits["target"][-300:], verbose=0)[1])
 """
 
 
@@ -38,7 +37,7 @@ def test_a_group_trains_with_an_evaluator_and_saves_the_model(tmp_path: Path) ->
         assert evaluation["step"] == LAST
         assert evaluation["metrics"]["accuracy"] == pytest.approx(status["metrics"]["val_accuracy"], abs=1e-6)
         assert evaluation["metrics"]["loss"] == pytest.approx(status["metrics"]["val_loss"], rel=1e-4)
-        command = [sys.executable, "-c", LOADED, status["model"]]
+        command = [sys.executable, "-c", LOADED, status["model"], str(DIGITS)]
         env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
         accuracy = float(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
         assert accuracy == pytest.approx(status["metrics"]["val_accuracy"], abs=1e-6)

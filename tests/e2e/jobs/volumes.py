@@ -11,12 +11,11 @@ from tests.e2e.cluster import Cluster
 
 _EVALUATE = """
 import keras, numpy as np
-from sklearn.datasets import load_digits
-digits = load_digits()
-held_out = np.arange(len(digits.images)) % 5 == 0
+digits = np.load("/workspace/examples/digits.npz")
+held_out = np.arange(len(digits["images"])) % 5 == 0
 model = keras.saving.load_model("/checkpoints/model.keras")
-x = (digits.images[held_out] / 16.0)[..., None].astype("float32")
-print("accuracy", float((model.predict(x, verbose=0).argmax(1) == digits.target[held_out]).mean()))
+x = (digits["images"][held_out] / 16.0)[..., None].astype("float32")
+print("accuracy", float((model.predict(x, verbose=0).argmax(1) == digits["target"][held_out]).mean()))
 """
 
 

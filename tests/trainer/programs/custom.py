@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
 import dtjob_trainer as dt
 
@@ -25,9 +24,9 @@ keras = importlib.import_module(options.package)
 layers = keras.layers
 BATCH_SIZE = 48
 
-digits = load_digits()
-x = (digits.images / 16.0).reshape(-1, 64).astype("float32")[:960]
-y = digits.target[:960].astype("int64")
+digits = np.load(Path(__file__).parents[3] / "examples" / "digits.npz")
+x = (digits["images"] / 16.0).reshape(-1, 64).astype("float32")[:960]
+y = digits["target"][:960]
 
 
 def shard(context):

@@ -7,11 +7,11 @@ first way to call a loop is refused, the next one is tried.
 import importlib
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
 import dtjob_trainer as dt
 
@@ -19,9 +19,9 @@ BATCH_SIZE, EPOCHS, EXAMPLES = 48, 10, 960
 LEARNING_RATE = 0.1
 """Low enough that ParameterServer's late gradients do no harm."""
 
-digits = load_digits()
-images = (digits.images / 16.0).reshape(-1, 64).astype("float32")
-labels = digits.target.astype("int64")
+digits = np.load(Path(__file__).parents[3] / "examples" / "digits.npz")
+images = (digits["images"] / 16.0).reshape(-1, 64).astype("float32")
+labels = digits["target"]
 x, y, xv, yv = images[:EXAMPLES], labels[:EXAMPLES], images[EXAMPLES:], labels[EXAMPLES:]
 dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH_SIZE, drop_remainder=True)
 random = np.random.default_rng(0)

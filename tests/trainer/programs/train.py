@@ -1,4 +1,4 @@
-"""Trains a small network with Dropout and BatchNormalization on scikit-learn's digits, as the tests tell it to."""
+"""Trains a small network with Dropout and BatchNormalization on digits, as the tests tell it to."""
 
 import argparse
 import importlib
@@ -6,8 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
-from sklearn.datasets import load_digits
 
 import dtjob_trainer as dt
 from dtjob_trainer import checkpoint, runtime
@@ -33,10 +33,10 @@ parser.add_argument("--steps-per-execution", type=int, default=1)
 options = parser.parse_args()
 keras = importlib.import_module(options.package)
 
-digits = load_digits()
-images = (digits.images / 16.0)[..., None].astype("float32")
-x, y = images[: options.examples], digits.target[: options.examples]
-xv, yv = images[-options.held_out :], digits.target[-options.held_out :]
+digits = np.load(Path(__file__).parents[3] / "examples" / "digits.npz")
+images = (digits["images"] / 16.0)[..., None].astype("float32")
+x, y = images[: options.examples], digits["target"][: options.examples]
+xv, yv = images[-options.held_out :], digits["target"][-options.held_out :]
 
 
 class Hold(keras.callbacks.Callback):
