@@ -153,14 +153,8 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(tmp_path: Path, package:
     assert ends[0] == ends[1]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "options"),
-    [
-        pytest.param("Mirrored", TWO, marks=pytest.mark.slow),
-        pytest.param("CentralStorage", TWO, marks=pytest.mark.slow),
-        ("Default", {}),
-    ],
-)
+@pytest.mark.slow  # a group that is killed is in every run
+@pytest.mark.parametrize(("strategy", "options"), [("Mirrored", TWO), ("CentralStorage", TWO), ("Default", {})])
 def test_one_process_that_is_killed_ends_with_the_same_bits(
     tmp_path: Path, strategy: str, options: dict[str, int]
 ) -> None:

@@ -13,7 +13,7 @@ TWO = {"logicalCPUs": 2}
     ("strategy", "counts", "options", "size"),
     [
         pytest.param("OneDevice", {"chief": 1}, {}, "1 replicas of 1 workers", marks=pytest.mark.slow),
-        ("Mirrored", {"chief": 1}, TWO, "2 replicas of 1 workers"),
+        pytest.param("Mirrored", {"chief": 1}, TWO, "2 replicas of 1 workers", marks=pytest.mark.slow),
         ("MultiWorkerMirrored", {"chief": 1, "worker": 1}, {}, "2 replicas of 2 workers"),
         pytest.param("MultiWorkerMirrored", {"worker": 3}, {}, "3 replicas of 3 workers", marks=pytest.mark.slow),
     ],

@@ -74,11 +74,11 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("package", "strategy", "counts", "devices", "cases"),
     [
-        ("keras", "Mirrored", {"chief": 1}, 3, LOSSES),
         ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{SOME},several_optimizers_in_one"),
         *(
             pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
             for package, strategy, counts, devices, cases in (
+                ("keras", "Mirrored", {"chief": 1}, 3, LOSSES),
                 ("keras", "Mirrored", {"chief": 1}, 3, KERAS_3),
                 ("keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{ONE_REPLICA}"),
                 ("keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),

@@ -92,7 +92,8 @@ def group(directory: Path, checkpoints: Path, *args: str) -> Iterator[list[Worke
             worker.process.wait()
 
 
-@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow  # tests/e2e/jobs/test_own_image.py shows it of pods in every run
+@pytest.mark.parametrize("victim", [0, 1])
 def test_group_that_lost_a_worker_ends_and_a_new_one_goes_on_with_the_same_bits(tmp_path: Path, victim: int) -> None:
     epochs, every = "--epochs=8", "--save-every=20"
     with group(tmp_path / "quiet", tmp_path / "quiet-checkpoints", epochs, every) as quiet:

@@ -24,7 +24,7 @@ CHECKPOINT = {"everySteps": 10}
         ("Mirrored", 10, 3, ["--accumulate", "--steps-per-execution=4"]),  # in the middle of three accumulated steps
         pytest.param("CentralStorage", 10, 3, [], marks=pytest.mark.slow),
         pytest.param("Default", 10, 3, [], marks=pytest.mark.slow),
-        ("Default", 15, 1, []),
+        pytest.param("Default", 15, 1, [], marks=pytest.mark.slow),
         pytest.param("Default", 10, 3, ["--data=random"], marks=pytest.mark.slow),
     ],
 )

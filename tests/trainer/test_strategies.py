@@ -32,7 +32,7 @@ def undistributed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("strategy", "counts", "options"),
     [
-        ("OneDevice", {"chief": 1}, {"logicalCPUs": 2, "device": "CPU:1"}),
+        pytest.param("OneDevice", {"chief": 1}, {"logicalCPUs": 2, "device": "CPU:1"}, marks=pytest.mark.slow),
         ("Mirrored", {"chief": 1}, {**TWO, "crossDeviceOps": "HierarchicalCopy"}),
         pytest.param(
             "Mirrored",

@@ -12,12 +12,11 @@ from tests.trainer.harness import PROGRAMS
 from tests.trainer.supervisors import ROOT, Job, Running, runs, wait_until
 
 pytest.importorskip("tensorflow")
-pytest.importorskip("sklearn")
 
 TASKS = ("chief-0", "worker-0", "worker-1")
 
 
-@pytest.mark.parametrize("victim", ["worker-0", "chief-0"])
+@pytest.mark.parametrize("victim", [pytest.param("worker-0", marks=pytest.mark.slow), "chief-0"])
 def test_training_goes_on_after_a_kill(tmp_path: Path, victim: str) -> None:
     job = Job(tmp_path, "MultiWorkerMirrored", chief=1, worker=2)
     job.command = ["-m", "dtjob_trainer.program", str(ROOT / "examples" / "digits.py"), "--epochs=6"]

@@ -16,6 +16,7 @@ def test_without_a_tpu_the_error_says_what_is_needed(tmp_path: Path, address: st
         assert "needs google.com/tpu in the pod" in run["chief-0"].output()
 
 
+@pytest.mark.slow  # it waits for tpu.py's limit
 def test_a_dead_address_ends_the_process(tmp_path: Path) -> None:
     """TensorFlow alone was seen to wait for 1500 s; nothing listens on the port."""
     (port,) = free_ports(1)
@@ -27,7 +28,7 @@ def test_a_dead_address_ends_the_process(tmp_path: Path) -> None:
         assert f"no TPU answered at 'grpc://127.0.0.1:{port}' within" in run["chief-0"].output()
 
 
-@pytest.mark.parametrize("kind", ["mirrored", "xla"])
+@pytest.mark.parametrize("kind", [pytest.param("mirrored", marks=pytest.mark.slow), "xla"])
 def test_stand_ins_train_what_one_device_trains(tmp_path: Path, kind: str) -> None:
     """Training takes whole batches; the last of validation, 45 examples, does not divide by two replicas."""
     arguments = ("--plain", "--examples=960", "--held-out=301", "--epochs=2")
