@@ -118,8 +118,7 @@ def test_equals_one_device(
         run.start()
         run.expect_success(*(task for task in run.tasks if strategy != "ParameterServer" or task == "chief-0"))
     found = pickle.loads(out.read_bytes())
-    # Keras 3's default runs share one reference of all cases; tf_keras has a single, smaller one
-    by_keras = reference(*examples, *([f"--cases={cases}"] if package == "tf_keras" else []))
+    by_keras = reference(*examples, f"--cases={cases}")
     assert set(found) == set(cases.split(","))
     wrong = []
     for case, values in found.items():
