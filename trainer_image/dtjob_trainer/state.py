@@ -21,7 +21,7 @@ from dtjob_trainer.sharded_variables import is_sharded
 Array = npt.NDArray[Any]
 
 METRIC = "metric/"
-"""How names of metrics' variables begin, which start anew where the number of replicas has changed."""
+"""How names of metrics' variables begin: what replicas count is added up where their number has changed."""
 
 
 class StateError(RuntimeError):
@@ -61,7 +61,7 @@ class State:
             rows = arrays["replicas"]
             rows_fit = rows.shape == (self._group.replicas, row_size)
             if not rows_fit:
-                rows = self._rows_from_first(arrays)
+                rows = self._rows_of_others(arrays, row_size)
             payload = b"".join(arrays[name].tobytes() for name in self._shared) + rows.tobytes()
         shared_size = sum(sizes[name] for name in self._shared)
         data = self._group.broadcast(payload, shared_size + self._group.replicas * row_size)
@@ -111,20 +111,36 @@ class State:
                     "restore the model of that run, or choose another checkpoint.directory"
                 )
 
-    def _rows_from_first(self, arrays: Mapping[str, Array]) -> Array:
-        """Rows for another number of replicas: all get the first one's state; metrics begin anew."""
-        row = b"".join(
-            (np.zeros_like(arrays[name]) if name.startswith(METRIC) else arrays[name]).tobytes() for name in self._local
-        )
-        return np.tile(np.frombuffer(row, np.uint8), (self._group.replicas, 1))
+    def _rows_of_others(self, arrays: Mapping[str, Array], row_size: int) -> Array:
+        """Rows for another number of replicas: all get the first one's state; of metrics the first gets the sum."""
+        old = arrays["replicas"]
+        whole = old.ndim == 2 and old.shape[1] == row_size
+        rows = np.zeros((self._group.replicas, row_size), np.uint8)
+        offset = 0
+        for name, variable in self._local.items():
+            array = arrays[name]
+            size = _byte_size(variable)
+            if not name.startswith(METRIC):
+                rows[:, offset : offset + size] = np.frombuffer(array.tobytes(), np.uint8)
+            elif whole and variable.aggregation == "sum":
+                counted = np.frombuffer(old[:, offset : offset + size].tobytes(), array.dtype)
+                total = counted.reshape(-1, *array.shape).sum(axis=0, dtype=array.dtype)
+                rows[0, offset : offset + size] = np.frombuffer(total.tobytes(), np.uint8)
+            offset += size
+        return rows
 
     def _local_rows(self) -> npt.NDArray[np.uint8]:
         rows = []
         for replica in range(self._group.local):
-            parts = [self._parts(v) for v in self._local.values()]
-            row = b"".join(part[min(replica, len(part) - 1)].numpy().tobytes() for part in parts)
+            row = b"".join(self._of_replica(replica, name, v).tobytes() for name, v in self._local.items())
             rows.append(np.frombuffer(row, np.uint8))
         return np.stack(rows)
+
+    def _of_replica(self, replica: int, name: str, variable: Any) -> Array:
+        """A replica's value; where replicas share a variable, the first one has counted for all of them."""
+        parts = self._parts(variable)
+        value: Array = parts[min(replica, len(parts) - 1)].numpy()
+        return np.zeros_like(value) if name.startswith(METRIC) and replica >= len(parts) else value
 
     def _parts(self, variable: Any) -> tuple[Any, ...]:
         """The `tf.Variable` of each replica of this task."""
@@ -142,6 +158,7 @@ class Plain:
     def __init__(self, variable: Any) -> None:
         self.value, self.path = variable, variable.name
         self.shape, self.dtype = variable.shape, variable.dtype.name
+        self.aggregation = variable.aggregation.name.lower()
         on_read = variable.synchronization is tf.VariableSynchronization.ON_READ
         unaggregated = variable.aggregation is tf.VariableAggregation.NONE
         self.local = on_read or (unaggregated and not variable.trainable)
