@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
@@ -23,6 +22,7 @@ import yaml
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.operator_process import OperatorProcess
 from tests.cluster.rest import Api, Object
+from tests.ports import free_ports
 from tests.tools import binaries
 
 CHART = Path(__file__).resolve().parents[2] / "helm" / "dtjob"
@@ -45,13 +45,6 @@ def find_helm() -> Path | None:
         return binaries.find(("helm",))["helm"]
     except binaries.BinariesError:
         return None
-
-
-def free_port() -> int:
-    """A port of loopback that nobody has now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class AuditedControlPlane(ControlPlane):
@@ -188,7 +181,7 @@ class Ports:
 
 def install(helm: Helm, api: Api, *values: str, chart: Path = CHART, verb: str = "install") -> Ports:
     """Install or upgrade the release, with ports that are free."""
-    ports = Ports(free_port(), free_port())
+    ports = Ports(*free_ports(2))
     settings = (ports.settings(), "leaderElection.leaseSeconds=6", *values)
     helm(verb, RELEASE, str(chart), "--set", ",".join(settings))
     api.wait_established()

@@ -29,7 +29,8 @@ from typing import Self
 import yaml
 
 from tests.cluster import kubectl
-from tests.cluster.program import Program, answers, free_port
+from tests.cluster.program import Program, answers
+from tests.ports import free_ports
 
 _CONTROLLERS = (
     "endpointslice-controller",
@@ -88,7 +89,7 @@ class ControlPlane:
     def __enter__(self) -> Self:
         try:
             self._start_etcd()
-            self.port = free_port(self.options.address)
+            (self.port,) = free_ports(1)
             self.server = f"https://{self.options.address}:{self.port}"
             lines = (f"{self._tokens[user]},{user},{user},{group}\n" for user, group in self._users)
             (self.directory / "tokens.csv").write_text("".join(lines))
@@ -132,7 +133,7 @@ class ControlPlane:
         server.wait_until(self._api_ready)
 
     def _start_etcd(self) -> None:
-        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
         self._etcd = client
         command = [
             str(self.programs["etcd"]),

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -28,13 +27,6 @@ class ProgramError(Exception):
 def die_with_parent() -> None:
     """In a child, before its program starts: the kernel kills it when this process ends, however that comes."""
     _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def free_port(address: str = "127.0.0.1") -> int:
-    """A TCP port of this address that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return int(probe.getsockname()[1])
 
 
 class Program:

@@ -20,7 +20,6 @@ from tests.cluster.chart import (
     Helm,
     InstalledOperator,
     Ports,
-    free_port,
     granted,
     install,
     objects,
@@ -31,6 +30,7 @@ from tests.cluster.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OPERATOR_DIRECTORY
 from tests.cluster.rest import CRD, Api, Object
+from tests.ports import free_ports
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 AGAIN = tuple(name.removesuffix("-0") + "-1" for name in DIGITS)
@@ -187,7 +187,7 @@ def test_of_two_replicas_one_works_and_the_other_takes_over(
     installed.start()
     installed.wait_log("leading as")
     (tmp_path / "standby").mkdir()
-    elsewhere = Ports(free_port(), free_port())
+    elsewhere = Ports(*free_ports(2))
     standby = InstalledOperator(
         cluster, api, tmp_path / "standby", (f"--liveness=:{elsewhere.liveness}", f"--metrics=:{elsewhere.metrics}")
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.cluster.jobs import job, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
 from tests.cluster.rest import Api, Object
+from tests.ports import free_ports
 
 SECONDS = 6
 """The lease's duration here; long enough that a busy machine loses no leader in four of them."""
@@ -27,7 +27,7 @@ class Pair:
 
     def __init__(self, cluster: ControlPlane, api: Api, namespace: str, directory: Path) -> None:
         self._api, self._namespace = api, namespace
-        self.ports = [_free_port(), _free_port()]
+        self.ports = free_ports(2)
         self.leader, self.standby = (
             OperatorProcess(
                 cluster.kubeconfig,
@@ -66,12 +66,6 @@ def pair(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Ite
         if process.running():
             process.kill()
         print(process.log.read_text())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_one_works_and_the_other_lives(pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet) -> None:

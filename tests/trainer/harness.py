@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -234,17 +235,6 @@ def saved_arrays(directory: Path, step: int) -> dict[str, bytes]:
     arrays: dict[str, bytes] = pickle.loads(result.stdout)
     assert arrays
     return arrays
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback on which nothing listens."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def args_of(**options: object) -> Sequence[str]:

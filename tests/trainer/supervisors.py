@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+
+from tests.ports import free_ports
 
 T = TypeVar("T")
 
@@ -37,15 +38,6 @@ def wait_until(condition: Callable[[], T], what: str, seconds: float = 60) -> T:
         assert time.monotonic() < deadline, f"after {seconds} s still not: {what}"
         time.sleep(0.01)
     return value
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses at this moment."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def exists(pid: int) -> bool:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.trainer.harness import PROGRAMS, Cluster, free_ports
+from tests.ports import free_ports
+from tests.trainer.harness import PROGRAMS, Cluster
 
 
 @pytest.mark.parametrize("address", [None, "no-such-tpu"])

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import socket
-
 import aiohttp
 import pytest
 from aiohttp import web
 
 from dtjob.endpoint import EndpointError, parse_endpoint, serving
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.ports import free_ports
 
 
 async def test_an_endpoint_answers_its_path_and_keeps_its_port() -> None:
-    port = free_port()
+    (port,) = free_ports(1)
 
     def answer(request: web.Request) -> web.Response:
         return web.Response(text=f"{request.method} {request.path}")
