@@ -182,7 +182,7 @@ class Ports:
 def install(helm: Helm, api: Api, *values: str, chart: Path = CHART, verb: str = "install") -> Ports:
     """Install or upgrade the release, with ports that are free."""
     ports = Ports(*free_ports(2))
-    settings = (ports.settings(), "leaderElection.leaseSeconds=6", *values)
+    settings = (ports.settings(), "leaderElection.leaseSeconds=9", *values)
     helm(verb, RELEASE, str(chart), "--set", ",".join(settings))
     api.wait_established()
     return ports

@@ -17,8 +17,8 @@ from tests.cluster.operator_process import OperatorProcess
 from tests.cluster.rest import Api, Object
 from tests.ports import free_ports
 
-SECONDS = 6
-"""The lease's duration here; long enough that a busy machine loses no leader in four of them."""
+SECONDS = 9
+"""The lease's duration here; long enough that a busy machine loses no leader in six of them."""
 WORKERS = 12
 
 

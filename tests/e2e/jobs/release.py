@@ -9,8 +9,8 @@ from tests.cluster.chart import CHART, NAMESPACE, RELEASE, Helm
 from tests.cluster.rest import Api, Object
 from tests.e2e.cluster import Cluster
 
-SETTINGS = ("operator.reportSeconds=1", "leaderElection.leaseSeconds=6")
-"""Shorter than the defaults: how often jobs are asked for their steps, how long a dead leader is missed."""
+SETTINGS = ("operator.reportSeconds=1",)
+"""Shorter than the default: how often jobs are asked for their steps."""
 SELECTOR = f"app.kubernetes.io/name=dtjob,app.kubernetes.io/instance={RELEASE}"
 TIMEOUT = 120.0
 

