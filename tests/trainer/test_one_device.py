@@ -31,6 +31,8 @@ SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
+OFTEN = "weighted_arrays,masks_and_weights,clipping,accumulation,several_optimizers_in_one"
+"""Those that `make test` runs."""
 ARRAYS = (
     "weighted_arrays,masks,list_of_outputs,clipping,accumulation,metrics_that_count,"
     "added_losses_constraints_and_many_metrics"
@@ -74,12 +76,13 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("package", "strategy", "counts", "devices", "cases"),
     [
-        ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{SOME},several_optimizers_in_one"),
+        ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OFTEN),
         *(
             pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
             for package, strategy, counts, devices, cases in (
                 ("keras", "Mirrored", {"chief": 1}, 3, LOSSES),
                 ("keras", "Mirrored", {"chief": 1}, 3, KERAS_3),
+                ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, SOME),
                 ("keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{ONE_REPLICA}"),
                 ("keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),

@@ -118,6 +118,7 @@ def test_group_that_lost_a_worker_ends_and_a_new_one_goes_on_with_the_same_bits(
     assert saved_arrays(checkpoints, last) == saved_arrays(tmp_path / "quiet-checkpoints", last)
 
 
+@pytest.mark.slow
 def test_signal_ends_it_at_once_and_a_finished_run_stays_finished(tmp_path: Path) -> None:
     checkpoints = tmp_path / "checkpoints"
     with group(tmp_path / "first", checkpoints, "--epochs=1000", "--slow=0.01", "--save-every=10") as workers:

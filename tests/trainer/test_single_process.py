@@ -21,9 +21,10 @@ CHECKPOINT = {"everySteps": 10}
     # resumed in the middle of an epoch; and at its last batch, so that the smallest one is the first that is seen
     [
         pytest.param("Mirrored", 10, 3, [], marks=pytest.mark.slow),
-        ("Mirrored", 10, 3, ["--accumulate", "--steps-per-execution=4"]),  # in the middle of three accumulated steps
+        # in the middle of three accumulated steps
+        pytest.param("Mirrored", 10, 3, ["--accumulate", "--steps-per-execution=4"], marks=pytest.mark.slow),
         pytest.param("CentralStorage", 10, 3, [], marks=pytest.mark.slow),
-        pytest.param("Default", 10, 3, [], marks=pytest.mark.slow),
+        ("Default", 10, 3, []),
         pytest.param("Default", 15, 1, [], marks=pytest.mark.slow),
         pytest.param("Default", 10, 3, ["--data=random"], marks=pytest.mark.slow),
     ],

@@ -51,7 +51,8 @@ def test_synchronous_strategies_report_the_same_numbers(
     assert metrics_of(tmp_path, strategy, counts, options) == pytest.approx(undistributed, rel=1e-4)
 
 
-@pytest.mark.parametrize("servers", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow  # test_parameter_server.py and the end-to-end tests train under it in every run
+@pytest.mark.parametrize("servers", [1, 2])
 def test_parameter_server_reaches_the_accuracy(tmp_path: Path, undistributed: dict[str, float], servers: int) -> None:
     """Asynchronous: the numbers differ, what is learnt does not."""
     metrics = metrics_of(tmp_path, "ParameterServer", {"chief": 1, "worker": 2, "ps": servers}, {})

@@ -7,7 +7,7 @@ from tests.trainer import strategy_table
 from tests.trainer.strategy_table import Cell, Row
 
 AFRESH = "docs/strategies.md is not what the trainer does; write it anew with `make table`"
-OFTEN = ("Default", "MultiWorkerMirrored", "ParameterServer")
+OFTEN = ("Default", "MultiWorkerMirrored")
 """Those that `make test` runs."""
 
 

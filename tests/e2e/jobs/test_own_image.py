@@ -15,7 +15,7 @@ def plain(image: str) -> Object:
     manifest = digits(image, "plain")
     spec = manifest["spec"]
     del spec["program"], spec["checkpoint"]["everySteps"]
-    command = ["python3", "examples/plain.py", "--epochs=20", "--checkpoints=/checkpoints"]
+    command = ["python3", "examples/plain.py", "--epochs=10", "--checkpoints=/checkpoints"]
     template = {"spec": {"containers": [{"name": "tensorflow", "command": command}]}}
     spec["replicas"] = {"chief": {"template": template}, "worker": {"count": 2, "template": template}}
     return manifest
