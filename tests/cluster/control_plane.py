@@ -28,9 +28,9 @@ from typing import Self
 
 import yaml
 
+from dtjob.local.addresses import free_ports
 from tests.cluster import kubectl
 from tests.cluster.program import Program, answers
-from tests.ports import free_ports
 
 _CONTROLLERS = (
     "endpointslice-controller",

@@ -11,6 +11,7 @@ import pytest
 
 from dtjob import manifests
 from dtjob.api import Job
+from dtjob.local.addresses import free_ports
 from tests.cluster.chart import (
     CHART,
     NAMESPACE,
@@ -30,7 +31,6 @@ from tests.cluster.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OPERATOR_DIRECTORY
 from tests.cluster.rest import CRD, Api, Object
-from tests.ports import free_ports
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 AGAIN = tuple(name.removesuffix("-0") + "-1" for name in DIGITS)

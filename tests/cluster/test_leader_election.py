@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from dtjob.local.addresses import free_ports
 from tests.cluster.births import Births
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.jobs import job, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
 from tests.cluster.rest import Api, Object
-from tests.ports import free_ports
 
 SECONDS = 9
 """The lease's duration here; long enough that a busy machine loses no leader in six of them."""

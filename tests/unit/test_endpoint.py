@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from dtjob.endpoint import EndpointError, parse_endpoint, serving
-from tests.ports import free_ports
+from dtjob.local.addresses import free_ports
 
 
 async def test_an_endpoint_answers_its_path_and_keeps_its_port() -> None:

@@ -67,7 +67,7 @@ def free_ports(count: int) -> list[int]:
     An ephemeral port may be taken by any outgoing connection between two attempts, and TF_CONFIG must not change.
     """
     found: list[int] = []
-    candidates = candidate_ports()
+    candidates = range(LOWEST_PORT, max(_ephemeral_start(), LOWEST_PORT + TRIES))
     for port in random.sample(candidates, min(TRIES, len(candidates))):
         if len(found) == count:
             break
@@ -76,11 +76,6 @@ def free_ports(count: int) -> list[int]:
     if len(found) < count:
         raise NoFreePorts(f"only {len(found)} of {count} ports are free on {HOST} below the ephemeral range")
     return found
-
-
-def candidate_ports() -> range:
-    """Where to look for ports: below the ephemeral range."""
-    return range(LOWEST_PORT, max(_ephemeral_start(), LOWEST_PORT + TRIES))
 
 
 def is_free(port: int) -> bool:
