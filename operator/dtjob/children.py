@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from dtjob import labels, times, topology
+from dtjob import times
 from dtjob.actions import Manifest
 from dtjob.api import TRAINING_CONTAINER, Job
-from dtjob.topology import Task
+from dtjob.objects import labels, topology
+from dtjob.objects.topology import Task
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""

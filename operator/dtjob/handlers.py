@@ -12,10 +12,10 @@ from typing import Any
 
 import kopf
 
-from dtjob import labels
 from dtjob.api import API_VERSION, GROUP, KIND, PLURAL, VERSION
 from dtjob.cluster import JobKey
 from dtjob.kube import Credentials
+from dtjob.objects import labels
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
 

@@ -19,10 +19,11 @@ from urllib.parse import urlencode
 import aiohttp
 from kubernetes.aio import client, config
 
-from dtjob import labels, lease
+from dtjob import lease
 from dtjob.actions import Event, Manifest
 from dtjob.api import API_VERSION, KIND, PLURAL
 from dtjob.cluster import AlreadyExists, ClusterError, Refused, Stale
+from dtjob.objects import labels
 from dtjob.observer import NOBODY, Observer
 
 logger = logging.getLogger(__name__)

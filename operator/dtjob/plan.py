@@ -11,12 +11,13 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
-from dtjob import conditions, labels, manifests, progress, times, topology
+from dtjob import conditions, progress, times
 from dtjob.actions import Action, Create, Delete, Event, Plan, StopServing
 from dtjob.api import Job, Role
 from dtjob.children import Children, PodState, TaskView, deleting, ended, finished, lost_at, view_tasks
-from dtjob.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
-from dtjob.pod import pod
+from dtjob.objects import labels, shared, topology
+from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
+from dtjob.objects.pod import pod
 from dtjob.policies.cleanup import pods_to_remove
 from dtjob.policies.incident import Incident
 from dtjob.policies.pending import waiting_reason
@@ -102,7 +103,7 @@ def _converge(
     actions: list[Action] = []
     for view in views:
         actions += _retire(job, view)
-    for manifest in manifests.shared_objects(job):
+    for manifest in shared.shared_objects(job):
         name = manifest["metadata"]["name"]
         if not any(child["metadata"]["name"] == name for child in children.owned(job, manifest["kind"])):
             actions.append(Create(manifest))

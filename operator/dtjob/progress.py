@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from dtjob import times, topology
+from dtjob import times
 from dtjob.actions import Manifest
 from dtjob.api import Job, Role
 from dtjob.children import TaskView, terminated
+from dtjob.objects import topology
 
 WRITE_EVERY = timedelta(seconds=10)
 """Progress alone is written to the API server no more often than this."""

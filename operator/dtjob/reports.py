@@ -9,11 +9,11 @@ from typing import Any
 import aiohttp
 from pydantic import ValidationError
 
-from dtjob import labels, topology
 from dtjob.actions import Manifest
 from dtjob.api import Job, Role
 from dtjob.children import container_status
 from dtjob.cluster import JobKey
+from dtjob.objects import labels, topology
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.accelerators import SINGLE_HOST_TOPOLOGIES, TPU_RESOURCE
+from dtjob.objects.accelerators import SINGLE_HOST_TOPOLOGIES, TPU_RESOURCE
 from dtjob.rule import Reason, Rule, Value
 
 _TPU = "spec.strategyOptions.tpu"

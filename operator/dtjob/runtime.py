@@ -17,11 +17,11 @@ import kopf
 
 from dtjob import handlers, kube, reports
 from dtjob.cluster import ClusterError, JobKey
-from dtjob.defaults import NO_DEFAULTS, Defaults
 from dtjob.endpoint import Address, serving
 from dtjob.leader import Election, Leader
 from dtjob.liveness import Pulse
 from dtjob.metrics import Metrics
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.reconciler import Reconciler
 from dtjob.resync import resync
 from dtjob.store import Store

@@ -8,8 +8,8 @@ from typing import Any
 
 from dtjob import conditions, times
 from dtjob.children import PodState, TaskView
+from dtjob.objects.topology import Task
 from dtjob.policies.failure_cause import Cause
-from dtjob.topology import Task
 
 PHASE_CONDITIONS = (conditions.RUNNING, conditions.RESTARTING, conditions.SUCCEEDED, conditions.FAILED)
 

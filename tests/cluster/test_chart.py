@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dtjob import manifests
 from dtjob.api import Job
 from dtjob.local.addresses import free_ports
+from dtjob.objects import shared
 from tests.cluster.chart import (
     CHART,
     NAMESPACE,
@@ -90,7 +90,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     for kind, resource in STRANGERS.items():
         wanted = job(f"taken-{kind.lower()}", "Default", program=False)
         stored = Job.model_validate({**wanted, "metadata": {**wanted["metadata"], "namespace": namespace}})
-        name = {"ConfigMap": manifests.config_map_name(stored), "Pod": f"{wanted['metadata']['name']}-chief-0-0"}
+        name = {"ConfigMap": shared.config_map_name(stored), "Pod": f"{wanted['metadata']['name']}-chief-0-0"}
         api.create(resource, namespace, stranger(kind, name.get(kind, wanted["metadata"]["name"]), namespace))
         api.create("dtjobs", namespace, wanted)
         api.wait_for("dtjobs", namespace, wanted["metadata"]["name"], says("exists and is not this job's"))

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from tests.unit.builders import NOW, job
 
-from dtjob import children, labels, topology
+from dtjob import children
 from dtjob.children import PodState
 from dtjob.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
 from dtjob.local.engine import manifest_of
 from dtjob.local.processes import Directories, ProcessCluster
-from dtjob.pod import pod
+from dtjob.objects import labels, topology
+from dtjob.objects.pod import pod
 
 SLEEP = "import time; time.sleep(600)"
 IGNORE_SIGTERM = (

@@ -8,12 +8,13 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dtjob import labels, times, topology
+from dtjob import times
 from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api import Job, Role
 from dtjob.children import Children, TaskView, view_tasks
-from dtjob.pod import pod as pod_of
-from dtjob.topology import Task
+from dtjob.objects import labels, topology
+from dtjob.objects.pod import pod as pod_of
+from dtjob.objects.topology import Task
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"

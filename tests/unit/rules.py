@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from dtjob import labels, times
+from dtjob import times
 from dtjob.actions import Manifest
 from dtjob.api import KIND, Job
 from dtjob.children import ended, terminated
-from dtjob.topology import chief_task, evaluator_follows_chief
+from dtjob.objects import labels
+from dtjob.objects.topology import chief_task, evaluator_follows_chief
 
 ENDED = ("Succeeded", "Failed")
 Objects = Mapping[tuple[str, str], Manifest]

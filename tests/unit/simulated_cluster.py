@@ -14,10 +14,11 @@ from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import Any
 
-from dtjob import labels, times
+from dtjob import times
 from dtjob.actions import Event, Manifest
 from dtjob.api import KIND
 from dtjob.cluster import AlreadyExists, ClusterError, Stale
+from dtjob.objects import labels
 from tests.unit.rules import Rules
 
 

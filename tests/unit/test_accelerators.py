@@ -1,4 +1,4 @@
-"""dtjob.accelerators: what pods get for their GPUs and TPUs."""
+"""dtjob.objects.accelerators: what pods get for their GPUs and TPUs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dtjob.api import Job
-from dtjob.pod import pod
+from dtjob.objects.pod import pod
 from tests.unit import builders
 
 V5E = {"accelerator": "tpu-v5-lite-podslice", "topology": "2x4"}

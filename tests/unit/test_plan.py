@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dtjob import labels
 from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api import Job
 from dtjob.children import Children
+from dtjob.objects import labels
 from dtjob.plan import plan
 from tests.unit import builders
 from tests.unit.builders import NOW, at
@@ -34,7 +34,7 @@ def unserved(made: Plan) -> list[str]:
 
 def shared(job: Job) -> list[Manifest]:
     """The job's Service, ConfigMap and NetworkPolicy, as stored."""
-    from dtjob.manifests import shared_objects
+    from dtjob.objects.shared import shared_objects
 
     return [builders.stored(one) for one in shared_objects(job)]
 

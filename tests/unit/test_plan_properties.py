@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dtjob import labels, topology
 from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api import KIND, Job
 from dtjob.children import Children
 from dtjob.children import ended as has_ended
 from dtjob.cluster import ClusterError, Refused
+from dtjob.objects import labels, topology
 from dtjob.plan import ENDED, plan
 from tests.unit import builders
 from tests.unit.builders import NOW, at

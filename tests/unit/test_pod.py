@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dtjob import labels, topology
 from dtjob.api import Job
-from dtjob.pod import pod
+from dtjob.objects import labels, topology
+from dtjob.objects.pod import pod
 from tests.unit import builders
 
 

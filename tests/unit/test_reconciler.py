@@ -8,9 +8,9 @@ from copy import deepcopy
 
 import pytest
 
-from dtjob import labels
 from dtjob.api import KIND, Job
 from dtjob.cluster import ClusterError, Refused
+from dtjob.objects import labels
 from tests.unit import builders
 from tests.unit.simulated_operator import World, job_manifest
 from tests.unit.test_plan_properties import stranger

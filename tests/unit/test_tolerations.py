@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dtjob.pod import pod
-from dtjob.tolerations import with_node_loss
+from dtjob.objects.pod import pod
+from dtjob.objects.tolerations import with_node_loss
 from tests.unit import builders
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from dtjob import topology
 from dtjob.api import Job
+from dtjob.objects import topology
 from tests.unit import builders
 
 

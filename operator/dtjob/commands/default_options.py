@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dtjob.commands.bad_input import BadInput
-from dtjob.defaults import Defaults, parse_label
+from dtjob.objects.defaults import Defaults, parse_label
 
 
 def defaults(image: str | None, pod_labels: Sequence[str]) -> Defaults:

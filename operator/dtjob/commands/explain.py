@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
-from dtjob import manifests, topology
 from dtjob.actions import Manifest
 from dtjob.api import Job
-from dtjob.defaults import NO_DEFAULTS, Defaults, image_of
-from dtjob.pod import pod
-from dtjob.topology import Task
+from dtjob.objects import shared, topology
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.pod import pod
+from dtjob.objects.topology import Task
 
 
 def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
@@ -20,7 +20,7 @@ def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
 
     The job's uid is empty, as an API server gives that.
     """
-    return [*manifests.shared_objects(job), *(pod(job, task, 0, defaults) for task in topology.tasks(job))]
+    return [*shared.shared_objects(job), *(pod(job, task, 0, defaults) for task in topology.tasks(job))]
 
 
 def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:

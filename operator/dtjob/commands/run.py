@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from dtjob import topology
 from dtjob.actions import Event
 from dtjob.api import Job
 from dtjob.commands.bad_input import BadInput
@@ -29,7 +28,8 @@ from dtjob.local.run_state import SUCCEEDED, Run, RunStateError, open_run
 from dtjob.local.snapshot import Snapshot
 from dtjob.local.story import Story, progress_text
 from dtjob.local.summary import summary, summary_text
-from dtjob.pod import pod
+from dtjob.objects import topology
+from dtjob.objects.pod import pod
 
 PROGRESS_LINE_SECONDS = 5.0
 REDRAW_PER_SECOND = 8

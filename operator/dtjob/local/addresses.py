@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dtjob import topology
 from dtjob.api import Job
+from dtjob.objects import topology
 
 HOST = "127.0.0.1"
 LOWEST_PORT = 15000

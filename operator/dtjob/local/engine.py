@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob import children, labels, topology
+from dtjob import children
 from dtjob.actions import Event, Manifest
 from dtjob.api import API_VERSION, KIND, CleanPods, Job, Role
 from dtjob.children import PodState
 from dtjob.cluster import JobKey
-from dtjob.defaults import Defaults
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
 from dtjob.local.processes import Directories, ProcessCluster
@@ -24,7 +23,9 @@ from dtjob.local.recovery import Recoveries
 from dtjob.local.run_state import FAILED, SUCCEEDED, UNFINISHED, Run
 from dtjob.local.snapshot import Snapshot
 from dtjob.local.status_client import read_status
-from dtjob.pod import grace_seconds
+from dtjob.objects import labels, topology
+from dtjob.objects.defaults import Defaults
+from dtjob.objects.pod import grace_seconds
 from dtjob.policies.success import succeeded
 from dtjob.progress import last_words
 from dtjob.reconciler import Reconciler

@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dtjob import labels, manifests, times
+from dtjob import times
 from dtjob.actions import Event, Manifest
 from dtjob.cluster import ClusterError, Refused, Stale
 from dtjob.local import command, leftovers, pod_status
 from dtjob.local.addresses import Addresses
 from dtjob.local.objects import Objects, Watcher
+from dtjob.objects import labels, shared
 
 TAIL_BYTES = 64 * 1024
 
@@ -213,7 +214,7 @@ class ProcessCluster:
         self._objects.remove("Pod", name)
 
     def _write_cluster_file(self, config_map: Manifest) -> None:
-        spec = json.loads(config_map["data"][manifests.CLUSTER_KEY])
+        spec = json.loads(config_map["data"][shared.CLUSTER_KEY])
         self._directories.cluster_file.write_text(json.dumps(self._addresses.cluster(spec)))
 
 

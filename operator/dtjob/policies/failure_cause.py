@@ -11,7 +11,7 @@ from typing import Any
 from dtjob import times
 from dtjob.actions import Manifest
 from dtjob.children import PodState, deleting, state_of, terminated
-from dtjob.topology import Task
+from dtjob.objects.topology import Task
 
 NEVER_RAN_REASONS = (
     "UnexpectedAdmissionError",

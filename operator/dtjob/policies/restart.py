@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dtjob import topology
 from dtjob.api import Job, Role, Strategy
 from dtjob.children import PodState, TaskView, finished, terminated
+from dtjob.objects import topology
+from dtjob.objects.topology import Task
 from dtjob.policies import incident as incidents
 from dtjob.policies.failure_cause import Cause, Failure, failure_of, vanished
 from dtjob.policies.incident import Incident
 from dtjob.times import parse
-from dtjob.topology import Task
 
 SETTLE = timedelta(seconds=2)
 """Without a supervisor one death takes the whole group down; wait this long for the pod that died first to show

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from dtjob import topology
 from dtjob.api import Job
 from dtjob.children import PodState, TaskView
+from dtjob.objects import topology
 
 
 def succeeded(job: Job, views: list[TaskView], now: datetime) -> bool:

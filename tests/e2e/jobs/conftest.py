@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dtjob import labels
+from dtjob.objects import labels
 from tests.cluster.chart import NAMESPACE as OPERATOR_NAMESPACE
 from tests.cluster.chart import find_helm
 from tests.cluster.rest import Api, Object

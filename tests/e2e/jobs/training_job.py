@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from dtjob import labels
+from dtjob.objects import labels
 from tests.cluster.jobs import GROUP
 from tests.cluster.rest import Api, Object
 from tests.e2e.cluster import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dtjob.pod import CONTAINER_SECURITY, POD_SECURITY
+from dtjob.objects.pod import CONTAINER_SECURITY, POD_SECURITY
 from tests.cluster.rest import Api, Object
 from tests.e2e.cluster import Cluster
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dtjob import topology
 from dtjob.local import pod_status
 from dtjob.local.snapshot import Snapshot
-from dtjob.pod import pod
+from dtjob.objects import topology
+from dtjob.objects.pod import pod
 from tests.unit.builders import NOW, job
 
 

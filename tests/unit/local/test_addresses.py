@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from dtjob import topology
 from dtjob.local import addresses
 from dtjob.local.addresses import Addresses, free_ports, is_free
+from dtjob.objects import topology
 from tests.unit.builders import job
 
 

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from dtjob.api import TRAINING_CONTAINER, Job, Role, Strategy
-from dtjob.topology import Task
+from dtjob.objects.topology import Task
 
 GPU_RESOURCE, TPU_RESOURCE = "nvidia.com/gpu", "google.com/tpu"
 SINGLE_HOST_TOPOLOGIES = ("1x1", "2x2", "2x4", "1x1x1", "1x2x1", "2x2x1")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtjob import labels, topology
 from dtjob.actions import Manifest
 from dtjob.api import API_VERSION, KIND, Job, NetworkPolicyMode
+from dtjob.objects import labels, topology
 
 CLUSTER_KEY = "cluster.json"
 """Key of the cluster spec in the job's ConfigMap."""

@@ -11,12 +11,12 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from dtjob import accelerators, labels, manifests, topology
 from dtjob.actions import Manifest
 from dtjob.api import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
-from dtjob.defaults import NO_DEFAULTS, Defaults, image_of
-from dtjob.tolerations import with_node_loss
-from dtjob.topology import Task
+from dtjob.objects import accelerators, labels, shared, topology
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.tolerations import with_node_loss
+from dtjob.objects.topology import Task
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
 CHECKPOINT_VOLUME = "checkpoints"
@@ -44,7 +44,7 @@ def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS, ch
     """
     replica = job.spec.replicas.get(task.role) or Replica()
     template = _template(replica)
-    metadata = manifests.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
+    metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
     user_metadata = template.get("metadata") or {}
     metadata["labels"] = {**defaults.pod_labels, **(user_metadata.get("labels") or {}), **metadata["labels"]}
     if user_metadata.get("annotations"):
@@ -141,7 +141,7 @@ def _environment(job: Job, task: Task, attempt: int) -> list[dict[str, Any]]:
         "DTJOB_INDEX": str(task.index),
     }
     if job.spec.program is None:
-        cluster = {"configMapKeyRef": {"name": manifests.config_map_name(job), "key": manifests.CLUSTER_KEY}}
+        cluster = {"configMapKeyRef": {"name": shared.config_map_name(job), "key": shared.CLUSTER_KEY}}
         member = json.dumps({"type": task.role.value, "index": task.index})
         return [
             *_env(values),
@@ -152,7 +152,7 @@ def _environment(job: Job, task: Task, attempt: int) -> list[dict[str, Any]]:
     values |= {
         "DTJOB_ATTEMPT": str(attempt),
         "DTJOB_STRATEGY": job.spec.strategy.value,
-        "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{manifests.CLUSTER_KEY}",
+        "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{shared.CLUSTER_KEY}",
         "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
         "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
@@ -193,7 +193,7 @@ def _mounts_checkpoints(job: Job, task: Task) -> bool:
 def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
     volumes: list[dict[str, Any]] = []
     if job.spec.program:
-        volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": manifests.config_map_name(job)}})
+        volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": shared.config_map_name(job)}})
     if _mounts_checkpoints(job, task):
         assert job.spec.checkpoint
         volumes.append({"name": CHECKPOINT_VOLUME, **(job.spec.checkpoint.volume or {})})

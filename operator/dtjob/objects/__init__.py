@@ -1,0 +1,1 @@
+"""A job's Kubernetes objects as they should be: pure functions of the manifest."""
