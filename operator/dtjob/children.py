@@ -10,7 +10,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.actions import Manifest
-from dtjob.api import TRAINING_CONTAINER, Job
+from dtjob.api.job import TRAINING_CONTAINER, Job
 from dtjob.objects import labels, topology
 from dtjob.objects.topology import Task
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from dtjob.api import GROUP, KIND, PLURAL, VERSION
+from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
 from dtjob.rules import RULES, UNCHANGING
 from dtjob.schema import Schema, spec_schema
 from dtjob.status_schema import status_schema
@@ -24,7 +24,9 @@ FILE = ROOT / "crds" / f"{PLURAL}.yaml"
 CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """Uninstalling the chart must not delete every job with their definition."""
-HEADER = "# Made by `python -m dtjob.crd` from operator/dtjob/api.py and the rules beside it: change those, not this.\n"
+HEADER = (
+    "# Made by `python -m dtjob.crd` from operator/dtjob/api/job.py and the rules beside it: change those, not this.\n"
+)
 VALIDATIONS = "x-kubernetes-validations"
 
 COLUMNS = (

@@ -12,7 +12,7 @@ from typing import Any
 
 import kopf
 
-from dtjob.api import API_VERSION, GROUP, KIND, PLURAL, VERSION
+from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL, VERSION
 from dtjob.cluster import JobKey
 from dtjob.kube import Credentials
 from dtjob.objects import labels

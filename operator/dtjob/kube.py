@@ -21,7 +21,7 @@ from kubernetes.aio import client, config
 
 from dtjob import lease
 from dtjob.actions import Event, Manifest
-from dtjob.api import API_VERSION, KIND, PLURAL
+from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.objects import labels
 from dtjob.observer import NOBODY, Observer

@@ -13,7 +13,7 @@ from typing import Any
 
 from dtjob import conditions, progress, times
 from dtjob.actions import Action, Create, Delete, Event, Plan, StopServing
-from dtjob.api import Job, Role
+from dtjob.api.job import Job, Role
 from dtjob.children import Children, PodState, TaskView, deleting, ended, finished, lost_at, view_tasks
 from dtjob.objects import labels, shared, topology
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image

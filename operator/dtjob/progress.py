@@ -10,7 +10,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.actions import Manifest
-from dtjob.api import Job, Role
+from dtjob.api.job import Job, Role
 from dtjob.children import TaskView, terminated
 from dtjob.objects import topology
 

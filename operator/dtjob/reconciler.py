@@ -12,7 +12,7 @@ from typing import TypeGuard
 from pydantic import ValidationError
 
 from dtjob.actions import Action, Create, Delete, Event, Manifest, Plan, StopServing
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults

@@ -10,7 +10,7 @@ import aiohttp
 from pydantic import ValidationError
 
 from dtjob.actions import Manifest
-from dtjob.api import Job, Role
+from dtjob.api.job import Job, Role
 from dtjob.children import container_status
 from dtjob.cluster import JobKey
 from dtjob.objects import labels, topology

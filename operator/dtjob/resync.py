@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtjob.actions import Manifest
-from dtjob.api import KIND
+from dtjob.api.job import KIND
 from dtjob.cluster import JobKey
 from dtjob.kube import ApiError, Kube, namespaces_or_all
 from dtjob.objects import labels

@@ -11,7 +11,7 @@ import json
 
 from pydantic import ValidationError
 
-from dtjob.api import API_VERSION, KIND, Job, Spec
+from dtjob.api.job import API_VERSION, KIND, Job, Spec
 from dtjob.field_errors import Problem, open_block_errors, sentence, without_empty_fields
 from dtjob.rule import Rule, Unchanging, Value, values_at
 from dtjob.rules_pod import POD_RULES, VOLUME_RULES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from dtjob.api import GROUP, TRAINING_CONTAINER, Role
-from dtjob.api_pod import VOLUME_SOURCES
+from dtjob.api.job import GROUP, TRAINING_CONTAINER, Role
+from dtjob.api.pod_template import VOLUME_SOURCES
 from dtjob.rule import Reason, Rule, Value
 
 _POD = "spec.replicas.*.template.spec"

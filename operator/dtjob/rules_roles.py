@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api import Role, Strategy
+from dtjob.api.job import Role, Strategy
 from dtjob.rule import Reason, Rule, Value
 
 NAME_LIMIT = 63

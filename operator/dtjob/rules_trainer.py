@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dtjob.api import Strategy
+from dtjob.api.job import Strategy
 from dtjob.rule import Reason, Rule, Value
 
 DEFAULT_STATUS_PORT = 2223

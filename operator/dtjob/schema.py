@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from dtjob.api import Spec
+from dtjob.api.job import Spec
 
 Schema = dict[str, Any]
 

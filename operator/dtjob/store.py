@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from dtjob.actions import Manifest
-from dtjob.api import KIND
+from dtjob.api.job import KIND
 from dtjob.children import Children
 from dtjob.cluster import JobKey
 from dtjob.objects import labels

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.local.addresses import free_ports
 from dtjob.objects import shared
 from tests.cluster.chart import (

@@ -10,7 +10,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
-from dtjob.api import Job, Role
+from dtjob.api.job import Job, Role
 from dtjob.children import Children, TaskView, view_tasks
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod as pod_of

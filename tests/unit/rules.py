@@ -8,7 +8,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.actions import Manifest
-from dtjob.api import KIND, Job
+from dtjob.api.job import KIND, Job
 from dtjob.children import ended, terminated
 from dtjob.objects import labels
 from dtjob.objects.topology import chief_task, evaluator_follows_chief

@@ -16,7 +16,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.actions import Event, Manifest
-from dtjob.api import KIND
+from dtjob.api.job import KIND
 from dtjob.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.objects import labels
 from tests.unit.rules import Rules

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from dtjob.actions import Manifest
-from dtjob.api import KIND, Job
+from dtjob.api.job import KIND, Job
 from dtjob.cluster import JobKey
 from dtjob.handlers import take_in
 from dtjob.kube import Kube

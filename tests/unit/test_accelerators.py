@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.objects.pod import pod
 from tests.unit import builders
 

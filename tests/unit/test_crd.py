@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dtjob import crd
-from dtjob.api import Spec
+from dtjob.api.job import Spec
 
 LARGEST = 256 * 1024
 """What `kubectl apply` can hold in its annotation of an object."""

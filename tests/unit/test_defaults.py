@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dtjob.actions import Create, Manifest, Plan
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.children import Children
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image, parse_label

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dtjob import rules
-from dtjob.api import Strategy
+from dtjob.api.job import Strategy
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))

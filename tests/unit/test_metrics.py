@@ -9,7 +9,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from dtjob import __version__
 from dtjob.actions import Manifest
-from dtjob.api import KIND
+from dtjob.api.job import KIND
 from dtjob.cluster import Refused
 from dtjob.metrics import Metrics, job_metrics, new_restarts
 from dtjob.reconciler import Reconciler

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.children import Children
 from dtjob.objects import labels
 from dtjob.plan import plan

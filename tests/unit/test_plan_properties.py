@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
-from dtjob.api import KIND, Job
+from dtjob.api.job import KIND, Job
 from dtjob.children import Children
 from dtjob.children import ended as has_ended
 from dtjob.cluster import ClusterError, Refused

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
 from tests.unit import builders

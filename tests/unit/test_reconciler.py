@@ -8,7 +8,7 @@ from copy import deepcopy
 
 import pytest
 
-from dtjob.api import KIND, Job
+from dtjob.api.job import KIND, Job
 from dtjob.cluster import ClusterError, Refused
 from dtjob.objects import labels
 from tests.unit import builders

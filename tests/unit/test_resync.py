@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from dtjob.actions import Manifest
-from dtjob.api import KIND
+from dtjob.api.job import KIND
 from dtjob.kube import ApiError, Kube
 from dtjob.resync import resync
 from dtjob.store import Store

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.objects import topology
 from tests.unit import builders
 

@@ -7,7 +7,7 @@ import asyncio
 from kubernetes.aio.config import ConfigException
 
 from dtjob import kube
-from dtjob.api import KIND
+from dtjob.api.job import KIND
 from dtjob.cluster import ClusterError
 from dtjob.commands.bad_input import BadInput
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from dtjob.actions import Manifest
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.pod import pod

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from dtjob import rules
-from dtjob.api import KIND, Job
+from dtjob.api.job import KIND, Job
 from dtjob.commands.bad_input import BadInput
 
 LARGEST_BYTES = 1536 * 1024

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dtjob.actions import Event
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.commands.bad_input import BadInput
 from dtjob.commands.job_file import read_job
 from dtjob.local import command

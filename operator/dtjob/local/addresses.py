@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.objects import topology
 
 HOST = "127.0.0.1"

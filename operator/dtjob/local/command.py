@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.actions import Manifest
-from dtjob.api import TRAINING_CONTAINER
+from dtjob.api.job import TRAINING_CONTAINER
 from dtjob.local.addresses import Addresses
 
 _REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^()]*)\))")

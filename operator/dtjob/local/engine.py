@@ -13,7 +13,7 @@ from typing import Any
 
 from dtjob import children
 from dtjob.actions import Event, Manifest
-from dtjob.api import API_VERSION, KIND, CleanPods, Job, Role
+from dtjob.api.job import API_VERSION, KIND, CleanPods, Job, Role
 from dtjob.children import PodState
 from dtjob.cluster import JobKey
 from dtjob.local import leftovers

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from dtjob.api import Job
+from dtjob.api.job import Job
 
 FILE = "run.json"
 LOCK = "lock"

@@ -8,7 +8,7 @@ from typing import Any
 
 from dtjob import children
 from dtjob.actions import Manifest
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.objects import labels, topology
 
 STOPPED = 143

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from dtjob.api import TRAINING_CONTAINER, Job, Role, Strategy
+from dtjob.api.job import TRAINING_CONTAINER, Job, Role, Strategy
 from dtjob.objects.topology import Task
 
 GPU_RESOURCE, TPU_RESOURCE = "nvidia.com/gpu", "google.com/tpu"

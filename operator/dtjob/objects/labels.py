@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.actions import Manifest
-from dtjob.api import GROUP
+from dtjob.api.job import GROUP
 
 JOB_NAME = f"{GROUP}/job-name"
 JOB_UID = f"{GROUP}/job-uid"

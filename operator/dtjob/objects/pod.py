@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from dtjob.actions import Manifest
-from dtjob.api import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
+from dtjob.api.job import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
 from dtjob.objects import accelerators, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.tolerations import with_node_loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.actions import Manifest
-from dtjob.api import API_VERSION, KIND, Job, NetworkPolicyMode
+from dtjob.api.job import API_VERSION, KIND, Job, NetworkPolicyMode
 from dtjob.objects import labels, topology
 
 CLUSTER_KEY = "cluster.json"

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from dtjob.api import Job, Mount, Role, Strategy
+from dtjob.api.job import Job, Mount, Role, Strategy
 
 CLUSTER_ROLES = {
     Strategy.MULTI_WORKER_MIRRORED: (Role.CHIEF, Role.WORKER),

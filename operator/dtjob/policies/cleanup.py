@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from dtjob.actions import Delete, Manifest
-from dtjob.api import CleanPods, Job, Role, Strategy
+from dtjob.api.job import CleanPods, Job, Role, Strategy
 from dtjob.children import PodState, TaskView, deleting, ended, kept_by_sidecar, state_of
 
 LINGER = timedelta(seconds=60)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from dtjob.actions import Manifest
-from dtjob.api import TRAINING_CONTAINER
+from dtjob.api.job import TRAINING_CONTAINER
 from dtjob.children import PodState, TaskView, container_status, ended
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dtjob.api import Job, Role, Strategy
+from dtjob.api.job import Job, Role, Strategy
 from dtjob.children import PodState, TaskView, finished, terminated
 from dtjob.objects import topology
 from dtjob.objects.topology import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.children import PodState, TaskView
 from dtjob.objects import topology
 

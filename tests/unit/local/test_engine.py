@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.actions import Manifest
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.local import command
 from dtjob.local.command import Command
 from dtjob.local.engine import Engine, Outcome

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from dtjob.api import Backoff
+from dtjob.api.job import Backoff
 from dtjob.policies.failure_cause import Cause
 from dtjob.policies.incident import FORGET_AFTER, Incident, joined, next_incident, wait_before
 from tests.unit.builders import NOW, at

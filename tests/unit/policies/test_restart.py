@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.actions import Manifest
-from dtjob.api import Job
+from dtjob.api.job import Job
 from dtjob.policies.failure_cause import Cause
 from dtjob.policies.incident import Incident
 from dtjob.policies.restart import Decision, failures, restart_evaluator, restart_training

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dtjob.api_pod import Block, EnvVar, OpenBlock, PodTemplate, Resources, VolumeSource
-from dtjob.api_tensorboard import TensorBoard
+from dtjob.api.pod_template import Block, EnvVar, OpenBlock, PodTemplate, Resources, VolumeSource
+from dtjob.api.tensorboard import TensorBoard
 
 GROUP = "training.dtjob.dev"
 VERSION = "v1alpha1"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api_pod import Block
+from dtjob.api.pod_template import Block
 
 
 class Profile(Block):

@@ -1,0 +1,1 @@
+"""What a user writes: the manifest, one file for each of its blocks."""
