@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob import crd
 from dtjob.api.job import Spec
+from dtjob.crd import definition
 
 LARGEST = 256 * 1024
 """What `kubectl apply` can hold in its annotation of an object."""
@@ -25,33 +25,33 @@ def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def spec() -> dict[str, Any]:
-    found: dict[str, Any] = crd.schema()["properties"]["spec"]
+    found: dict[str, Any] = definition.schema()["properties"]["spec"]
     return found
 
 
 def test_the_file_is_fresh() -> None:
-    assert crd.FILE.read_text() == crd.text(), "run `python -m dtjob.crd`"
-    assert yaml.safe_load(crd.text()) == crd.crd()
+    assert definition.FILE.read_text() == definition.text(), "run `python -m dtjob.crd`"
+    assert yaml.safe_load(definition.text()) == definition.crd()
 
 
 def test_the_charts_copy_is_fresh_and_kept_at_uninstall() -> None:
-    assert crd.CHART_FILE.read_text() == crd.files()[crd.CHART_FILE], "run `python -m dtjob.crd`"
-    copy = yaml.safe_load(crd.CHART_FILE.read_text())
+    assert definition.CHART_FILE.read_text() == definition.files()[definition.CHART_FILE], "run `python -m dtjob.crd`"
+    copy = yaml.safe_load(definition.CHART_FILE.read_text())
     assert copy["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
-    assert copy == crd.crd()
+    assert copy == definition.crd()
 
 
 def test_check_notices_a_stale_file(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crd, "FILE", tmp_path / "crd.yaml")
-    monkeypatch.setattr(crd, "CHART_FILE", tmp_path / "chart.yaml")
-    assert crd.main(["--check"]) == 1
-    assert crd.main([]) == 0
-    assert crd.main(["--check"]) == 0
-    assert crd.main(["--nonsense"]) == 2
+    monkeypatch.setattr(definition, "FILE", tmp_path / "crd.yaml")
+    monkeypatch.setattr(definition, "CHART_FILE", tmp_path / "chart.yaml")
+    assert definition.main(["--check"]) == 1
+    assert definition.main([]) == 0
+    assert definition.main(["--check"]) == 0
+    assert definition.main(["--nonsense"]) == 2
 
 
 def test_plain_kubectl_apply_can_take_it() -> None:
-    assert len(crd.text()) < LARGEST / 2
+    assert len(definition.text()) < LARGEST / 2
 
 
 def test_the_schema_is_structural() -> None:
@@ -86,9 +86,9 @@ def test_presence_that_means_something_is_not_defaulted() -> None:
 
 
 def test_names_and_columns() -> None:
-    names = crd.crd()["spec"]["names"]
+    names = definition.crd()["spec"]["names"]
     assert names["shortNames"] == ["dtjob", "dtjobs"]
-    columns = crd.crd()["spec"]["versions"][0]["additionalPrinterColumns"]
+    columns = definition.crd()["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [c["name"].upper() for c in columns if "priority" not in c] == [
         *("STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE")
     ]

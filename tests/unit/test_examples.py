@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob import rules
 from dtjob.api.job import Strategy
+from dtjob.crd import rules
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtjob.rule import values_at
-from dtjob.rules import RULES, problems, to_job
-from dtjob.rules_roles import cluster_spec_length
+from dtjob.crd.rule import values_at
+from dtjob.crd.rules import RULES, problems, to_job
+from dtjob.crd.rules_roles import cluster_spec_length
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, job
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from dtjob import rules
 from dtjob.api.job import KIND, Job
 from dtjob.commands.bad_input import BadInput
+from dtjob.crd import rules
 
 LARGEST_BYTES = 1536 * 1024
 """What an API server takes for one object (etcd's limit for one request)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dtjob.api.job import Role, Strategy
-from dtjob.rule import Reason, Rule, Value
+from dtjob.crd.rule import Reason, Rule, Value
 
 NAME_LIMIT = 63
 """Longest DNS label, and so longest host name of a pod (RFC 1035)."""

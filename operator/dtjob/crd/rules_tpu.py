@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dtjob.crd.rule import Reason, Rule, Value
 from dtjob.objects.accelerators import SINGLE_HOST_TOPOLOGIES, TPU_RESOURCE
-from dtjob.rule import Reason, Rule, Value
 
 _TPU = "spec.strategyOptions.tpu"
 

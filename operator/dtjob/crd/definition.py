@@ -15,11 +15,11 @@ from typing import Any
 import yaml
 
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
-from dtjob.rules import RULES, UNCHANGING
-from dtjob.schema import Schema, spec_schema
-from dtjob.status_schema import status_schema
+from dtjob.crd.rules import RULES, UNCHANGING
+from dtjob.crd.schema import Schema, spec_schema
+from dtjob.crd.status_schema import status_schema
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "crds" / f"{PLURAL}.yaml"
 CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 KEEP = {"helm.sh/resource-policy": "keep"}
@@ -139,7 +139,3 @@ def main(arguments: list[str]) -> int:
         else:
             file.write_text(files()[file])
     return 1 if arguments and stale else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtjob.schema import PRESERVE, Schema
+from dtjob.crd.schema import PRESERVE, Schema
 
 
 def _text(description: str) -> Schema:

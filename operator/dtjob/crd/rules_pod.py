@@ -7,7 +7,7 @@ from itertools import product
 
 from dtjob.api.job import GROUP, TRAINING_CONTAINER, Role
 from dtjob.api.pod_template import VOLUME_SOURCES
-from dtjob.rule import Reason, Rule, Value
+from dtjob.crd.rule import Reason, Rule, Value
 
 _POD = "spec.replicas.*.template.spec"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"

@@ -12,13 +12,13 @@ import json
 from pydantic import ValidationError
 
 from dtjob.api.job import API_VERSION, KIND, Job, Spec
-from dtjob.field_errors import Problem, open_block_errors, sentence, without_empty_fields
-from dtjob.rule import Rule, Unchanging, Value, values_at
-from dtjob.rules_pod import POD_RULES, VOLUME_RULES
-from dtjob.rules_roles import NAME_RULES, ROLE_RULES
-from dtjob.rules_tpu import TPU_RULES
-from dtjob.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
-from dtjob.schema import spec_schema
+from dtjob.crd.field_errors import Problem, open_block_errors, sentence, without_empty_fields
+from dtjob.crd.rule import Rule, Unchanging, Value, values_at
+from dtjob.crd.rules_pod import POD_RULES, VOLUME_RULES
+from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
+from dtjob.crd.rules_tpu import TPU_RULES
+from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
+from dtjob.crd.schema import spec_schema
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from dtjob.api.job import Strategy
-from dtjob.rule import Reason, Rule, Value
+from dtjob.crd.rule import Reason, Rule, Value
 
 DEFAULT_STATUS_PORT = 2223
 _FILE = "[^ ]+[.]py"

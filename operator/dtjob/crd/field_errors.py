@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob.schema import PRESERVE, Schema
+from dtjob.crd.schema import PRESERVE, Schema
 
 
 @dataclass(frozen=True)
