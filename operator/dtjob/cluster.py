@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from dtjob.actions import Event, Manifest
+from dtjob.plan.actions import Event, Manifest
 
 JobKey = tuple[str, str]
 """Namespace and name of a job."""

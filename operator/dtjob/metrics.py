@@ -19,10 +19,10 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from dtjob import __version__
-from dtjob.actions import Manifest
 from dtjob.cluster import JobKey
 from dtjob.observer import Observer, Result
-from dtjob.plan import ENDED
+from dtjob.plan.actions import Manifest
+from dtjob.plan.plan import ENDED
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
 

@@ -11,13 +11,13 @@ from typing import TypeGuard
 
 from pydantic import ValidationError
 
-from dtjob.actions import Action, Create, Delete, Event, Manifest, Plan, StopServing
 from dtjob.api.job import Job
 from dtjob.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.observer import NOBODY, Observer, Result
-from dtjob.plan import plan
+from dtjob.plan.actions import Action, Create, Delete, Event, Manifest, Plan, StopServing
+from dtjob.plan.plan import plan
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
 

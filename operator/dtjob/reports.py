@@ -9,11 +9,11 @@ from typing import Any
 import aiohttp
 from pydantic import ValidationError
 
-from dtjob.actions import Manifest
 from dtjob.api.job import Job, Role
-from dtjob.children import container_status
 from dtjob.cluster import JobKey
 from dtjob.objects import labels, topology
+from dtjob.plan.actions import Manifest
+from dtjob.plan.children import container_status
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue
 

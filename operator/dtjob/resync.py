@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dtjob.actions import Manifest
 from dtjob.api.job import KIND
 from dtjob.cluster import JobKey
 from dtjob.kube import ApiError, Kube, namespaces_or_all
 from dtjob.objects import labels
+from dtjob.plan.actions import Manifest
 from dtjob.store import CHILD_KINDS, Store
 
 

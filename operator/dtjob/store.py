@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from dtjob.actions import Manifest
 from dtjob.api.job import KIND
-from dtjob.children import Children
 from dtjob.cluster import JobKey
 from dtjob.objects import labels
+from dtjob.plan.actions import Manifest
+from dtjob.plan.children import Children
 
 CHILD_KINDS = ("Pod", "Service", "ConfigMap", "NetworkPolicy")
 TOMBSTONES = 20_000

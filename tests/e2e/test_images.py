@@ -145,6 +145,6 @@ def test_a_build_of_the_same_tree_writes_no_new_archive(built: dict[str, images.
 
 
 def test_operators_code_is_the_trees_and_compiled(operator: Container) -> None:
-    inside = next(operator.root.glob("opt/venv/lib/python3*/site-packages/dtjob/plan.py"))
-    assert inside.read_bytes() == (images.ROOT / "operator/dtjob/plan.py").read_bytes()
+    inside = next(operator.root.glob("opt/venv/lib/python3*/site-packages/dtjob/plan/plan.py"))
+    assert inside.read_bytes() == (images.ROOT / "operator/dtjob/plan/plan.py").read_bytes()
     assert [*(inside.parent / "__pycache__").glob("plan.*.pyc")]

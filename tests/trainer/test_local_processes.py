@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from tests.unit.builders import NOW, job
 
-from dtjob import children
-from dtjob.children import PodState
 from dtjob.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
@@ -21,6 +19,8 @@ from dtjob.local.engine import manifest_of
 from dtjob.local.processes import Directories, ProcessCluster
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
+from dtjob.plan import children
+from dtjob.plan.children import PodState
 
 SLEEP = "import time; time.sleep(600)"
 IGNORE_SIGTERM = (

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api.job import Job, Role
-from dtjob.children import Children, TaskView, view_tasks
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod as pod_of
 from dtjob.objects.topology import Task
+from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
+from dtjob.plan.children import Children, TaskView, view_tasks
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"

@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.actions import Event, Manifest
 from dtjob.api.job import KIND
 from dtjob.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.objects import labels
+from dtjob.plan.actions import Event, Manifest
 from tests.unit.rules import Rules
 
 

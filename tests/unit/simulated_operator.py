@@ -9,13 +9,13 @@ from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from dtjob.actions import Manifest
 from dtjob.api.job import KIND, Job
 from dtjob.cluster import JobKey
 from dtjob.handlers import take_in
 from dtjob.kube import Kube
 from dtjob.objects import labels
 from dtjob.observer import NOBODY, Observer
+from dtjob.plan.actions import Manifest
 from dtjob.reconciler import Reconciler
 from dtjob.resync import resync
 from dtjob.store import Store

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dtjob import children
-from dtjob.children import LOST_AFTER, Children, PodState
+from dtjob.plan import children
+from dtjob.plan.children import LOST_AFTER, Children, PodState
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 

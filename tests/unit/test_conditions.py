@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.conditions import BLOCKED, RUNNING, with_condition
+from dtjob.plan.conditions import BLOCKED, RUNNING, with_condition
 from tests.unit.builders import NOW, at
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dtjob.actions import Create, Manifest, Plan
 from dtjob.api.job import Job
-from dtjob.children import Children
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image, parse_label
 from dtjob.objects.pod import pod
-from dtjob.plan import plan
+from dtjob.plan.actions import Create, Manifest, Plan
+from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 

@@ -8,10 +8,10 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from dtjob import __version__
-from dtjob.actions import Manifest
 from dtjob.api.job import KIND
 from dtjob.cluster import Refused
 from dtjob.metrics import Metrics, job_metrics, new_restarts
+from dtjob.plan.actions import Manifest
 from dtjob.reconciler import Reconciler
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue

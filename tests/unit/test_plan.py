@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api.job import Job
-from dtjob.children import Children
 from dtjob.objects import labels
-from dtjob.plan import plan
+from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
+from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 

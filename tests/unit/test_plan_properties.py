@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dtjob.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.api.job import KIND, Job
-from dtjob.children import Children
-from dtjob.children import ended as has_ended
 from dtjob.cluster import ClusterError, Refused
 from dtjob.objects import labels, topology
-from dtjob.plan import ENDED, plan
+from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
+from dtjob.plan.children import Children
+from dtjob.plan.children import ended as has_ended
+from dtjob.plan.plan import ENDED, plan
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 from tests.unit.simulated_operator import World

@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from dtjob.actions import Manifest
 from dtjob.api.job import KIND
 from dtjob.kube import ApiError, Kube
+from dtjob.plan.actions import Manifest
 from dtjob.resync import resync
 from dtjob.store import Store
 from tests.unit import builders

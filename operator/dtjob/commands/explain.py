@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
-from dtjob.actions import Manifest
 from dtjob.api.job import Job
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.pod import pod
 from dtjob.objects.topology import Task
+from dtjob.plan.actions import Manifest
 
 
 def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:

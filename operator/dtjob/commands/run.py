@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from dtjob.actions import Event
 from dtjob.api.job import Job
 from dtjob.commands.bad_input import BadInput
 from dtjob.commands.job_file import read_job
@@ -30,6 +29,7 @@ from dtjob.local.story import Story, progress_text
 from dtjob.local.summary import summary, summary_text
 from dtjob.objects import topology
 from dtjob.objects.pod import pod
+from dtjob.plan.actions import Event
 
 PROGRESS_LINE_SECONDS = 5.0
 REDRAW_PER_SECOND = 8

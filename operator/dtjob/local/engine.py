@@ -11,10 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob import children
-from dtjob.actions import Event, Manifest
 from dtjob.api.job import API_VERSION, KIND, CleanPods, Job, Role
-from dtjob.children import PodState
 from dtjob.cluster import JobKey
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
@@ -26,8 +23,11 @@ from dtjob.local.status_client import read_status
 from dtjob.objects import labels, topology
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.pod import grace_seconds
-from dtjob.policies.success import succeeded
-from dtjob.progress import last_words
+from dtjob.plan import children
+from dtjob.plan.actions import Event, Manifest
+from dtjob.plan.children import PodState
+from dtjob.plan.policies.success import succeeded
+from dtjob.plan.progress import last_words
 from dtjob.reconciler import Reconciler
 from dtjob.store import Store
 from dtjob.workqueue import WorkQueue

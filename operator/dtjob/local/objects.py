@@ -9,8 +9,8 @@ from copy import deepcopy
 from datetime import UTC, datetime
 
 from dtjob import times
-from dtjob.actions import Manifest
 from dtjob.cluster import AlreadyExists
+from dtjob.plan.actions import Manifest
 
 Watcher = Callable[[str, Manifest], None]
 """Called with ADDED, MODIFIED or DELETED and a copy of the object, as a watch would."""

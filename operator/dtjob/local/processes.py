@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from dtjob import times
-from dtjob.actions import Event, Manifest
 from dtjob.cluster import ClusterError, Refused, Stale
 from dtjob.local import command, leftovers, pod_status
 from dtjob.local.addresses import Addresses
 from dtjob.local.objects import Objects, Watcher
 from dtjob.objects import labels, shared
+from dtjob.plan.actions import Event, Manifest
 
 TAIL_BYTES = 64 * 1024
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtjob import children
-from dtjob.actions import Manifest
 from dtjob.api.job import Job
 from dtjob.objects import labels, topology
+from dtjob.plan import children
+from dtjob.plan.actions import Manifest
 
 STOPPED = 143
 """Exit code of a supervisor that was told to end (docs/contract.md)."""

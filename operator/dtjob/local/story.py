@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.actions import Event
 from dtjob.local.snapshot import Snapshot
-from dtjob.progress import duration
+from dtjob.plan.actions import Event
+from dtjob.plan.progress import duration
 
 BY_PLAN_ONLY = ("Succeeded",)
 """Events that say no more than the summary does."""

@@ -9,7 +9,7 @@ from typing import Any
 from dtjob.local.run_state import FAILED, SUCCEEDED
 from dtjob.local.snapshot import Snapshot, restarts_by_cause
 from dtjob.local.story import ACCURACIES, metrics_text
-from dtjob.progress import duration
+from dtjob.plan.progress import duration
 
 INTERRUPTED = "Interrupted"
 

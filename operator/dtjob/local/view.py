@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dtjob.local.snapshot import Snapshot, TaskLine, task_lines
 from dtjob.local.story import EVALUATOR, metrics_text, progress_text
-from dtjob.progress import duration
+from dtjob.plan.progress import duration
 
 LATEST = 6
 """Lines of the story under the table."""

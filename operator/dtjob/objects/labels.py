@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dtjob.actions import Manifest
 from dtjob.api.job import GROUP
+from dtjob.plan.actions import Manifest
 
 JOB_NAME = f"{GROUP}/job-name"
 JOB_UID = f"{GROUP}/job-uid"

@@ -11,12 +11,12 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from dtjob.actions import Manifest
 from dtjob.api.job import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
 from dtjob.objects import accelerators, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.tolerations import with_node_loss
 from dtjob.objects.topology import Task
+from dtjob.plan.actions import Manifest
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
 CHECKPOINT_VOLUME = "checkpoints"

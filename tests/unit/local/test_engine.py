@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dtjob.actions import Manifest
 from dtjob.api.job import Job
 from dtjob.local import command
 from dtjob.local.command import Command
 from dtjob.local.engine import Engine, Outcome
 from dtjob.local.run_state import open_run
+from dtjob.plan.actions import Manifest
 from tests.unit import builders
 
 SERVES = ["sleep", "600"]

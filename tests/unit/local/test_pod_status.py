@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from dtjob import children
-from dtjob.children import PodState, state_of
 from dtjob.local import pod_status
+from dtjob.plan import children
+from dtjob.plan.children import PodState, state_of
 from tests.unit.builders import NOW, at
 
 

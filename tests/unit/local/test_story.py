@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from dtjob.actions import Event
 from dtjob.local.story import Story, metrics_text, progress_text
+from dtjob.plan.actions import Event
 from tests.unit.local.snapshots import report, snapshot
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.policies.cleanup import pods_to_remove
+from dtjob.plan.policies.cleanup import pods_to_remove
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 

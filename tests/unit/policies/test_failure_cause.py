@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.policies.failure_cause import Cause, Failure, failure_of, vanished
+from dtjob.plan.policies.failure_cause import Cause, Failure, failure_of, vanished
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 

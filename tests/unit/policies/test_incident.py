@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from dtjob.api.job import Backoff
-from dtjob.policies.failure_cause import Cause
-from dtjob.policies.incident import FORGET_AFTER, Incident, joined, next_incident, wait_before
+from dtjob.plan.policies.failure_cause import Cause
+from dtjob.plan.policies.incident import FORGET_AFTER, Incident, joined, next_incident, wait_before
 from tests.unit.builders import NOW, at
 
 BACKOFF = Backoff()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.policies.pending import waiting_reason
+from dtjob.plan.policies.pending import waiting_reason
 from tests.unit import builders
 from tests.unit.builders import NOW
 

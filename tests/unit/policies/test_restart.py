@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dtjob.actions import Manifest
 from dtjob.api.job import Job
-from dtjob.policies.failure_cause import Cause
-from dtjob.policies.incident import Incident
-from dtjob.policies.restart import Decision, failures, restart_evaluator, restart_training
+from dtjob.plan.actions import Manifest
+from dtjob.plan.policies.failure_cause import Cause
+from dtjob.plan.policies.incident import Incident
+from dtjob.plan.policies.restart import Decision, failures, restart_evaluator, restart_training
 from tests.unit import builders
 from tests.unit.builders import NOW, at
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob.policies.success import succeeded
+from dtjob.plan.policies.success import succeeded
 from tests.unit import builders
 from tests.unit.builders import NOW
 

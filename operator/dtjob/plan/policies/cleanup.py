@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from dtjob.actions import Delete, Manifest
 from dtjob.api.job import CleanPods, Job, Role, Strategy
-from dtjob.children import PodState, TaskView, deleting, ended, kept_by_sidecar, state_of
+from dtjob.plan.actions import Delete, Manifest
+from dtjob.plan.children import PodState, TaskView, deleting, ended, kept_by_sidecar, state_of
 
 LINGER = timedelta(seconds=60)
 """Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart."""

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob import times
-from dtjob.actions import Manifest
 from dtjob.api.job import TRAINING_CONTAINER, Job
 from dtjob.objects import labels, topology
 from dtjob.objects.topology import Task
+from dtjob.plan.actions import Manifest
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""

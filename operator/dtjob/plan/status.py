@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from dtjob import conditions, times
-from dtjob.children import PodState, TaskView
+from dtjob import times
 from dtjob.objects.topology import Task
-from dtjob.policies.failure_cause import Cause
+from dtjob.plan import conditions
+from dtjob.plan.children import PodState, TaskView
+from dtjob.plan.policies.failure_cause import Cause
 
 PHASE_CONDITIONS = (conditions.RUNNING, conditions.RESTARTING, conditions.SUCCEEDED, conditions.FAILED)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from dtjob.api.job import Job
-from dtjob.children import PodState, TaskView
 from dtjob.objects import topology
+from dtjob.plan.children import PodState, TaskView
 
 
 def succeeded(job: Job, views: list[TaskView], now: datetime) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from dtjob.actions import Manifest
 from dtjob.api.job import TRAINING_CONTAINER
-from dtjob.children import PodState, TaskView, container_status, ended
+from dtjob.plan.actions import Manifest
+from dtjob.plan.children import PodState, TaskView, container_status, ended
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 

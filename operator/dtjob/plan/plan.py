@@ -11,19 +11,20 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
-from dtjob import conditions, progress, times
-from dtjob.actions import Action, Create, Delete, Event, Plan, StopServing
+from dtjob import times
 from dtjob.api.job import Job, Role
-from dtjob.children import Children, PodState, TaskView, deleting, ended, finished, lost_at, view_tasks
 from dtjob.objects import labels, shared, topology
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
 from dtjob.objects.pod import pod
-from dtjob.policies.cleanup import pods_to_remove
-from dtjob.policies.incident import Incident
-from dtjob.policies.pending import waiting_reason
-from dtjob.policies.restart import Decision, failures, restart_evaluator, restart_training, trains_without
-from dtjob.policies.success import succeeded
-from dtjob.status import bump_attempts, count_restart, replica_statuses, set_phase
+from dtjob.plan import conditions, progress
+from dtjob.plan.actions import Action, Create, Delete, Event, Plan, StopServing
+from dtjob.plan.children import Children, PodState, TaskView, deleting, ended, finished, lost_at, view_tasks
+from dtjob.plan.policies.cleanup import pods_to_remove
+from dtjob.plan.policies.incident import Incident
+from dtjob.plan.policies.pending import waiting_reason
+from dtjob.plan.policies.restart import Decision, failures, restart_evaluator, restart_training, trains_without
+from dtjob.plan.policies.success import succeeded
+from dtjob.plan.status import bump_attempts, count_restart, replica_statuses, set_phase
 
 ENDED = ("Succeeded", "Failed")
 

@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob import times
-from dtjob.actions import Manifest
-from dtjob.children import PodState, deleting, state_of, terminated
 from dtjob.objects.topology import Task
+from dtjob.plan.actions import Manifest
+from dtjob.plan.children import PodState, deleting, state_of, terminated
 
 NEVER_RAN_REASONS = (
     "UnexpectedAdmissionError",

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.actions import Manifest
 from dtjob.api.job import Job, Role
-from dtjob.children import TaskView, terminated
 from dtjob.objects import topology
+from dtjob.plan.actions import Manifest
+from dtjob.plan.children import TaskView, terminated
 
 WRITE_EVERY = timedelta(seconds=10)
 """Progress alone is written to the API server no more often than this."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dtjob.api.job import Job, Role, Strategy
-from dtjob.children import PodState, TaskView, finished, terminated
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
-from dtjob.policies import incident as incidents
-from dtjob.policies.failure_cause import Cause, Failure, failure_of, vanished
-from dtjob.policies.incident import Incident
+from dtjob.plan.children import PodState, TaskView, finished, terminated
+from dtjob.plan.policies import incident as incidents
+from dtjob.plan.policies.failure_cause import Cause, Failure, failure_of, vanished
+from dtjob.plan.policies.incident import Incident
 from dtjob.times import parse
 
 SETTLE = timedelta(seconds=2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Backoff
-from dtjob.policies.failure_cause import Cause
+from dtjob.plan.policies.failure_cause import Cause
 
 WINDOW = timedelta(seconds=40)
 """Failures within this time of an incident's start belong to it: a cut-off peer is noticed after up to 35 s."""

@@ -1,0 +1,1 @@
+"""One policy a file: what happens when a pod fails, waits, succeeds or is left over. Pure."""
