@@ -13,11 +13,11 @@ from typing import Any
 import kopf
 
 from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL, VERSION
-from dtjob.cluster import JobKey
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import Credentials
 from dtjob.objects import labels
-from dtjob.store import Store
-from dtjob.workqueue import WorkQueue
 
 IDLE_SECONDS = 0.01
 """How long kopf keeps an object's worker: they hold no state for us (460 → 190 µs an event, 243 → 103 MB; design,

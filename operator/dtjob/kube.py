@@ -21,9 +21,9 @@ from kubernetes.aio import client, config
 
 from dtjob import lease
 from dtjob.api.job import API_VERSION, KIND, PLURAL
-from dtjob.cluster import AlreadyExists, ClusterError, Refused, Stale
+from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
+from dtjob.controller.observer import NOBODY, Observer
 from dtjob.objects import labels
-from dtjob.observer import NOBODY, Observer
 from dtjob.plan.actions import Event, Manifest
 
 logger = logging.getLogger(__name__)

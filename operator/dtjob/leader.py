@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from dtjob.cluster import ClusterError
+from dtjob.controller.cluster import ClusterError
 from dtjob.kube import Kube
 from dtjob.lease import DEFAULT_SECONDS, KIND, Candidate
 from dtjob.liveness import Pulse

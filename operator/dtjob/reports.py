@@ -10,12 +10,12 @@ import aiohttp
 from pydantic import ValidationError
 
 from dtjob.api.job import Job, Role
-from dtjob.cluster import JobKey
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels, topology
 from dtjob.plan.actions import Manifest
 from dtjob.plan.children import container_status
-from dtjob.store import Store
-from dtjob.workqueue import WorkQueue
 
 TIMEOUT = aiohttp.ClientTimeout(total=3)
 AT_ONCE = 50

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtjob.api.job import KIND
-from dtjob.cluster import JobKey
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.store import CHILD_KINDS, Store
 from dtjob.kube import ApiError, Kube, namespaces_or_all
 from dtjob.objects import labels
 from dtjob.plan.actions import Manifest
-from dtjob.store import CHILD_KINDS, Store
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,17 @@ from typing import Any
 import kopf
 
 from dtjob import handlers, kube, reports
-from dtjob.cluster import ClusterError, JobKey
+from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.reconciler import Reconciler
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.endpoint import Address, serving
 from dtjob.leader import Election, Leader
 from dtjob.liveness import Pulse
 from dtjob.metrics import Metrics
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.reconciler import Reconciler
 from dtjob.resync import resync
-from dtjob.store import Store
 from dtjob.watched import Watched
-from dtjob.workqueue import WorkQueue
 
 logger = logging.getLogger(__name__)
 

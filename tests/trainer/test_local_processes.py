@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.unit.builders import NOW, job
 
-from dtjob.cluster import AlreadyExists, ClusterError, Stale
+from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
 from dtjob.local.engine import manifest_of

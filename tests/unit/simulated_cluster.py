@@ -16,7 +16,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import KIND
-from dtjob.cluster import AlreadyExists, ClusterError, Stale
+from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.objects import labels
 from dtjob.plan.actions import Event, Manifest
 from tests.unit.rules import Rules

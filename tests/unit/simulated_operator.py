@@ -10,16 +10,16 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from dtjob.api.job import KIND, Job
-from dtjob.cluster import JobKey
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.observer import NOBODY, Observer
+from dtjob.controller.reconciler import Reconciler
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.handlers import take_in
 from dtjob.kube import Kube
 from dtjob.objects import labels
-from dtjob.observer import NOBODY, Observer
 from dtjob.plan.actions import Manifest
-from dtjob.reconciler import Reconciler
 from dtjob.resync import resync
-from dtjob.store import Store
-from dtjob.workqueue import WorkQueue
 from tests.unit.builders import NOW
 from tests.unit.simulated_cluster import Crash, SimulatedCluster
 from tests.unit.simulated_time import SimulatedLoop
@@ -49,7 +49,7 @@ class World:
         self._pending: deque[tuple[str, Manifest]] = deque()
         self._watching = False
         self._bugs = _Bugs()
-        self._logger = logging.getLogger("dtjob.reconciler")
+        self._logger = logging.getLogger("dtjob.controller.reconciler")
         self._logger.addHandler(self._bugs)
         self.cluster.put(job_manifest(job))
         self.loop.run_until_complete(self._start())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.cluster import ClusterError, Stale
+from dtjob.controller.cluster import ClusterError, Stale
 from dtjob.leader import LOST, Election, Leader, own_identity
 from dtjob.liveness import Pulse
 from tests.unit.simulated_time import SimulatedLoop

@@ -9,12 +9,12 @@ from aiohttp.test_utils import make_mocked_request
 
 from dtjob import __version__
 from dtjob.api.job import KIND
-from dtjob.cluster import Refused
+from dtjob.controller.cluster import Refused
+from dtjob.controller.reconciler import Reconciler
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.metrics import Metrics, job_metrics, new_restarts
 from dtjob.plan.actions import Manifest
-from dtjob.reconciler import Reconciler
-from dtjob.store import Store
-from dtjob.workqueue import WorkQueue
 from tests.unit import builders
 from tests.unit.simulated_operator import World, job_manifest
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dtjob.api.job import KIND, Job
-from dtjob.cluster import ClusterError, Refused
+from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import labels, topology
 from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
 from dtjob.plan.children import Children

@@ -9,7 +9,7 @@ from copy import deepcopy
 import pytest
 
 from dtjob.api.job import KIND, Job
-from dtjob.cluster import ClusterError, Refused
+from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import labels
 from tests.unit import builders
 from tests.unit.simulated_operator import World, job_manifest

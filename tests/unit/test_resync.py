@@ -7,10 +7,10 @@ from typing import cast
 import pytest
 
 from dtjob.api.job import KIND
+from dtjob.controller.store import Store
 from dtjob.kube import ApiError, Kube
 from dtjob.plan.actions import Manifest
 from dtjob.resync import resync
-from dtjob.store import Store
 from tests.unit import builders
 from tests.unit.simulated_operator import job_manifest
 

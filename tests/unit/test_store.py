@@ -5,8 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from dtjob.controller.store import TOMBSTONES, Store
 from dtjob.plan.actions import Manifest
-from dtjob.store import TOMBSTONES, Store
 from tests.unit import builders
 from tests.unit.simulated_operator import job_manifest
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.workqueue import LONGEST_RETRY_SECONDS, WorkQueue
+from dtjob.controller.workqueue import LONGEST_RETRY_SECONDS, WorkQueue
 from tests.unit.simulated_time import SimulatedLoop
 
 

@@ -8,8 +8,8 @@ from kubernetes.aio.config import ConfigException
 
 from dtjob import kube
 from dtjob.api.job import KIND
-from dtjob.cluster import ClusterError
 from dtjob.commands.bad_input import BadInput
+from dtjob.controller.cluster import ClusterError
 
 
 def run(kubeconfig: str | None, namespace: str | None) -> str:

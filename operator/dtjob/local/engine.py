@@ -12,7 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, CleanPods, Job, Role
-from dtjob.cluster import JobKey
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.reconciler import Reconciler
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
 from dtjob.local.processes import Directories, ProcessCluster
@@ -28,9 +31,6 @@ from dtjob.plan.actions import Event, Manifest
 from dtjob.plan.children import PodState
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.progress import last_words
-from dtjob.reconciler import Reconciler
-from dtjob.store import Store
-from dtjob.workqueue import WorkQueue
 
 POLL_SECONDS = 0.3
 POLL_SECONDS_RECOVERING = 0.1

@@ -9,7 +9,7 @@ from copy import deepcopy
 from datetime import UTC, datetime
 
 from dtjob import times
-from dtjob.cluster import AlreadyExists
+from dtjob.controller.cluster import AlreadyExists
 from dtjob.plan.actions import Manifest
 
 Watcher = Callable[[str, Manifest], None]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dtjob import times
-from dtjob.cluster import ClusterError, Refused, Stale
+from dtjob.controller.cluster import ClusterError, Refused, Stale
 from dtjob.local import command, leftovers, pod_status
 from dtjob.local.addresses import Addresses
 from dtjob.local.objects import Objects, Watcher

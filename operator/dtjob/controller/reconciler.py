@@ -12,14 +12,14 @@ from typing import TypeGuard
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
-from dtjob.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.observer import NOBODY, Observer, Result
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.observer import NOBODY, Observer, Result
 from dtjob.plan.actions import Action, Create, Delete, Event, Manifest, Plan, StopServing
 from dtjob.plan.plan import plan
-from dtjob.store import Store
-from dtjob.workqueue import WorkQueue
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from dtjob.api.job import KIND
-from dtjob.cluster import JobKey
+from dtjob.controller.cluster import JobKey
 from dtjob.objects import labels
 from dtjob.plan.actions import Manifest
 from dtjob.plan.children import Children
