@@ -130,7 +130,7 @@ def operator(
     """Run the operator against the cluster that kubectl would use, until it is told to stop."""
     from dtjob.commands.default_options import defaults
     from dtjob.commands.operator import election, endpoint, run
-    from dtjob.runtime import Options
+    from dtjob.kube.process import Options
 
     options = Options(
         namespaces=namespace or [],

@@ -15,11 +15,11 @@ from dtjob.controller.observer import NOBODY, Observer
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.handlers import take_in
-from dtjob.kube import Kube
+from dtjob.kube.client import Kube
+from dtjob.kube.resync import resync
+from dtjob.kube.watch import take_in
 from dtjob.objects import labels
 from dtjob.plan.actions import Manifest
-from dtjob.resync import resync
 from tests.unit.builders import NOW
 from tests.unit.simulated_cluster import Crash, SimulatedCluster
 from tests.unit.simulated_time import SimulatedLoop

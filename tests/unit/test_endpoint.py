@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from dtjob.endpoint import EndpointError, parse_endpoint, serving
+from dtjob.kube.endpoint import EndpointError, parse_endpoint, serving
 from dtjob.local.addresses import free_ports
 
 

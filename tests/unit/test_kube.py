@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kubernetes.aio import client
 
-from dtjob.kube import Kube, resource_of
+from dtjob.kube.client import Kube, resource_of
 
 
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dtjob.controller.cluster import ClusterError, Stale
-from dtjob.leader import LOST, Election, Leader, own_identity
-from dtjob.liveness import Pulse
+from dtjob.kube.leader import LOST, Election, Leader, own_identity
+from dtjob.kube.liveness import Pulse
 from tests.unit.simulated_time import SimulatedLoop
 
 

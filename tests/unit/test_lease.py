@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dtjob.lease import Candidate
+from dtjob.kube.lease import Candidate
 
 WALL = datetime(2026, 11, 21, 10, tzinfo=UTC)
 SECONDS = 15

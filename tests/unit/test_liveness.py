@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp.test_utils import make_mocked_request
 
-from dtjob.liveness import Pulse
+from dtjob.kube.liveness import Pulse
 
 
 class Clock:

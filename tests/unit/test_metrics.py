@@ -13,7 +13,7 @@ from dtjob.controller.cluster import Refused
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.metrics import Metrics, job_metrics, new_restarts
+from dtjob.kube.metrics import Metrics, job_metrics, new_restarts
 from dtjob.plan.actions import Manifest
 from tests.unit import builders
 from tests.unit.simulated_operator import World, job_manifest

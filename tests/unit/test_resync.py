@@ -8,9 +8,9 @@ import pytest
 
 from dtjob.api.job import KIND
 from dtjob.controller.store import Store
-from dtjob.kube import ApiError, Kube
+from dtjob.kube.client import ApiError, Kube
+from dtjob.kube.resync import resync
 from dtjob.plan.actions import Manifest
-from dtjob.resync import resync
 from tests.unit import builders
 from tests.unit.simulated_operator import job_manifest
 

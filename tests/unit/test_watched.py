@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from dtjob.watched import Watched
+from dtjob.kube.namespaces import Watched
 
 
 async def test_a_refused_namespace_is_not_watched_until_it_answers(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO, "dtjob.watched")
+    caplog.set_level(logging.INFO, "dtjob.kube.namespaces")
     watched = Watched(["a", "b"])
     await watched.note({})
     assert watched.namespaces == ["a", "b"]

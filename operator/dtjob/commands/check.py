@@ -6,10 +6,10 @@ import asyncio
 
 from kubernetes.aio.config import ConfigException
 
-from dtjob import kube
 from dtjob.api.job import KIND
 from dtjob.commands.bad_input import BadInput
 from dtjob.controller.cluster import ClusterError
+from dtjob.kube import client
 
 
 def run(kubeconfig: str | None, namespace: str | None) -> str:
@@ -24,6 +24,6 @@ def run(kubeconfig: str | None, namespace: str | None) -> str:
 
 
 async def _count(kubeconfig: str | None, namespace: str | None) -> int:
-    async with kube.connect(kubeconfig) as cluster:
+    async with client.connect(kubeconfig) as cluster:
         jobs, _ = await cluster.list_all(KIND, namespace)
         return len(jobs)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from kubernetes.aio.config import ConfigException
 
-from dtjob import runtime
 from dtjob.commands.bad_input import BadInput
-from dtjob.endpoint import Address, EndpointError, parse_endpoint
-from dtjob.leader import Election
+from dtjob.kube import process
+from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
+from dtjob.kube.leader import Election
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -35,13 +35,13 @@ def election(namespace: str | None, name: str, seconds: int) -> Election:
     return Election(namespace, name, seconds)
 
 
-def run(options: runtime.Options, verbose: bool) -> int:
+def run(options: process.Options, verbose: bool) -> int:
     """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
     if options.kubeconfig is not None and not Path(options.kubeconfig).is_file():
         raise BadInput(f"--kubeconfig: {options.kubeconfig} is not a file")
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
     try:
-        asyncio.run(runtime.run(options))
+        asyncio.run(process.run(options))
     except ConfigException as error:
         hint = "give --kubeconfig FILE, set KUBECONFIG, or run in a pod with a service account"
         raise BadInput(f"no cluster is configured ({error}); {hint}") from None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import CHILD_KINDS, Store
-from dtjob.kube import ApiError, Kube, namespaces_or_all
+from dtjob.kube.client import ApiError, Kube, namespaces_or_all
 from dtjob.objects import labels
 from dtjob.plan.actions import Manifest
 

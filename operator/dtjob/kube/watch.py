@@ -16,7 +16,7 @@ from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL, VERSION
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube import Credentials
+from dtjob.kube.client import Credentials
 from dtjob.objects import labels
 
 IDLE_SECONDS = 0.01

@@ -19,10 +19,10 @@ from urllib.parse import urlencode
 import aiohttp
 from kubernetes.aio import client, config
 
-from dtjob import lease
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
+from dtjob.kube import lease
 from dtjob.objects import labels
 from dtjob.plan.actions import Event, Manifest
 

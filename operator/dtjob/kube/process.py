@@ -15,18 +15,18 @@ from typing import Any
 
 import kopf
 
-from dtjob import handlers, kube, reports
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.endpoint import Address, serving
-from dtjob.leader import Election, Leader
-from dtjob.liveness import Pulse
-from dtjob.metrics import Metrics
+from dtjob.kube import client, reports, watch
+from dtjob.kube.endpoint import Address, serving
+from dtjob.kube.leader import Election, Leader
+from dtjob.kube.liveness import Pulse
+from dtjob.kube.metrics import Metrics
+from dtjob.kube.namespaces import Watched
+from dtjob.kube.resync import resync
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.resync import resync
-from dtjob.watched import Watched
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ async def run(options: Options) -> None:
         loop.add_signal_handler(number, stop.set)
     pulse, metrics = Pulse(), Metrics()
     async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(kube.connect(options.kubeconfig, observer=metrics))
+        cluster = await stack.enter_async_context(client.connect(options.kubeconfig, observer=metrics))
         if options.liveness is not None:
             await stack.enter_async_context(serving("/healthz", pulse.answer, options.liveness, "--liveness"))
         if options.metrics is not None:
@@ -72,7 +72,7 @@ async def run(options: Options) -> None:
         await _operate(cluster, options, pulse, metrics, stop)
 
 
-async def _operate(cluster: kube.Kube, options: Options, pulse: Pulse, metrics: Metrics, stop: asyncio.Event) -> None:
+async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics: Metrics, stop: asyncio.Event) -> None:
     """Do the operator's work until told to stop; no call of it is under way when this returns."""
     store: Store = Store()
     queue: WorkQueue[JobKey] = WorkQueue()
@@ -143,15 +143,15 @@ async def _stopped(stop: asyncio.Event) -> None:
     await stop.wait()
 
 
-async def _watch(cluster: kube.Kube, store: Store, queue: WorkQueue[JobKey], watched: Watched) -> None:
+async def _watch(cluster: client.Kube, store: Store, queue: WorkQueue[JobKey], watched: Watched) -> None:
     """kopf, until it gets SIGTERM or SIGINT, whose handlers it takes over. (Given a stop flag as well, it would wait
     5 s at its end for its own waiting for that flag.)"""
     logging.getLogger("kopf").setLevel(logging.WARNING)
     # Else kopf asks for the user's name, which the uid of a container need not have.
     os.environ.setdefault("POD_ID", platform.node())
     await kopf.operator(
-        registry=handlers.registry(store, queue, cluster.credentials),
-        settings=handlers.settings(),
+        registry=watch.registry(store, queue, cluster.credentials),
+        settings=watch.settings(),
         standalone=True,
         clusterwide=not watched.namespaces,
         namespaces=watched.namespaces,

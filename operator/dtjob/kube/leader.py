@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from dtjob.controller.cluster import ClusterError
-from dtjob.kube import Kube
-from dtjob.lease import DEFAULT_SECONDS, KIND, Candidate
-from dtjob.liveness import Pulse
+from dtjob.kube.client import Kube
+from dtjob.kube.lease import DEFAULT_SECONDS, KIND, Candidate
+from dtjob.kube.liveness import Pulse
 
 logger = logging.getLogger(__name__)
 

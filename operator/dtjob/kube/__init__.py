@@ -1,0 +1,1 @@
+"""The operator against an API server: the only home of kopf and of the Kubernetes client."""
