@@ -22,11 +22,11 @@ from dtjob.commands.bad_input import BadInput
 from dtjob.commands.job_file import read_job
 from dtjob.local import command
 from dtjob.local.addresses import NoFreePorts
+from dtjob.local.display.snapshot import Snapshot
+from dtjob.local.display.story import Story, progress_text
+from dtjob.local.display.summary import summary, summary_text
 from dtjob.local.engine import Engine, Outcome
-from dtjob.local.run_state import SUCCEEDED, Run, RunStateError, open_run
-from dtjob.local.snapshot import Snapshot
-from dtjob.local.story import Story, progress_text
-from dtjob.local.summary import summary, summary_text
+from dtjob.local.runs import SUCCEEDED, Run, RunStateError, open_run
 from dtjob.objects import topology
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Event
@@ -117,7 +117,7 @@ class _Screen:
         for line in self.told.observe(snapshot):
             self.say(line)
         if self.live is not None:
-            from dtjob.local.view import live_view
+            from dtjob.local.display.view import live_view
 
             self.live.update(live_view(snapshot, self.lines, stopping))
             return

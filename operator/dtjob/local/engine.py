@@ -18,10 +18,10 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
-from dtjob.local.processes import Directories, ProcessCluster
+from dtjob.local.cluster import Directories, ProcessCluster
+from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.recovery import Recoveries
-from dtjob.local.run_state import FAILED, SUCCEEDED, UNFINISHED, Run
-from dtjob.local.snapshot import Snapshot
+from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, Run
 from dtjob.local.status_client import read_status
 from dtjob.objects import labels, topology
 from dtjob.objects.defaults import Defaults

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.local import pod_status
-from dtjob.local.snapshot import Snapshot
+from dtjob.local.display.snapshot import Snapshot
 from dtjob.objects import topology
 from dtjob.objects.pod import pod
 from tests.unit.builders import NOW, job

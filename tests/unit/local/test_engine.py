@@ -10,7 +10,7 @@ from dtjob.api.job import Job
 from dtjob.local import command
 from dtjob.local.command import Command
 from dtjob.local.engine import Engine, Outcome
-from dtjob.local.run_state import open_run
+from dtjob.local.runs import open_run
 from dtjob.plan.actions import Manifest
 from tests.unit import builders
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dtjob.local.run_state import FAILED, SUCCEEDED, UNFINISHED, RunStateError, open_run
+from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, RunStateError, open_run
 from tests.unit.builders import job
 
 

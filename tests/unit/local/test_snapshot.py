@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dtjob.local.snapshot import restarts_by_cause, task_lines
+from dtjob.local.display.snapshot import restarts_by_cause, task_lines
 from tests.unit.local.snapshots import report, snapshot
 
 

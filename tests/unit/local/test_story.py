@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dtjob.local.story import Story, metrics_text, progress_text
+from dtjob.local.display.story import Story, metrics_text, progress_text
 from dtjob.plan.actions import Event
 from tests.unit.local.snapshots import report, snapshot
 

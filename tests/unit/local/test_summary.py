@@ -4,7 +4,7 @@ import json
 import signal
 from pathlib import Path
 
-from dtjob.local.summary import accuracy, summary, summary_text
+from dtjob.local.display.summary import accuracy, summary, summary_text
 from tests.unit.local.snapshots import report, snapshot
 
 RUN = Path("/runs/run-1")

@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from dtjob.local.view import LATEST, MANY_TASKS, live_view
+from dtjob.local.display.view import LATEST, MANY_TASKS, live_view
 from tests.unit.builders import job
 from tests.unit.local.snapshots import report, snapshot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.local.snapshot import Snapshot
+from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
 from dtjob.plan.progress import duration
 

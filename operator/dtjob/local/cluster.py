@@ -17,7 +17,7 @@ from dtjob import times
 from dtjob.controller.cluster import ClusterError, Refused, Stale
 from dtjob.local import command, leftovers, pod_status
 from dtjob.local.addresses import Addresses
-from dtjob.local.objects import Objects, Watcher
+from dtjob.local.api_server import Objects, Watcher
 from dtjob.objects import labels, shared
 from dtjob.plan.actions import Event, Manifest
 

@@ -6,9 +6,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from dtjob.local.run_state import FAILED, SUCCEEDED
-from dtjob.local.snapshot import Snapshot, restarts_by_cause
-from dtjob.local.story import ACCURACIES, metrics_text
+from dtjob.local.display.snapshot import Snapshot, restarts_by_cause
+from dtjob.local.display.story import ACCURACIES, metrics_text
+from dtjob.local.runs import FAILED, SUCCEEDED
 from dtjob.plan.progress import duration
 
 INTERRUPTED = "Interrupted"

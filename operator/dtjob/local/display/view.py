@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dtjob.local.snapshot import Snapshot, TaskLine, task_lines
-from dtjob.local.story import EVALUATOR, metrics_text, progress_text
+from dtjob.local.display.snapshot import Snapshot, TaskLine, task_lines
+from dtjob.local.display.story import EVALUATOR, metrics_text, progress_text
 from dtjob.plan.progress import duration
 
 LATEST = 6
