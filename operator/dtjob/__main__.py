@@ -1,5 +1,5 @@
 """`python -m dtjob`: the same as the `dtjob` command."""
 
-from dtjob.cli import main
+from dtjob.cli.main import main
 
 main()

@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 import yaml
 
-from dtjob.commands.job_file import read_manifest
+from dtjob.cli.job_file import read_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_SECONDS = 150.0

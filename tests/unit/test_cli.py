@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dtjob import __version__, cli
+from dtjob import __version__
+from dtjob.cli import main
 
 GOOD = """
 apiVersion: training.dtjob.dev/v1alpha1
@@ -32,7 +33,7 @@ def dtjob(monkeypatch, capsys):
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["dtjob", *map(str, arguments)])
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            main.main()
         out, err = capsys.readouterr()
         return int(end.value.code or 0), out, err
 

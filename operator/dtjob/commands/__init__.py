@@ -1,1 +1,1 @@
-"""What each command of `dtjob` does, one file a command; `dtjob.cli` only reads the arguments."""
+"""What each command of `dtjob` does, one file a command; `dtjob.cli.main` only reads the arguments."""

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dtjob import __version__
-from dtjob.commands.bad_input import BadInput
+from dtjob.cli.bad_input import BadInput
 
 app = typer.Typer(
     name="dtjob",
@@ -55,7 +55,7 @@ def run_command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
 ) -> None:
     """Train a job on this machine, with processes for pods. Ctrl-C saves and ends it; running it again resumes."""
-    from dtjob.commands.run import Options, run
+    from dtjob.cli.run import Options, run
 
     raise typer.Exit(run(Options(file, work_dir, fresh, output is RunOutput.JSON)))
 
@@ -63,7 +63,7 @@ def run_command(
 @app.command()
 def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Manifests to check.")]) -> None:
     """Check manifests as the API server would, without one."""
-    from dtjob.commands.job_file import read_job
+    from dtjob.cli.job_file import read_job
 
     wrong: list[str] = []
     for file in files:
@@ -87,9 +87,9 @@ def explain(
     default_pod_label: DefaultPodLabels = None,
 ) -> None:
     """Show what a job would be in a cluster: its tasks, their hosts and TF_CONFIG, the objects that are created."""
-    from dtjob.commands import explain as explaining
-    from dtjob.commands.default_options import defaults
-    from dtjob.commands.job_file import read_job
+    from dtjob.cli import explain as explaining
+    from dtjob.cli.default_options import defaults
+    from dtjob.cli.job_file import read_job
 
     render = {
         ExplainOutput.TEXT: explaining.as_text,
@@ -128,8 +128,8 @@ def operator(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
 ) -> None:
     """Run the operator against the cluster that kubectl would use, until it is told to stop."""
-    from dtjob.commands.default_options import defaults
-    from dtjob.commands.operator import election, endpoint, run
+    from dtjob.cli.default_options import defaults
+    from dtjob.cli.operator import election, endpoint, run
     from dtjob.kube.process import Options
 
     options = Options(
@@ -151,7 +151,7 @@ def check(
     kubeconfig: Annotated[Path | None, typer.Option(help="Left out: as kubectl finds it, or the pod's own.")] = None,
 ) -> None:
     """Ask the cluster whether it serves DistributedTrainingJobs."""
-    from dtjob.commands.check import run
+    from dtjob.cli.check import run
 
     typer.echo(run(str(kubeconfig) if kubeconfig else None, namespace))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dtjob.commands.bad_input import BadInput
+from dtjob.cli.bad_input import BadInput
 from dtjob.objects.defaults import Defaults, parse_label
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dtjob.api.job import Job
-from dtjob.commands.bad_input import BadInput
-from dtjob.commands.job_file import read_job
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.job_file import read_job
 from dtjob.local import command
 from dtjob.local.addresses import NoFreePorts
 from dtjob.local.display.snapshot import Snapshot

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from dtjob.api.job import KIND, Job
-from dtjob.commands.bad_input import BadInput
+from dtjob.cli.bad_input import BadInput
 from dtjob.crd import rules
 
 LARGEST_BYTES = 1536 * 1024

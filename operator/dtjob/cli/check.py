@@ -7,7 +7,7 @@ import asyncio
 from kubernetes.aio.config import ConfigException
 
 from dtjob.api.job import KIND
-from dtjob.commands.bad_input import BadInput
+from dtjob.cli.bad_input import BadInput
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import client
 

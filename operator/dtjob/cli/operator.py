@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubernetes.aio.config import ConfigException
 
-from dtjob.commands.bad_input import BadInput
+from dtjob.cli.bad_input import BadInput
 from dtjob.kube import process
 from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.leader import Election
