@@ -1,1 +1,0 @@
-"""The rules by which a job lives, one pure function a file."""
