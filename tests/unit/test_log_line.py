@@ -1,13 +1,13 @@
-"""dtjob_trainer.log_line: one event a line, whatever it says; readable by people and by what reads logfmt."""
+"""dtjob_trainer.contract.log_line: one event a line, whatever it says; readable by people and by what reads logfmt."""
 
 import io
 import json
 import math
 import re
 
-from dtjob_trainer import log_line
+from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.runtime import Runtime
-from dtjob_trainer.task import Task
 
 TIME = "2026-11-21T10:00:00.000Z"
 PAIR = re.compile(r'([^\s="]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?: |$)')

@@ -1,4 +1,4 @@
-"""dtjob_trainer.task: who a process is, from its environment."""
+"""dtjob_trainer.contract.task: who a process is, from its environment."""
 
 import json
 import math
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.task import (
+from dtjob_trainer.contract.task import (
     DEFAULT_EVERY_SECONDS,
     Checkpoint,
     Evaluation,

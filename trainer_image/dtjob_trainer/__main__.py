@@ -8,9 +8,10 @@ import signal
 import sys
 from typing import NoReturn
 
-from dtjob_trainer import log_line, processes
+from dtjob_trainer import processes
+from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract.task import Task, TaskError
 from dtjob_trainer.supervisor import Supervisor
-from dtjob_trainer.task import Task, TaskError
 
 USAGE = "usage: python3 -m dtjob_trainer ENTRY [ARGS…]   (ENTRY: a path that ends in .py, or a module name)"
 

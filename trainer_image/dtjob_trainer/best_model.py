@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint import write_text
-from dtjob_trainer.task import Task
+from dtjob_trainer.contract.task import Task
 
 MODEL, RECORD = "best.keras", "best.json"
 TEMPORARY = ".best-saving.keras"

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.progress import timestamp
-from dtjob_trainer.task import Task
 
 gfile = tf.io.gfile
 STATE = "state"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from dtjob_trainer.task import Task
+from dtjob_trainer.contract.task import Task
 
 CHUNK_BYTES = 64 * 2**20
 """Most bytes that one broadcast moves at a time, so that a large model does not need several times its memory."""

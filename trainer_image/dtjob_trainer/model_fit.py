@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dtjob_trainer.task import Task
+from dtjob_trainer.contract.task import Task
 
 _TRAINING = ("fit", "evaluate", "train_on_batch", "test_on_batch")
 REFUSED = {"MultiWorkerMirrored": _TRAINING, "ParameterServer": (*_TRAINING, "predict")}

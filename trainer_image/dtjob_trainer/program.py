@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from dtjob_trainer import log_line, runtime, template
+from dtjob_trainer import runtime
+from dtjob_trainer.contract import log_line, template
+from dtjob_trainer.contract.task import Task, TaskError
 from dtjob_trainer.processes import die_with_parent
 from dtjob_trainer.progress import Progress
 from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
-from dtjob_trainer.task import Task, TaskError
 
 EXIT_USAGE = 2
 EVALUATOR_NICENESS = 10

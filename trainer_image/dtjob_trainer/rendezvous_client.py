@@ -7,10 +7,10 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
+from dtjob_trainer.contract.task import TaskError
 from dtjob_trainer.rendezvous import hold_seconds
 from dtjob_trainer.rendezvous_host import host_of
 from dtjob_trainer.rendezvous_messages import Answer, Registration
-from dtjob_trainer.task import TaskError
 
 PAUSE_SECONDS = 1.0
 """After an answer that has been acted upon (or a refusal), unless there is news here."""

@@ -17,7 +17,7 @@ from dtjob_trainer.rendezvous import Rendezvous, hold_seconds
 from dtjob_trainer.rendezvous_messages import Answer, Registration
 
 if TYPE_CHECKING:
-    from dtjob_trainer.task import Task
+    from dtjob_trainer.contract.task import Task
 
 LOOK_UP_AGAIN_SECONDS = 0.5
 """Between two look-ups of a name that did not resolve to the address that registered."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtjob_trainer import log_line
+from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.progress import Progress
 from dtjob_trainer.shutdown import Shutdown
-from dtjob_trainer.task import Task
 
 SEED = 0
 """Seed of Python, NumPy and TensorFlow in every task, set before the program starts."""

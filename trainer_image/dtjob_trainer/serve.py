@@ -7,9 +7,9 @@ import socket
 import time
 from typing import NoReturn
 
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.shutdown import EXIT_SIGNALLED, MARGIN_SECONDS
-from dtjob_trainer.task import Task
 
 THREADS = 4
 """Fewest inter-op threads of a server: with TensorFlow's default, few on small machines, waiting functions deadlock."""

@@ -17,19 +17,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dtjob_trainer import log_line
 from dtjob_trainer import restart_in_place as policy
+from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract.template import Template
 from dtjob_trainer.processes import Reaper, port_is_free
 from dtjob_trainer.rendezvous_client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous_host import RendezvousHost, rendezvous_of
 from dtjob_trainer.rendezvous_messages import Answer, Phase, Registration
 from dtjob_trainer.status import TaskStatus, last_of_done
 from dtjob_trainer.status_server import StatusServer
-from dtjob_trainer.template import Template
 from dtjob_trainer.training_process import TrainingProcess
 
 if TYPE_CHECKING:
-    from dtjob_trainer.task import Task
+    from dtjob_trainer.contract.task import Task
 
 NOTICE_SECONDS = 0.5
 """For which a process that trains may notice by itself that its generation is over, before it is killed. Most do within

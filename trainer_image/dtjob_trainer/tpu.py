@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob_trainer import log_line
+from dtjob_trainer.contract import log_line
 from dtjob_trainer.strategy_error import StrategyError
 
 CONNECT_SECONDS = 40.0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dtjob_trainer import processes
-from dtjob_trainer.template import DESCRIPTOR_VARIABLE, Template
+from dtjob_trainer.contract.template import DESCRIPTOR_VARIABLE, Template
 
 LONGEST_LINE = 1 << 20
 """Bytes of a progress line after which it is thrown away: the supervisor must not grow with what a program writes."""

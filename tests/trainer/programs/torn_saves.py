@@ -11,7 +11,7 @@ import tensorflow as tf
 import tf_keras
 
 from dtjob_trainer import checkpoint, model_file, runtime
-from dtjob_trainer.task import Checkpoint, Task
+from dtjob_trainer.contract.task import Checkpoint, Task
 
 directory = Path(sys.argv[1])
 OLD, NEW = ({"v": tf.fill([1000], value)} for value in (1.0, 2.0))
