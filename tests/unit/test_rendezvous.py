@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dtjob_trainer.rendezvous import Rendezvous, hold_seconds, name_some
-from dtjob_trainer.rendezvous_host import RendezvousHost, host_of, name_problem, same_address
-from dtjob_trainer.rendezvous_messages import Answer, Phase, Registration
+from dtjob_trainer.rendezvous.host import RendezvousHost, host_of, name_problem, same_address
+from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
+from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds, name_some
 
 GROUP = ("chief-0", "worker-0", "worker-1")
 

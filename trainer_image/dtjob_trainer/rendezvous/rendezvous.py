@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dtjob_trainer.rendezvous_messages import Answer, Kind, Registration
+from dtjob_trainer.rendezvous.messages import Answer, Kind, Registration
 
 NAMES_IN_A_MESSAGE = 3
 """How many tasks a message names before it counts the rest."""

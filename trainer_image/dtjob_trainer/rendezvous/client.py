@@ -8,9 +8,9 @@ import json
 from collections.abc import Awaitable, Callable
 
 from dtjob_trainer.contract.task import TaskError
-from dtjob_trainer.rendezvous import hold_seconds
-from dtjob_trainer.rendezvous_host import host_of
-from dtjob_trainer.rendezvous_messages import Answer, Registration
+from dtjob_trainer.rendezvous.host import host_of
+from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.rendezvous.rendezvous import hold_seconds
 
 PAUSE_SECONDS = 1.0
 """After an answer that has been acted upon (or a refusal), unless there is news here."""

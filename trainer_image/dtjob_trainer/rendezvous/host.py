@@ -13,8 +13,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dtjob_trainer.rendezvous import Rendezvous, hold_seconds
-from dtjob_trainer.rendezvous_messages import Answer, Registration
+from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
 
 if TYPE_CHECKING:
     from dtjob_trainer.contract.task import Task
