@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dtjob_trainer.status_server import StatusServer
+from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
 from tests.cluster.jobs import job, wait_phase
 from tests.cluster.kubelet import Kubelet

@@ -23,7 +23,7 @@ SMALL_PROGRAM = ROOT / "tests" / "trainer" / "small_program.py"
 LAUNCHER = """
 import os, sys
 from dtjob_trainer.__main__ import supervise
-from dtjob_trainer.supervisor import Supervisor
+from dtjob_trainer.supervisor.supervisor import Supervisor
 from dtjob_trainer.contract.task import Task
 task = Task.from_environment(os.environ)
 supervise(Supervisor(task, [sys.executable, *sys.argv[1:]], os.environ), task.parent)

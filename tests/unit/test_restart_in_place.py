@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob_trainer.restart_in_place import End, Ended, History, Restart, Stay, after_exit, peers_changed, shell_code
+from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit, peers_changed, shell_code
 
 
 def code_after(ended: Ended, history: History | None = None) -> int | None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.prometheus import exposition
-from dtjob_trainer.status import TaskStatus, last_of_done
+from dtjob_trainer.supervisor.metrics import exposition
+from dtjob_trainer.supervisor.status import TaskStatus, last_of_done
 
 
 def test_the_training_process_cannot_overwrite_who_we_are() -> None:

@@ -8,10 +8,10 @@ import signal
 import sys
 from typing import NoReturn
 
-from dtjob_trainer import processes
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.task import Task, TaskError
-from dtjob_trainer.supervisor import Supervisor
+from dtjob_trainer.supervisor import reaper
+from dtjob_trainer.supervisor.supervisor import Supervisor
 
 USAGE = "usage: python3 -m dtjob_trainer ENTRY [ARGS…]   (ENTRY: a path that ends in .py, or a module name)"
 
@@ -41,8 +41,8 @@ def supervise(supervisor: Supervisor, parent: int | None = None) -> NoReturn:
     `parent`: the process that started this one; SIGTERM comes to us when it ends (DTJOB_PARENT).
     """
     if parent is not None:
-        processes.die_with_parent(signal.SIGTERM, parent)
-    processes.adopt_orphans()
+        reaper.die_with_parent(signal.SIGTERM, parent)
+    reaper.adopt_orphans()
     asyncio.run(_run_and_exit(supervisor))
     raise AssertionError("unreachable")
 

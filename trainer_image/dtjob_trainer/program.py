@@ -21,9 +21,9 @@ from typing import IO, Any, NoReturn
 from dtjob_trainer import runtime
 from dtjob_trainer.contract import log_line, template
 from dtjob_trainer.contract.task import Task, TaskError
-from dtjob_trainer.processes import die_with_parent
 from dtjob_trainer.progress import Progress
 from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
+from dtjob_trainer.supervisor.reaper import die_with_parent
 
 EXIT_USAGE = 2
 EVALUATOR_NICENESS = 10

@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dtjob_trainer import processes
 from dtjob_trainer.contract.template import DESCRIPTOR_VARIABLE, Template
+from dtjob_trainer.supervisor import reaper
 
 LONGEST_LINE = 1 << 20
 """Bytes of a progress line after which it is thrown away: the supervisor must not grow with what a program writes."""
@@ -74,7 +74,7 @@ class TrainingProcess:
             env={**environ, **{variable: str(number) for variable, number in descriptors.items()}},
             pass_fds=tuple(descriptors.values()),
             start_new_session=True,
-            preexec_fn=lambda: processes.die_with_parent(signal.SIGKILL, supervisor),
+            preexec_fn=lambda: reaper.die_with_parent(signal.SIGKILL, supervisor),
             stdin=subprocess.DEVNULL,
         )
         process.returncode = 0  # the reaper waits for it, not this object
@@ -99,7 +99,7 @@ class TrainingProcess:
     def kill(self) -> None:
         """SIGKILL to it and all of its process group."""
         if not self.exited.done():
-            processes.kill_group(self.pid)
+            reaper.kill_group(self.pid)
 
     def close(self) -> None:
         """Read what it wrote last and close the pipes. Call it once, after the end of the process."""

@@ -17,16 +17,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dtjob_trainer import restart_in_place as policy
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.template import Template
-from dtjob_trainer.processes import Reaper, port_is_free
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.host import RendezvousHost, rendezvous_of
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
-from dtjob_trainer.status import TaskStatus, last_of_done
-from dtjob_trainer.status_server import StatusServer
-from dtjob_trainer.training_process import TrainingProcess
+from dtjob_trainer.supervisor import restart as policy
+from dtjob_trainer.supervisor.reaper import Reaper, port_is_free
+from dtjob_trainer.supervisor.server import StatusServer
+from dtjob_trainer.supervisor.status import TaskStatus, last_of_done
+from dtjob_trainer.supervisor.training_process import TrainingProcess
 
 if TYPE_CHECKING:
     from dtjob_trainer.contract.task import Task

@@ -8,8 +8,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dtjob_trainer.prometheus import exposition
 from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.supervisor.metrics import exposition
 
 LONGEST_REQUEST = 65536
 """Bytes of a request, head and body; whoever sends more is cut off."""
