@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtjob_trainer.collective import Group
 from dtjob_trainer.shutdown import Shutdown
+from dtjob_trainer.strategies.collective import Group
 
 AGREE_SECONDS = 0.25
 """How often tasks agree: the longest that a stop waits beyond the present step, and how fresh the reported loss is."""

@@ -9,9 +9,9 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.batches import Batch, Source
-from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.steps import epoch_logs
+from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.trained_model import TrainedModel
 
 BATCHES_AHEAD = 4

@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from dtjob_trainer import sources
 from dtjob_trainer.batches import Place, Source
-from dtjob_trainer.collective import Group
 from dtjob_trainer.data import DataError
 from dtjob_trainer.dataset_source import rows_of_each_batch
+from dtjob_trainer.strategies.collective import Group
 
 
 class Feed(Protocol):

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 from dtjob_trainer import checkpoint, steps
 from dtjob_trainer.batches import Source, groups
 from dtjob_trainer.best_model import MODEL, BestModel
-from dtjob_trainer.collective import Group
 from dtjob_trainer.events import Events
 from dtjob_trainer.runtime import Runtime
+from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.trained_model import TrainedModel
 
 POLL_SECONDS = 0.5

@@ -14,9 +14,9 @@ from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 
 from dtjob_trainer import legacy_losses, optimizers
-from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.state import Array, Plain, State, StateError, attributes_of, named
+from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.trained_model import FitError, TrainedModel, number
 
 _Generator = backend.RandomGenerator

@@ -10,7 +10,7 @@ import tensorflow as tf
 from dtjob_trainer import runtime
 from dtjob_trainer.callbacks import outside_strategy
 from dtjob_trainer.checkpoint import TEMPORARY_MODEL
-from dtjob_trainer.collective import Group
+from dtjob_trainer.strategies.collective import Group
 
 SAVED_MODEL = {"assets", "fingerprint.pb", "keras_metadata.pb", "saved_model.pb", "variables"}
 """What tf_keras writes into a directory, where the path names no file format."""

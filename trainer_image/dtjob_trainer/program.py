@@ -107,10 +107,11 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         serve.serve(here, task)
     import keras
 
-    from dtjob_trainer import model_fit, strategies
+    from dtjob_trainer import model_fit
+    from dtjob_trainer.strategies import create
 
-    strategies.configure_devices(task.strategy_options)
-    strategies.make_ambient(task)
+    create.configure_devices(task.strategy_options)
+    create.make_ambient(task)
     model_fit.refuse_where_wrong(task)
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dtjob_trainer import checkpoint
-from dtjob_trainer.collective import Group
 from dtjob_trainer.runtime import Runtime
 from dtjob_trainer.state import State
+from dtjob_trainer.strategies.collective import Group
 
 FORMAT = 1
 """Version of the checkpoint's `state`."""

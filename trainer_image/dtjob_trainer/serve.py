@@ -27,9 +27,9 @@ def serve(here: Runtime, task: Task) -> NoReturn:
     """
     import tensorflow as tf
 
-    from dtjob_trainer import strategies
+    from dtjob_trainer.strategies import create
 
-    strategies.configure_devices({})
+    create.configure_devices({})
     config = task.tf_config()
     assert config is not None
     settings = tf.compat.v1.ConfigProto()

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from dtjob_trainer.collective import Group
-from dtjob_trainer.sharded_variables import is_sharded
+from dtjob_trainer.strategies.collective import Group
+from dtjob_trainer.strategies.sharded_variables import is_sharded
 
 Array = npt.NDArray[Any]
 

@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.batches import Batch, Source
-from dtjob_trainer.collective import Group
 from dtjob_trainer.data import DataError
 from dtjob_trainer.steps import Engine
+from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.trained_model import TrainedModel
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.collective import Group
-from dtjob_trainer.sharded_variables import is_sharded
 from dtjob_trainer.state import METRIC, Plain, State, is_local, names_not_among, optimizers_of, parts_of
+from dtjob_trainer.strategies.collective import Group
+from dtjob_trainer.strategies.sharded_variables import is_sharded
 
 
 class VariablesError(ValueError):

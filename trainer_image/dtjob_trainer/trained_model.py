@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer import own_logs
-from dtjob_trainer.collective import Group
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.state import Array, State
+from dtjob_trainer.strategies.collective import Group
 
 
 class FitError(ValueError):

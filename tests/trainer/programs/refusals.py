@@ -14,10 +14,10 @@ import tf_keras
 import dtjob_trainer as dt
 from dtjob_trainer import callback_state, optimizers, sources
 from dtjob_trainer.batches import Place
-from dtjob_trainer.collective import Group
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.state import State, StateError
-from dtjob_trainer.strategies import StrategyError, configure_devices, create
+from dtjob_trainer.strategies.collective import Group
+from dtjob_trainer.strategies.create import StrategyError, configure_devices, create
 
 reloaded = keras.models.load_model(sys.argv[1])
 assert reloaded.predict(np.zeros((1, 8, 8, 1), np.float32), verbose=0).shape == (1, 10)

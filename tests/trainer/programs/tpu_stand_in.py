@@ -9,8 +9,8 @@ import sys
 
 import tensorflow as tf
 
-from dtjob_trainer import tpu
 from dtjob_trainer.program import main
+from dtjob_trainer.strategies import tpu
 from dtjob_trainer.tpu_engine import TpuEngine
 
 kind, *arguments = sys.argv[1:]

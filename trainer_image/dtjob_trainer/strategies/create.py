@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob_trainer import keras_variables, tpu
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.strategy_error import StrategyError
+from dtjob_trainer.strategies import keras_variables, tpu
+from dtjob_trainer.strategies.strategy_error import StrategyError
 
 CROSS_DEVICE_OPS = {
     "NCCL": "NcclAllReduce",
@@ -56,7 +56,7 @@ def create(task: Task) -> Any:
             return _multi_worker_mirrored(task)
         case "ParameterServer":
             resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-            from dtjob_trainer import sharded_variables
+            from dtjob_trainer.strategies import sharded_variables
 
             sharded_variables.allow_in_keras()
             cut = sharded_variables.partitioner(options, servers=len(task.cluster["ps"]))

@@ -1,0 +1,1 @@
+"""A job's strategy as TensorFlow's object, and what TensorFlow's strategies lack."""
