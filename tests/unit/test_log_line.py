@@ -7,7 +7,7 @@ import re
 
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.runtime import Runtime
+from dtjob_trainer.process.runtime import Runtime
 
 TIME = "2026-11-21T10:00:00.000Z"
 PAIR = re.compile(r'([^\s="]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?: |$)')

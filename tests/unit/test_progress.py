@@ -1,9 +1,9 @@
-"""dtjob_trainer.progress: JSON lines, merged, not too many."""
+"""dtjob_trainer.process.progress: JSON lines, merged, not too many."""
 
 import json
 import os
 
-from dtjob_trainer.progress import Progress, timestamp
+from dtjob_trainer.process.progress import Progress, timestamp
 
 
 def test_reports_at_once_and_holds_updates_back() -> None:

@@ -1,9 +1,9 @@
-"""dtjob_trainer.shutdown and .program: who stops whom, and whose failure an exit is."""
+"""dtjob_trainer.process.shutdown and .program: who stops whom, and whose failure an exit is."""
 
 import pytest
 
+from dtjob_trainer.process.shutdown import Shutdown, stops_training
 from dtjob_trainer.program import is_peer_loss
-from dtjob_trainer.shutdown import Shutdown, stops_training
 
 
 @pytest.mark.parametrize(

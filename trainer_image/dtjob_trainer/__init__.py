@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dtjob_trainer import runtime as _runtime
+from dtjob_trainer.process import runtime as _runtime
 
 if TYPE_CHECKING:
     from dtjob_trainer.custom_loop import train as train

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.progress import timestamp
+from dtjob_trainer.process.progress import timestamp
 
 gfile = tf.io.gfile
 STATE = "state"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtjob_trainer.shutdown import Shutdown
+from dtjob_trainer.process.shutdown import Shutdown
 from dtjob_trainer.strategies.collective import Group
 
 AGREE_SECONDS = 0.25

@@ -10,7 +10,7 @@ from dtjob_trainer import checkpoint, steps
 from dtjob_trainer.batches import Source, groups
 from dtjob_trainer.best_model import MODEL, BestModel
 from dtjob_trainer.events import Events
-from dtjob_trainer.runtime import Runtime
+from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.trained_model import TrainedModel
 

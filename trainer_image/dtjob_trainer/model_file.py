@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer import runtime
 from dtjob_trainer.callbacks import outside_strategy
 from dtjob_trainer.checkpoint import TEMPORARY_MODEL
+from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
 SAVED_MODEL = {"assets", "fingerprint.pb", "keras_metadata.pb", "saved_model.pb", "variables"}

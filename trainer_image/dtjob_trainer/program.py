@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from dtjob_trainer import runtime
 from dtjob_trainer.contract import log_line, template
 from dtjob_trainer.contract.task import Task, TaskError
-from dtjob_trainer.progress import Progress
-from dtjob_trainer.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
+from dtjob_trainer.process import runtime
+from dtjob_trainer.process.progress import Progress
+from dtjob_trainer.process.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
 from dtjob_trainer.supervisor.reaper import die_with_parent
 
 EXIT_USAGE = 2
@@ -102,9 +102,9 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     else:
         os.environ["TF_CONFIG"] = json.dumps(config)
     if task.serves_only:
-        from dtjob_trainer import serve
+        from dtjob_trainer.process import server
 
-        serve.serve(here, task)
+        server.serve(here, task)
     import keras
 
     from dtjob_trainer import model_fit

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dtjob_trainer import checkpoint
-from dtjob_trainer.runtime import Runtime
+from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.state import State
 from dtjob_trainer.strategies.collective import Group
 

@@ -10,8 +10,9 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from dtjob_trainer import checkpoint, model_file, runtime
+from dtjob_trainer import checkpoint, model_file
 from dtjob_trainer.contract.task import Checkpoint, Task
+from dtjob_trainer.process import runtime
 
 directory = Path(sys.argv[1])
 OLD, NEW = ({"v": tf.fill([1000], value)} for value in (1.0, 2.0))

@@ -10,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
-from dtjob_trainer import checkpoint, runtime
+from dtjob_trainer import checkpoint
+from dtjob_trainer.process import runtime
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")

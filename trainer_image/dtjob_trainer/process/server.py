@@ -8,8 +8,8 @@ import time
 from typing import NoReturn
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.runtime import Runtime
-from dtjob_trainer.shutdown import EXIT_SIGNALLED, MARGIN_SECONDS
+from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.process.shutdown import EXIT_SIGNALLED, MARGIN_SECONDS
 
 THREADS = 4
 """Fewest inter-op threads of a server: with TensorFlow's default, few on small machines, waiting functions deadlock."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.progress import Progress
-from dtjob_trainer.shutdown import Shutdown
+from dtjob_trainer.process.progress import Progress
+from dtjob_trainer.process.shutdown import Shutdown
 
 SEED = 0
 """Seed of Python, NumPy and TensorFlow in every task, set before the program starts."""
