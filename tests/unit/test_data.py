@@ -1,11 +1,11 @@
-"""dtjob_trainer.data: every example once an epoch, the same rows whoever asks and whenever."""
+"""dtjob_trainer.data.sharding: every example once an epoch, the same rows whoever asks and whenever."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 np = pytest.importorskip("numpy")
-data = pytest.importorskip("dtjob_trainer.data")
+data = pytest.importorskip("dtjob_trainer.data.sharding")
 
 
 def examples_of(pieces) -> list[tuple[int, int]]:

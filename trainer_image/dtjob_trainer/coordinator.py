@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.batches import Batch, Source
+from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.losses import Cut
 from dtjob_trainer.steps import epoch_logs
 from dtjob_trainer.strategies.collective import Group

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import keras
 import tensorflow as tf
 
-from dtjob_trainer import sources
-from dtjob_trainer.batches import Place, Source
-from dtjob_trainer.data import DataError
-from dtjob_trainer.dataset_source import rows_of_each_batch
+from dtjob_trainer.data import sources
+from dtjob_trainer.data.batches import Place, Source
+from dtjob_trainer.data.dataset import rows_of_each_batch
+from dtjob_trainer.data.sharding import DataError
 from dtjob_trainer.strategies.collective import Group
 
 

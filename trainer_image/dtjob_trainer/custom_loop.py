@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer import custom_data, optimizers
-from dtjob_trainer.batches import Place
 from dtjob_trainer.control import Control
 from dtjob_trainer.custom_steps import ScheduledSteps, Steps, Values
+from dtjob_trainer.data.batches import Place
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.saves import Saves

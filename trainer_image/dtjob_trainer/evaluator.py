@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dtjob_trainer import checkpoint, steps
-from dtjob_trainer.batches import Source, groups
 from dtjob_trainer.best_model import MODEL, BestModel
+from dtjob_trainer.data.batches import Source, groups
 from dtjob_trainer.events import Events
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group

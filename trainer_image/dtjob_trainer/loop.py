@@ -7,11 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer import model_file, sources, steps, trained_model
-from dtjob_trainer.batches import Place, Source
+from dtjob_trainer import model_file, steps, trained_model
 from dtjob_trainer.callbacks import Callbacks
-from dtjob_trainer.class_weights import ClassWeighted
-from dtjob_trainer.dataset_source import rows_of_each_batch
+from dtjob_trainer.data import sources
+from dtjob_trainer.data.batches import Place, Source
+from dtjob_trainer.data.class_weights import ClassWeighted
+from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.trained_model import FitError, TrainedModel

@@ -10,8 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.batches import Batch, Source
-from dtjob_trainer.data import DataError
+from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.sharding import DataError
 from dtjob_trainer.steps import Engine
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.trained_model import TrainedModel

@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dtjob_trainer import callback_state, unsaved
-from dtjob_trainer.batches import Batch, Source, groups
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.control import Agreement, Control, StopInValidation
+from dtjob_trainer.data.batches import Batch, Source, groups
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.saves import Saves

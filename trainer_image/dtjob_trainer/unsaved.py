@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtjob_trainer import random_operations
+from dtjob_trainer.data import random_operations
 from dtjob_trainer.state import State
 
 

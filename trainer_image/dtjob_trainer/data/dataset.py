@@ -8,9 +8,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer import dataset_randomness
-from dtjob_trainer.batches import Batch, Place, triple
-from dtjob_trainer.data import DataError, Sizes, share
+from dtjob_trainer.data import randomness
+from dtjob_trainer.data.batches import Batch, Place, triple
+from dtjob_trainer.data.sharding import DataError, Sizes, share
 
 
 class DatasetSource:
@@ -32,7 +32,7 @@ class DatasetSource:
                 "with drop_remainder=True"
             )
         if place.shards > 1:
-            if dataset_randomness.in_any_order(dataset):
+            if randomness.in_any_order(dataset):
                 raise DataError(
                     f"{argument}: a part of the Dataset has deterministic=False, so that each task would cut its share "
                     "from other batches; leave that out"
@@ -47,7 +47,7 @@ class DatasetSource:
         self._place = place
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
-        self.exact = dataset_randomness.repeats(dataset, from_begin=True)
+        self.exact = randomness.repeats(dataset, from_begin=True)
         self._iterator: Iterator[Any] | None = None
 
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:

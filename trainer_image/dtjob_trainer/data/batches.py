@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
-from dtjob_trainer.data import Sizes
+from dtjob_trainer.data.sharding import Sizes
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.batches import Batch, Place, triple
-from dtjob_trainer.data import Sizes, epoch_order, shard_rows
+from dtjob_trainer.data.batches import Batch, Place, triple
+from dtjob_trainer.data.sharding import Sizes, epoch_order, shard_rows
 
 
 class ArraySource:

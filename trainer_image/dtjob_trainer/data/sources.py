@@ -9,11 +9,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.array_source import ArraySource
-from dtjob_trainer.batches import Place, Source
-from dtjob_trainer.data import DataError, Sizes, common_length, less_than_a_batch
-from dtjob_trainer.dataset_source import DatasetSource
-from dtjob_trainer.function_source import FunctionSource
+from dtjob_trainer.data.arrays import ArraySource
+from dtjob_trainer.data.batches import Place, Source
+from dtjob_trainer.data.dataset import DatasetSource
+from dtjob_trainer.data.function import FunctionSource
+from dtjob_trainer.data.sharding import DataError, Sizes, common_length, less_than_a_batch
 
 DEFAULT_BATCH_SIZE = 32
 """As in Keras."""

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.batches import Batch, Source
-from dtjob_trainer.data import DataError
+from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.sharding import DataError
 
 
 class ClassWeighted:

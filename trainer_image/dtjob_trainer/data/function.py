@@ -8,10 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer import dataset_randomness
-from dtjob_trainer.batches import Batch, Place, triple
-from dtjob_trainer.data import DataContext, DataError, Sizes, less_than_a_batch, share
-from dtjob_trainer.dataset_source import check_elements, first_of, next_element, steps_argument
+from dtjob_trainer.data import randomness
+from dtjob_trainer.data.batches import Batch, Place, triple
+from dtjob_trainer.data.dataset import check_elements, first_of, next_element, steps_argument
+from dtjob_trainer.data.sharding import DataContext, DataError, Sizes, less_than_a_batch, share
 
 
 class FunctionSource:
@@ -52,7 +52,7 @@ class FunctionSource:
         self.sizes, self._spec, self._argument = sizes, dataset.element_spec, argument
         self.steps = steps if steps is not None else first_of(sizes.steps if sizes is not None else None, at_most)
         self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
-        self.exact = dataset_randomness.repeats(dataset, from_begin=told is None)
+        self.exact = randomness.repeats(dataset, from_begin=told is None)
 
     def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
         """The batches of `epoch`; where the function did not ask for indices, earlier examples are skipped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dtjob_trainer import random_operations
+from dtjob_trainer.data import random_operations
 
 STATE_OPERATIONS = frozenset({
     "AssignAddVariableOp",
