@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dtjob_trainer import callback_state
 from dtjob_trainer.callback_state import KERAS, CallbackError
-from dtjob_trainer.trained_model import TrainedModel
+from dtjob_trainer.models.compiled import TrainedModel
 
 REFUSED = {
     "BackupAndRestore": "dtjob saves and resumes the run itself: set spec.checkpoint and leave it out",

@@ -9,10 +9,10 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.losses import Cut
+from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.steps import epoch_logs
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.trained_model import TrainedModel
 
 BATCHES_AHEAD = 4
 """Batches of evaluation that each worker has at hand; all that are handed out are in the chief's memory."""

@@ -10,15 +10,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import custom_data, optimizers
+from dtjob_trainer import custom_data
 from dtjob_trainer.control import Control
 from dtjob_trainer.custom_steps import ScheduledSteps, Steps, Values
 from dtjob_trainer.data.batches import Place
+from dtjob_trainer.models import optimizers
+from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.saves import Saves
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.trackables import Trackables
 from dtjob_trainer.training_events import TrainingEvents
 
 LOG_SECONDS = 10.0

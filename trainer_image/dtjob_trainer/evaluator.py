@@ -10,9 +10,9 @@ from dtjob_trainer import checkpoint, steps
 from dtjob_trainer.best_model import MODEL, BestModel
 from dtjob_trainer.data.batches import Source, groups
 from dtjob_trainer.events import Events
+from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.trained_model import TrainedModel
 
 POLL_SECONDS = 0.5
 MISSED_SHOWN = 20

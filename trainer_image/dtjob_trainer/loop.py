@@ -7,15 +7,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer import model_file, steps, trained_model
+from dtjob_trainer import model_file, steps
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
+from dtjob_trainer.models import compiled
+from dtjob_trainer.models.compiled import FitError, TrainedModel
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.trained_model import FitError, TrainedModel
 from dtjob_trainer.training import Training
 
 _CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
@@ -89,7 +90,7 @@ def fit(
     asynchronous = here.task is not None and here.task.strategy == "ParameterServer" and not here.is_evaluator
     group = Group(strategy, here.task)
     on_tpu = here.task is not None and here.task.strategy == "TPU" and not here.is_evaluator
-    trained = trained_model.of(model)
+    trained = compiled.of(model)
     trained.check(asynchronous=asynchronous, on_tpu=on_tpu)
     numbers = {"epochs": epochs, "steps_per_epoch": steps_per_epoch, "validation_steps": validation_steps}
     for argument, value in numbers.items():

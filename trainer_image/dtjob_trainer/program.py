@@ -107,12 +107,12 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         server.serve(here, task)
     import keras
 
-    from dtjob_trainer import model_fit
+    from dtjob_trainer.models import refused_methods
     from dtjob_trainer.strategies import create
 
     create.configure_devices(task.strategy_options)
     create.make_ambient(task)
-    model_fit.refuse_where_wrong(task)
+    refused_methods.refuse_where_wrong(task)
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
 

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dtjob_trainer import checkpoint
+from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.state import State
 from dtjob_trainer.strategies.collective import Group
 
 FORMAT = 1

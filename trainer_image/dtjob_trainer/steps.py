@@ -10,9 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.losses import Cut
+from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.trained_model import TrainedModel
 
 
 class Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob_trainer.data import random_operations
-from dtjob_trainer.state import State
+from dtjob_trainer.models.variables import State
 
 
 def reasons(concrete: Any, state: State) -> list[str]:

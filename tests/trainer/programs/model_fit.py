@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
-from dtjob_trainer.model_fit import REFUSED, ModelFitError
+from dtjob_trainer.models.refused_methods import REFUSED, ModelFitError
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")

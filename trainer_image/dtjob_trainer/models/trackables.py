@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.state import METRIC, Plain, State, is_local, names_not_among, optimizers_of, parts_of
+from dtjob_trainer.models.variables import METRIC, Plain, State, is_local, names_not_among, optimizers_of, parts_of
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 

@@ -14,12 +14,20 @@ import numpy as np
 import tensorflow as tf
 from keras.src.random import seed_generator
 
-from dtjob_trainer import losses, optimizers, own_optimizers
-from dtjob_trainer.losses import Cut
-from dtjob_trainer.state import Array, ModelState, State, load_for_evaluation, optimizers_of, parts_of, sum_of
+from dtjob_trainer.models import losses, optimizers, own_optimizers
+from dtjob_trainer.models.compiled import FitError, TrainedModel, number
+from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.variables import (
+    Array,
+    ModelState,
+    State,
+    load_for_evaluation,
+    optimizers_of,
+    parts_of,
+    sum_of,
+)
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.trained_model import FitError, TrainedModel, number
 
 _CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
 

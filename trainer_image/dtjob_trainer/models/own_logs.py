@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.losses import Cut, setting, unscaled
+from dtjob_trainer.models.losses import Cut, setting, unscaled
 
 
 def flat(logs: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer import own_logs
-from dtjob_trainer.losses import Cut
-from dtjob_trainer.state import Array, State
+from dtjob_trainer.models import own_logs
+from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.variables import Array, State
 from dtjob_trainer.strategies.collective import Group
 
 
@@ -159,10 +159,12 @@ class TrainedModel(ABC):
 def of(model: Any) -> TrainedModel:
     """`model` as the loop uses it. Raises FitError for what is a model of neither package."""
     if any(base.__module__.startswith("tf_keras.") for base in type(model).__mro__):
-        from dtjob_trainer.legacy_model import LegacyModel  # tf_keras is there, as the program has made a model of it
+        from dtjob_trainer.models.tf_keras_model import (
+            LegacyModel,  # tf_keras is there, as the program has made a model of it
+        )
 
         return LegacyModel(model)
-    from dtjob_trainer.keras_model import KerasModel
+    from dtjob_trainer.models.keras3_model import KerasModel
 
     return KerasModel(model)
 

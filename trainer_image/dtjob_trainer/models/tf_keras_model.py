@@ -13,11 +13,11 @@ from tensorflow.python.autograph.core import ag_ctx
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 
-from dtjob_trainer import legacy_losses, optimizers
-from dtjob_trainer.losses import Cut
-from dtjob_trainer.state import Array, Plain, State, StateError, attributes_of, named
+from dtjob_trainer.models import optimizers, tf_keras_losses
+from dtjob_trainer.models.compiled import FitError, TrainedModel, number
+from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.variables import Array, Plain, State, StateError, attributes_of, named
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.trained_model import FitError, TrainedModel, number
 
 _Generator = backend.RandomGenerator
 
@@ -83,7 +83,7 @@ class LegacyModel(TrainedModel):
                 if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
                     model.compiled_loss.build(y_pred)
                 if not model.compiled_metrics.built and _is_keras_own(model, "compute_metrics"):
-                    model.compiled_metrics.build(y_pred, *legacy_losses.conformed(model.compiled_metrics, y_pred, y))
+                    model.compiled_metrics.build(y_pred, *tf_keras_losses.conformed(model.compiled_metrics, y_pred, y))
                 return tf.constant(0)
 
         @tf.function(autograph=False)  # type: ignore[untyped-decorator]
@@ -116,7 +116,7 @@ class LegacyModel(TrainedModel):
         with self._counted(cut):
             with tf.GradientTape() as tape:
                 y_pred = self.model(x, training=True)
-                loss = legacy_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
+                loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
             self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
             self._update_metrics(x, y, y_pred, sample_weight)
         return tf.cast(loss, tf.float32)
@@ -124,7 +124,7 @@ class LegacyModel(TrainedModel):
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         with self._counted(cut):
             y_pred = self.model(x, training=False)
-            loss = legacy_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
+            loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
             self._update_metrics(x, y, y_pred, sample_weight)
         return tf.cast(loss, tf.float32)
 
@@ -135,7 +135,7 @@ class LegacyModel(TrainedModel):
     @contextlib.contextmanager
     def of_global_batch(self, *, synchronous: bool) -> Iterator[None]:
         """While this lasts, tf_keras's losses are those of the global batch; its optimizers sum first by themselves."""
-        with legacy_losses.of_global_batch():
+        with tf_keras_losses.of_global_batch():
             yield
 
     def state(self, group: Group) -> State:

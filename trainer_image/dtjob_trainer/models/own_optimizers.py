@@ -13,8 +13,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.losses import replaced
-from dtjob_trainer.trained_model import FitError
+from dtjob_trainer.models.compiled import FitError
+from dtjob_trainer.models.losses import replaced
 
 _HOMES = tuple(
     dict.fromkeys(
