@@ -6,9 +6,10 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
-from dtjob_trainer import checkpoint, steps
+from dtjob_trainer import checkpoint
 from dtjob_trainer.best_model import MODEL, BestModel
 from dtjob_trainer.data.batches import Source, groups
+from dtjob_trainer.engines import synchronous
 from dtjob_trainer.events import Events
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
@@ -41,7 +42,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     directory = task.checkpoint.directory
     checkpoint.check_directory(directory)
     trained.build(*source.spec())
-    engine = steps.Engine(trained, Group(here.strategy, None))
+    engine = synchronous.Engine(trained, Group(here.strategy, None))
     best, events = BestModel(task), Events(f"{directory}/{EVENTS_DIRECTORY}")
     seen: set[int] = set()
     evaluated: set[int] = set()
@@ -94,7 +95,7 @@ def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], be
 
 
 def _evaluate(
-    here: Runtime, engine: steps.Engine, source: Source, directory: str, step: int
+    here: Runtime, engine: synchronous.Engine, source: Source, directory: str, step: int
 ) -> tuple[dict[str, float], list[int]] | None:
     """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
     try:

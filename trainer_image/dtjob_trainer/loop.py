@@ -7,12 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer import model_file, steps
+from dtjob_trainer import model_file
 from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
+from dtjob_trainer.engines import synchronous as steps
 from dtjob_trainer.models import compiled
 from dtjob_trainer.models.compiled import FitError, TrainedModel
 from dtjob_trainer.process import runtime
@@ -182,11 +183,11 @@ def _check_shares(here: runtime.Runtime, replicas: int, rows: int | None) -> Non
 def _engine(here: runtime.Runtime, trained: TrainedModel, group: Group) -> Any:
     match here.task.strategy if here.task is not None else None:
         case "ParameterServer":
-            from dtjob_trainer.coordinator import CoordinatorEngine
+            from dtjob_trainer.engines.parameter_server import CoordinatorEngine
 
             return CoordinatorEngine(trained, group)
         case "TPU":
-            from dtjob_trainer.tpu_engine import TpuEngine
+            from dtjob_trainer.engines.tpu import TpuEngine
 
             return TpuEngine(trained, group)
     return steps.Engine(trained, group)

@@ -9,9 +9,9 @@ import sys
 
 import tensorflow as tf
 
+from dtjob_trainer.engines.tpu import TpuEngine
 from dtjob_trainer.program import main
 from dtjob_trainer.strategies import tpu
-from dtjob_trainer.tpu_engine import TpuEngine
 
 kind, *arguments = sys.argv[1:]
 

@@ -9,9 +9,9 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.engines.synchronous import epoch_logs
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
-from dtjob_trainer.steps import epoch_logs
 from dtjob_trainer.strategies.collective import Group
 
 BATCHES_AHEAD = 4

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.custom_data import Feed
 from dtjob_trainer.data import random_operations
+from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.strategies.collective import Group
 
 Values = dict[str, float]

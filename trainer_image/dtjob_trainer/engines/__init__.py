@@ -1,0 +1,1 @@
+"""Running steps on the devices of a strategy: one engine for each way of running them."""
