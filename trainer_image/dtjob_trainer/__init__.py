@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 from dtjob_trainer.process import runtime as _runtime
 
 if TYPE_CHECKING:
+    from dtjob_trainer.checkpoint.model_file import save as save
     from dtjob_trainer.custom_loop import train as train
     from dtjob_trainer.data.sharding import DataContext as DataContext
     from dtjob_trainer.loop import fit as fit
-    from dtjob_trainer.model_file import save as save
 
 __all__ = ["DataContext", "fit", "is_chief", "save", "strategy", "train"]
 
 _HOMES = {
     "DataContext": "dtjob_trainer.data.sharding",
     "fit": "dtjob_trainer.loop",
-    "save": "dtjob_trainer.model_file",
+    "save": "dtjob_trainer.checkpoint.model_file",
     "train": "dtjob_trainer.custom_loop",
 }
 

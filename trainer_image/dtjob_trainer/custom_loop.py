@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.control import Control
 from dtjob_trainer.data.batches import Place
 from dtjob_trainer.engines import feed as custom_data
@@ -18,7 +19,6 @@ from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Pace
-from dtjob_trainer.saves import Saves
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.training_events import TrainingEvents
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
-from dtjob_trainer import checkpoint
-from dtjob_trainer.best_model import MODEL, BestModel
+from dtjob_trainer.checkpoint import directory as checkpoint
+from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.data.batches import Source, groups
 from dtjob_trainer.engines import synchronous
 from dtjob_trainer.events import Events

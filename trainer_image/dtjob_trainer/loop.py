@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer import model_file
 from dtjob_trainer.callbacks import Callbacks
+from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.class_weights import ClassWeighted

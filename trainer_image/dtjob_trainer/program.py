@@ -154,9 +154,9 @@ def _finish(here: runtime.Runtime) -> int:
     if here.task is None or here.task.role == "evaluator" or here.task.serves_only:
         return 0
     if here.task.is_chief and here.task.checkpoint is not None and (here.trained or not here.began):
-        from dtjob_trainer import checkpoint
+        from dtjob_trainer.checkpoint import directory
 
-        checkpoint.mark_done(here.task, here.progress.status)
+        directory.mark_done(here.task, here.progress.status)
     here.progress.report(state="finished")
     return 0
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from dtjob_trainer import callback_state, unsaved
 from dtjob_trainer.callbacks import Callbacks
+from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.control import Agreement, Control, StopInValidation
 from dtjob_trainer.data.batches import Batch, Source, groups
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.saves import Saves
 from dtjob_trainer.training_events import TrainingEvents, number, numbers
 
 POLL_SECONDS = 0.01

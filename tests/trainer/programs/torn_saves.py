@@ -10,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from dtjob_trainer import checkpoint, model_file
+from dtjob_trainer.checkpoint import directory as checkpoint
+from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.contract.task import Checkpoint, Task
 from dtjob_trainer.process import runtime
 

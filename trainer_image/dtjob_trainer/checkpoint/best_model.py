@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import write_text
+from dtjob_trainer.checkpoint.directory import write_text
 from dtjob_trainer.contract.task import Task
 
 MODEL, RECORD = "best.keras", "best.json"

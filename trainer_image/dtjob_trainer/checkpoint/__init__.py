@@ -1,0 +1,1 @@
+"""Files that outlive a process: checkpoints, the mark of a run that is done, saved models."""
