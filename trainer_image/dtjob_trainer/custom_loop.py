@@ -20,7 +20,7 @@ from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.training_events import TrainingEvents
+from dtjob_trainer.tensorboard.training import TrainingEvents
 
 LOG_SECONDS = 10.0
 """Least time between two log lines."""

@@ -10,10 +10,10 @@ from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.data.batches import Source, groups
 from dtjob_trainer.engines import synchronous
-from dtjob_trainer.events import Events
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
+from dtjob_trainer.tensorboard.event_file import Events
 
 POLL_SECONDS = 0.5
 MISSED_SHOWN = 20

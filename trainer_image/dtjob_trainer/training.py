@@ -17,7 +17,7 @@ from dtjob_trainer.data.batches import Batch, Source, groups
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.training_events import TrainingEvents, number, numbers
+from dtjob_trainer.tensorboard.training import TrainingEvents, number, numbers
 
 POLL_SECONDS = 0.01
 """How often to look whether a validation that runs on other machines is done, or to be broken off."""

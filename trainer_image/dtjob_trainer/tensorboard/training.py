@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dtjob_trainer.events import Events
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.profiling import Profiler
+from dtjob_trainer.tensorboard.event_file import Events
+from dtjob_trainer.tensorboard.profiler import Profiler
 
 DIRECTORY = "events/train"
 """Where it all goes, below the checkpoint directory."""
