@@ -14,17 +14,17 @@ from dtjob_trainer.process import runtime as _runtime
 
 if TYPE_CHECKING:
     from dtjob_trainer.checkpoint.model_file import save as save
-    from dtjob_trainer.custom_loop import train as train
     from dtjob_trainer.data.sharding import DataContext as DataContext
-    from dtjob_trainer.loop import fit as fit
+    from dtjob_trainer.loops.fit import fit as fit
+    from dtjob_trainer.loops.train import train as train
 
 __all__ = ["DataContext", "fit", "is_chief", "save", "strategy", "train"]
 
 _HOMES = {
     "DataContext": "dtjob_trainer.data.sharding",
-    "fit": "dtjob_trainer.loop",
+    "fit": "dtjob_trainer.loops.fit",
     "save": "dtjob_trainer.checkpoint.model_file",
-    "train": "dtjob_trainer.custom_loop",
+    "train": "dtjob_trainer.loops.train",
 }
 
 

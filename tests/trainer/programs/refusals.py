@@ -12,10 +12,10 @@ import tensorflow as tf
 import tf_keras
 
 import dtjob_trainer as dt
-from dtjob_trainer import callback_state
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place
+from dtjob_trainer.loops import callback_state
 from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.variables import State, StateError
 from dtjob_trainer.strategies.collective import Group

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.callbacks import outside_strategy
 from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL
+from dtjob_trainer.loops.callbacks import outside_strategy
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dtjob_trainer import callback_state, unsaved
-from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.checkpoint.saves import Saves
-from dtjob_trainer.control import Agreement, Control, StopInValidation
 from dtjob_trainer.data.batches import Batch, Source, groups
+from dtjob_trainer.loops import callback_state, exactness
+from dtjob_trainer.loops.callbacks import Callbacks
+from dtjob_trainer.loops.control import Agreement, Control, StopInValidation
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
@@ -155,7 +155,7 @@ class Training:
         if self._looked_at_step or self._engine.remote:
             return
         self._looked_at_step = True
-        found = unsaved.reasons(self._engine.traced(self._source), self._state)
+        found = exactness.reasons(self._engine.traced(self._source), self._state)
         if found and self._exact:
             self._exact = False
             self._here.progress.report(resume="approximate")

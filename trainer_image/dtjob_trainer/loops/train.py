@@ -11,10 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint.saves import Saves
-from dtjob_trainer.control import Control
 from dtjob_trainer.data.batches import Place
 from dtjob_trainer.engines import feed as custom_data
 from dtjob_trainer.engines.step_function import ScheduledSteps, Steps, Values
+from dtjob_trainer.loops.control import Control
 from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process import runtime

@@ -7,18 +7,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.callbacks import Callbacks
 from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.engines import synchronous as steps
+from dtjob_trainer.loops.callbacks import Callbacks
+from dtjob_trainer.loops.fit_loop import Training
 from dtjob_trainer.models import compiled
 from dtjob_trainer.models.compiled import FitError, TrainedModel
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.training import Training
 
 _CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
 
@@ -120,7 +120,7 @@ def fit(
             batches = f"validation_data has {validation.steps} batches"
             here.log(f"validation_steps={validation_steps}, but {batches}: all are taken", level="warning")
     if here.is_evaluator:
-        from dtjob_trainer import evaluator
+        from dtjob_trainer.loops import evaluator
 
         evaluator.follow(here, trained, validation)
     whole = on_tpu or (trained.own_step and group.replicas > 1)

@@ -1,0 +1,1 @@
+"""`fit`, `train` and the evaluator: what happens from the first step to the last."""
