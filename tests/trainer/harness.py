@@ -122,7 +122,7 @@ class Cluster:
         uid: str = "uid-1",
         grace: int = 30,
         env: Mapping[str, str] | None = None,
-        runner: Sequence[str] = ("-m", "dtjob_trainer.program"),
+        runner: Sequence[str] = ("-m", "dtjob_trainer.run"),
     ) -> None:
         self.directory, self.checkpoints, self.strategy = directory, directory / "checkpoints", strategy
         directory.mkdir(parents=True, exist_ok=True)

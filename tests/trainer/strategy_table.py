@@ -64,7 +64,7 @@ def run(directory: Path, strategy: str) -> Row:
     """Run every loop with both packages under `strategy`, in one start of its tasks."""
     counts, options = CLUSTERS[strategy]
     stand_in = (str(PROGRAMS / "tpu_stand_in.py"), "mirrored")
-    runner = stand_in if strategy == "TPU" else ("-m", "dtjob_trainer.program")
+    runner = stand_in if strategy == "TPU" else ("-m", "dtjob_trainer.run")
     with Cluster(directory, strategy, counts, "every_loop.py", options=options, runner=runner) as cluster:
         cluster.start()
         cluster.expect_success(*(["chief-0"] if strategy == "ParameterServer" else cluster.tasks))

@@ -28,7 +28,7 @@ from dtjob_trainer.contract.task import Task
 task = Task.from_environment(os.environ)
 supervise(Supervisor(task, [sys.executable, *sys.argv[1:]], os.environ), task.parent)
 """
-"""A supervisor whose training process is another program than dtjob_trainer.program."""
+"""A supervisor whose training process is another program than dtjob_trainer.run."""
 
 
 def wait_until(condition: Callable[[], T], what: str, seconds: float = 60) -> T:

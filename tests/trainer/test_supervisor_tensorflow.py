@@ -19,7 +19,7 @@ TASKS = ("chief-0", "worker-0", "worker-1")
 @pytest.mark.parametrize("victim", [pytest.param("worker-0", marks=pytest.mark.slow), "chief-0"])
 def test_training_goes_on_after_a_kill(tmp_path: Path, victim: str) -> None:
     job = Job(tmp_path, "MultiWorkerMirrored", chief=1, worker=2)
-    job.command = ["-m", "dtjob_trainer.program", str(ROOT / "examples" / "digits.py"), "--epochs=6"]
+    job.command = ["-m", "dtjob_trainer.run", str(ROOT / "examples" / "digits.py"), "--epochs=6"]
     checkpoints = tmp_path / "checkpoints"
     environ = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(checkpoints), "everySteps": 20})}
     try:
@@ -52,7 +52,7 @@ def test_saves_that_take_long_are_not_cut_off_by_peers_that_go(tmp_path: Path) -
     """Neither the one that a preempted peer asks for, nor one in the background as a peer dies."""
     job = Job(tmp_path, "MultiWorkerMirrored", chief=1, worker=2)
     slow = ("--epochs=100000", "--slow-state=2", "--slow-write=4")
-    job.command = ["-m", "dtjob_trainer.program", str(PROGRAMS / "train.py"), *slow]
+    job.command = ["-m", "dtjob_trainer.run", str(PROGRAMS / "train.py"), *slow]
     environ = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path / "checkpoints"), "everySteps": 500})}
 
     def replaced(task: str) -> Running:

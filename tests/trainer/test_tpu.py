@@ -44,7 +44,7 @@ def test_stand_ins_train_what_one_device_trains(tmp_path: Path, kind: str) -> No
             *arguments,
             options={"logicalCPUs": 2} if (strategy, kind) == ("TPU", "mirrored") else {},
             checkpoint={"everySteps": 10},
-            runner=(str(PROGRAMS / "tpu_stand_in.py"), kind) if strategy == "TPU" else ("-m", "dtjob_trainer.program"),
+            runner=(str(PROGRAMS / "tpu_stand_in.py"), kind) if strategy == "TPU" else ("-m", "dtjob_trainer.run"),
         ) as run:
             run.run()
             status = run["chief-0"].status

@@ -3,7 +3,7 @@
 import pytest
 
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
-from dtjob_trainer.program import is_peer_loss
+from dtjob_trainer.run import is_peer_loss
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
                 "DTJOB_ROLE is not set: this is the command of a dtjob training container; "
                 f"to run the program alone, use `python3 {arguments[0]}`"
             )
-        supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.program", *arguments], os.environ)
+        supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.run", *arguments], os.environ)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
         return 2

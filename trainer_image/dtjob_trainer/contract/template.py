@@ -54,7 +54,7 @@ class Template:
         return None if self._gone else self._pid
 
     def spawn(self, arguments: Sequence[str], environ: Mapping[str, str], descriptors: Mapping[str, int]) -> int | None:
-        """Fork a training process that runs `dtjob_trainer.program` with `arguments`; its process id.
+        """Fork a training process that runs `dtjob_trainer.run` with `arguments`; its process id.
 
         `descriptors`: variable to descriptor, passed on under numbers of its own. None where no template waits, or it
         does not answer: start the process without it.
@@ -118,9 +118,9 @@ def _train(request: dict[str, list[str]], descriptors: Sequence[int], supervisor
     os.environ.update(environ)
     for variable, descriptor in zip(request["descriptors"], descriptors, strict=True):
         os.environ[variable] = str(descriptor)
-    from dtjob_trainer import program
+    from dtjob_trainer import run
 
-    program.main(request["arguments"])
+    run.main(request["arguments"])
 
 
 def _fork_orphan() -> int | None:

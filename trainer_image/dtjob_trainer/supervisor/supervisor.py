@@ -67,7 +67,7 @@ class Supervisor:
         self._called: asyncio.Future[str | None] | None = None
         """While it stays after its training: why the group trains again, or None where the container may end."""
         restarts = task.in_cluster and not task.serves_only  # the others never start again in place
-        self._template = Template() if restarts and self._command[1:3] == ["-m", "dtjob_trainer.program"] else None
+        self._template = Template() if restarts and self._command[1:3] == ["-m", "dtjob_trainer.run"] else None
         self._phase: Phase = "waiting"
         self._generation = 0
         self._terminating = self._chief_finished = False

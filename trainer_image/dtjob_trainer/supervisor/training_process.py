@@ -30,7 +30,7 @@ class TrainingProcess:
     ) -> None:
         """Start `command` in a session of its own; standard output and error are ours. Needs a running event loop.
 
-        `template`: fork it from there where one waits, for commands that run `dtjob_trainer.program`.
+        `template`: fork it from there where one waits, for commands that run `dtjob_trainer.run`.
         """
         self._on_progress, self._unfinished = on_progress, b""
         pid = self._with_pipes(lambda pipes: template.spawn(command[3:], environ, pipes)) if template else None

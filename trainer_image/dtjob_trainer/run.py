@@ -1,4 +1,4 @@
-"""The training process: `python3 -m dtjob_trainer.program ENTRY ARGS…` (docs/contract.md).
+"""The training process: `python3 -m dtjob_trainer.run ENTRY ARGS…` (docs/contract.md).
 
 Imports TensorFlow, waits for the rendezvous' go, makes the strategy ambient, runs the user's program, and ends with the
 exit code that tells the supervisor whose failure it was.
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if "DTJOB_PROGRESS_FD" in os.environ:
         die_with_parent(signal.SIGKILL, os.getppid())
     if not arguments:
-        sys.stderr.write("usage: python3 -m dtjob_trainer.program ENTRY [ARGS…]\n")
+        sys.stderr.write("usage: python3 -m dtjob_trainer.run ENTRY [ARGS…]\n")
         _end(EXIT_USAGE)
     try:
         task = Task.from_environment(os.environ)
@@ -178,7 +178,7 @@ def _end(code: int) -> NoReturn:
 
 def _start(arguments: Sequence[str]) -> Any:
     # under `python -m` this file is `__main__`; the runtime must live in the imported package
-    from dtjob_trainer.program import main as imported_main
+    from dtjob_trainer.run import main as imported_main
 
     imported_main(arguments)
 
