@@ -108,8 +108,8 @@ def test_what_is_no_source_stays_out_of_the_build(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["operator/dtjob/plan/policies/restart.py", "trainer_image/dtjob_trainer/loops/fit.py", "trainer_image/pyproject.toml",
-     "examples/digits.py", "examples/digits.npz", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"],
+    ["operator/dtjob/plan/policies/restart.py", "trainer_image/dtjob_trainer/loops/fit.py", "pyproject.toml",
+     "examples/digits.py", "examples/digits.npz", "constraints.txt", "README.md", "LICENSE"],
 )  # fmt: skip
 def test_what_the_dockerfiles_copy_is_there(path: str) -> None:
     assert not ignored(path)

@@ -41,7 +41,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* Exactly the calls that operator/dtjob/kube.py and kopf's two watches make. */ -}}
+{{- /* Exactly the calls that operator/dtjob/kube/client.py and kopf's two watches make. */ -}}
 {{- define "dtjob.rules" -}}
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs]

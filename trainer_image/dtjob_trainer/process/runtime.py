@@ -1,4 +1,4 @@
-"""What `fit` runs in: this process's task, strategy, progress and shutdown. Made once, by program.py or by default."""
+"""What `fit` runs in: this process's task, strategy, progress and shutdown. Made once, by run.py or by default."""
 
 from __future__ import annotations
 
