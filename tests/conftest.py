@@ -16,8 +16,9 @@ SLOW = "`make trainer-slow` and `make chaos` run them"
 
 
 def tier_of(path: Path) -> str | None:
-    """The tier whose directory holds this test file."""
-    return next((part for part in reversed(path.parts) if part in TIERS), None)
+    """The tier whose directory, below the innermost `tests`, holds this test file."""
+    below = path.parts[len(path.parts) - path.parts[::-1].index("tests") :] if "tests" in path.parts else ()
+    return below[0] if below and below[0] in TIERS else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

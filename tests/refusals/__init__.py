@@ -1,6 +1,7 @@
 """Manifests that are refused, each with what the refusal must say, and manifests that are taken.
 
-`tests/cluster/test_refusal.py` sends them to a real API server, `tests/unit/test_rules.py` to `dtjob.crd.rules`.
+`tests/cluster/test_refusal.py` sends them to a real API server, `tests/unit/operator/crd/test_rules.py` to our own
+rules.
 """
 
 from tests.refusals import fields, pods, roles, tpu, trainer

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.builders import NOW, job
+from tests.unit.operator.builders import NOW, job
 
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.local import leftovers

@@ -1,1 +1,0 @@
-"""Tests of dtjob.local without processes."""

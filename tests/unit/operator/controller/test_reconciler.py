@@ -1,0 +1,233 @@
+"""The reconciler over the simulated cluster: order, refusals, conflicts and crashes at every single call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+
+import pytest
+
+from dtjob.api.job import KIND, Job
+from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.objects import labels
+from tests.unit.operator import builders
+from tests.unit.operator.plan.test_plan_properties import stranger
+from tests.unit.operator.simulation.operator import World, job_manifest
+
+
+@contextmanager
+def world(job: Job) -> Iterator[World]:
+    made = World(job)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def all_run(made: World) -> None:
+    for name in made.pods:
+        made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+
+
+def phase(made: World) -> str:
+    return str(made.job.status.get("phase"))
+
+
+def reason(made: World) -> str:
+    return str(made.job.status.get("reason"))
+
+
+def test_the_status_comes_first_and_the_pods_last():
+    with world(builders.job()) as made:
+        made.run(1)
+        assert made.cluster.calls[0] == "write status"
+        kinds = [call.rsplit(" ", 1)[0] for call in made.cluster.calls]
+        assert set(kinds[1:4]) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
+        assert kinds[4:7] == ["create Pod"] * 3
+        assert made.cluster.calls[7:] == ["write status"]  # all were created
+
+
+def test_no_pod_starts_while_a_shared_object_is_refused():
+    """A pod without its Service has no name; without its NetworkPolicy anybody may reach TensorFlow's port."""
+    with world(builders.job()) as made:
+        made.cluster.put(stranger("Service", "digits"))
+        made.run(60)
+        assert made.pods == {}
+        assert reason(made) == "Blocked"
+        assert "Service digits exists and is not this job's" in made.job.status["message"]
+        made.cluster.remove("Service", "digits")
+        made.run(20)
+        assert len(made.pods) == 3
+        assert reason(made) == "WaitingForPods"
+
+
+def test_a_strangers_pod_of_our_name_is_said_once_and_left_alone():
+    with world(builders.job()) as made:
+        made.cluster.put(stranger("Pod", "digits-worker-0-0"))
+        made.run(600)
+        assert [event.reason for event in made.cluster.events] == ["Blocked"]
+        assert labels.controller_uid(made.pods["digits-worker-0-0"]) is None
+        tries = made.cluster.calls.count("create Pod digits-worker-0-0")
+        assert tries <= 600 / 15 + 3
+        made.cluster.remove("Pod", "digits-worker-0-0")
+        made.run(20)
+        all_run(made)
+        made.run(1)
+        assert (phase(made), made.job.status["message"]) == ("Running", "")
+        assert {c["type"]: c["status"] for c in made.job.status["conditions"]}["Blocked"] == "False"
+
+
+def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
+    """kubectl delete returns before the children are collected; nobody should be told to delete them."""
+    with world(builders.job()) as made:
+        made.run(1)
+        all_run(made)
+        made.run(1)
+        made.cluster.remove(KIND, "digits")
+        made.cluster.put(job_manifest(builders.job(uid="applied-again")))
+        made.run(1)
+        old = {name: pod["metadata"]["uid"] for name, pod in made.pods.items()}
+        for kind in ("Service", "ConfigMap", "NetworkPolicy"):
+            for one in made.cluster.of_kind(kind):
+                made.cluster.remove(kind, one["metadata"]["name"])
+        for name in old:
+            made.cluster.ask_to_delete("Pod", name)
+        made.run(10)
+        for name in old:
+            made.cluster.remove("Pod", name)
+        made.run(60)
+        assert {labels.controller_uid(pod) for pod in made.pods.values()} == {"applied-again"}
+        assert len(made.pods) == 3
+        assert made.cluster.events == []
+
+
+def test_a_refusal_says_why():
+    with world(builders.job()) as made:
+        made.run(0.015)  # the status is written
+        made.cluster.fail_next = Refused('services "digits" is forbidden: exceeded quota: small')
+        made.run(30)
+        (event,) = made.cluster.events
+        assert event.reason == "Blocked"
+        assert "exceeded quota: small" in event.message
+        assert reason(made) == "WaitingForPods"
+
+
+WEBHOOK_DOWN = ClusterError('failed calling webhook "pods.example.com": connection refused')
+
+
+def blocked(made: World) -> str:
+    return {c["type"]: c["status"] for c in made.job.status["conditions"]}.get("Blocked", "absent")
+
+
+@pytest.mark.parametrize("what", ["Service digits", "Pod digits-worker-0-0"])
+def test_a_create_that_keeps_failing_is_said_until_it_works(what: str):
+    """Such as one that a fail-closed admission webhook stands before: 500 is no refusal, but it may stay."""
+    with world(builders.job()) as made:
+        made.cluster.failing[f"create {what}"] = WEBHOOK_DOWN
+        made.run(1)
+        assert (reason(made), blocked(made)) == ("WaitingForPods", "absent")  # it may pass
+        made.run(120)
+        assert (reason(made), blocked(made)) == ("Blocked", "True")
+        assert made.job.status["message"] == f"{what.replace(' ', '/')}: {WEBHOOK_DOWN}"
+        assert [event.reason for event in made.cluster.events] == ["Blocked"]
+        made.cluster.failing.clear()
+        made.run(65)
+        assert len(made.pods) == 3
+        assert (reason(made), blocked(made)) == ("WaitingForPods", "False")
+        assert made.job.status["message"] == ""
+
+
+def test_a_deletion_that_keeps_failing_is_said_until_it_works():
+    with world(builders.job()) as made:
+        made.run(1)
+        all_run(made)
+        made.run(1)
+        made.cluster.failing["delete Pod digits-worker-1-0"] = WEBHOOK_DOWN
+        kill_a_worker(made)
+        made.run(120)
+        assert (reason(made), blocked(made)) == ("Blocked", "True")
+        assert made.job.status["message"] == f"deleting Pod/digits-worker-1-0: {WEBHOOK_DOWN}"
+        writes = made.cluster.calls.count("write status")
+        made.run(600)
+        assert made.cluster.calls.count("write status") == writes
+        made.cluster.failing.clear()
+        made.run(65)
+        assert "digits-worker-1-1" in made.pods
+        assert blocked(made) == "False"
+
+
+def test_an_old_manifest_that_this_version_cannot_run_is_told_so():
+    with world(builders.job()) as made:
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(colour="blue"))
+        made.run(30)
+        assert made.job_status()["reason"] == "InvalidSpec"
+        assert "spec.colour" in made.job_status()["message"]
+        assert len(made.cluster.events) == 1
+
+
+def test_a_job_that_is_being_deleted_is_left_alone():
+    job = builders.job()
+    with world(job) as made:
+        made.run(0.02)
+        made.cluster.change(
+            KIND, "digits", lambda one: one["metadata"].update(deletionTimestamp="2026-11-21T10:00:00Z")
+        )
+        made.restart()
+        calls = len(made.cluster.calls)
+        made.run(60)
+        assert made.cluster.calls[calls:] == []
+
+
+def kill_a_worker(made: World) -> None:
+    made.cluster.change("Pod", "digits-worker-1-0", lambda one: one.update(status=builders.out_of_memory()))
+
+
+def lose_the_chief(made: World) -> None:
+    made.cluster.remove("Pod", "digits-chief-0-0")
+
+
+@pytest.mark.parametrize("program", [True, False])
+@pytest.mark.parametrize("trouble", [kill_a_worker, lose_the_chief])
+def test_a_crash_at_any_call_changes_nothing_but_the_time(trouble: Callable[[World], None], program: bool):
+    def life(crash_in: int | None, before: bool, start: bool) -> tuple[dict[str, object], int]:
+        with world(builders.job(program=program)) as made:
+            if start:
+                made.cluster.crash_in, made.cluster.crash_before = crash_in, before
+            made.run(2)
+            all_run(made)
+            made.run(2)
+            begun = len(made.cluster.calls)
+            if not start:
+                made.cluster.crash_in, made.cluster.crash_before = crash_in, before
+            trouble(made)
+            made.run(3)
+            for name, pod in made.pods.items():
+                if "deletionTimestamp" in pod["metadata"]:
+                    made.cluster.remove("Pod", name)
+            made.run(3)
+            all_run(made)
+            made.run(3)
+            status = deepcopy(made.job.status)
+            outcome = {
+                "pods": sorted(made.pods),
+                **{name: status[name] for name in ("phase", "attempts", "restarts", "ready")},
+                "charged": status["incident"]["charged"],
+            }
+            return outcome, (begun if start else len(made.cluster.calls) - begun)
+
+    for start in (True, False):
+        expected, calls = life(None, True, start)
+        assert expected["phase"] == "Running"
+        for crash_in in range(calls):
+            for before in (True, False):
+                assert life(crash_in, before, start)[0] == expected, f"call {crash_in}, before: {before}"
+
+
+def test_a_call_that_fails_is_made_again():
+    with world(builders.job()) as made:
+        for _ in range(8):
+            made.cluster.fail_next = ClusterError("timeout")
+            made.run(0.05)
+        made.run(30)
+        assert len(made.pods) == 3

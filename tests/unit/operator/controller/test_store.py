@@ -1,0 +1,116 @@
+"""The store: what late, doubled and lost watch events leave in it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from dtjob.controller.store import TOMBSTONES, Store
+from dtjob.plan.actions import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.operator import job_manifest
+
+KEY = ("default", "digits")
+JOB = builders.job()
+
+
+def versioned(manifest: Manifest, version: int, **metadata: Any) -> Manifest:
+    changed = deepcopy(manifest)
+    changed["metadata"] |= {"resourceVersion": str(version), **metadata}
+    return changed
+
+
+POD = versioned(builders.pod(JOB, "chief-0"), 10, uid="pod-a")
+SUCCESSOR = versioned(POD, 20, uid="pod-b")
+
+
+def names(store: Store) -> list[str]:
+    return [one["metadata"]["uid"] for one in store.children(KEY).objects]
+
+
+def test_a_version_that_is_not_newer_changes_nothing():
+    store = Store()
+    assert store.apply(POD) == KEY
+    assert store.apply(POD) is None
+    assert store.apply(versioned(POD, 9)) is None
+    assert store.apply(versioned(POD, 11)) == KEY
+
+
+def test_versions_are_numbers():
+    store = Store()
+    store.apply(versioned(POD, 99))
+    assert store.apply(versioned(POD, 100)) == KEY
+
+
+def test_a_late_event_of_an_earlier_object_does_not_hide_its_successor():
+    """Our create has answered, and then the watch tells of what stood under the name before."""
+    store = Store()
+    store.apply(SUCCESSOR)
+    assert store.apply(versioned(POD, 15)) is None
+    assert store.remove(versioned(POD, 16)) is None
+    assert names(store) == ["pod-b"]
+
+
+def test_what_is_gone_does_not_come_back():
+    store = Store()
+    store.apply(POD)
+    assert store.remove(versioned(POD, 12)) == KEY
+    assert store.apply(versioned(POD, 11)) is None
+    assert names(store) == []
+
+
+def test_an_end_that_is_heard_of_before_the_beginning_counts():
+    store = Store()
+    assert store.remove(POD) is None
+    assert store.apply(POD) is None
+
+
+def test_tombstones_are_bounded():
+    store = Store()
+    store.remove(POD)
+    for number in range(TOMBSTONES):
+        store.remove(versioned(POD, 30, uid=f"other-{number}"))
+    assert store.apply(POD) == KEY
+
+
+def test_a_list_removes_what_is_older_and_missing_and_keeps_what_is_newer():
+    store = Store()
+    store.apply(POD)
+    worker = versioned(builders.pod(JOB, "worker-0"), 60, uid="created-meanwhile")
+    store.apply(worker)
+    assert store.replace("Pod", [], 50) == {KEY}
+    assert names(store) == ["created-meanwhile"]
+    assert store.replace("Pod", [worker], 70) == set()
+
+
+def test_a_list_of_one_kind_leaves_the_others():
+    store = Store()
+    store.apply(POD)
+    assert store.replace("Service", [], 50) == set()
+    assert names(store) == ["pod-a"]
+
+
+def test_reports_and_problems_go_with_their_job():
+    store = Store()
+    job = versioned(job_manifest(JOB), 1)
+    for next_job in (versioned(job, 2, uid="reapplied"), None):
+        store.apply(job)
+        store.set_report(KEY, "chief-0", {"step": 460})
+        store.set_problem(KEY, "Pod/x", "exceeded quota")
+        if next_job is None:
+            store.remove(store.job(KEY) or job)
+        else:
+            store.apply(next_job)  # its predecessor's DELETED was missed
+        children = store.children(KEY)
+        assert (children.reports, children.problems) == ({}, {})
+
+
+def test_a_problem_is_news_once():
+    store = Store()
+    assert store.set_problem(KEY, "Pod/x", "exceeded quota")
+    assert not store.set_problem(KEY, "Pod/x", "exceeded quota")
+    assert store.set_problem(KEY, "Pod/x", None)
+    assert not store.set_problem(KEY, "Pod/x", None)
+    store.set_problem(KEY, "Pod/x", "exceeded quota")
+    assert store.keep_problems(KEY, set())
+    assert store.children(KEY).problems == {}

@@ -1,0 +1,145 @@
+"""The work queue, in simulated time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from dtjob.controller.workqueue import LONGEST_RETRY_SECONDS, WorkQueue
+from tests.unit.operator.simulation.time import SimulatedLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[SimulatedLoop]:
+    loop = SimulatedLoop()
+    yield loop
+    loop.close()
+
+
+async def taken(queue: WorkQueue[str], seconds: float = 1) -> list[str]:
+    """The keys that come within so many seconds; each is done at once."""
+    keys = []
+    end = asyncio.get_running_loop().time() + seconds
+    while (left := end - asyncio.get_running_loop().time()) > 1e-3:
+        try:
+            async with asyncio.timeout(left):
+                key = await queue.get()
+        except TimeoutError:
+            break
+        queue.done(key)
+        keys.append(key)
+    return keys
+
+
+def play(loop: SimulatedLoop, story: Coroutine[Any, Any, None]) -> None:
+    loop.run_until_complete(story)
+
+
+def test_a_key_is_queued_once(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        for key in "aabab":
+            queue.add(key)
+        assert len(queue) == 2
+        assert await taken(queue) == ["a", "b"]
+
+    play(loop, story())
+
+
+def test_a_key_is_never_with_two_workers(loop: SimulatedLoop):
+    """Else every pod would be created several times."""
+
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        assert await queue.get() == "a"
+        queue.add("a")
+        assert await taken(queue) == []
+        queue.done("a")
+        assert await taken(queue) == ["a"]
+
+    play(loop, story())
+
+
+def test_a_later_time_wakes_a_waiting_worker(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        waiting = asyncio.ensure_future(queue.get())
+        await asyncio.sleep(1)
+        queue.add_after("a", 600)
+        await asyncio.sleep(599)
+        assert not waiting.done()
+        await asyncio.sleep(1.1)
+        assert waiting.result() == "a"
+
+    play(loop, story())
+
+
+def test_a_key_has_one_later_time_the_earliest(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        for seconds in (30, 10, 20, 10.5):
+            queue.add_after("a", seconds)
+        assert await taken(queue, 9) == []
+        assert await taken(queue, 60) == ["a"]
+        queue.add_after("a", 5)
+        assert await taken(queue, 6) == ["a"]
+
+    play(loop, story())
+
+
+def test_asking_again_at_each_look_does_not_multiply(loop: SimulatedLoop):
+    """A blocked job looks again every 15 s; looks for other reasons must not each begin a rhythm of their own."""
+
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        looks = 0
+        for moment in range(300):
+            if moment % 7 == 0 and moment < 100:
+                queue.add("a")
+            for key in await taken(queue, 1):
+                looks += 1
+                queue.add_after(key, 15)
+        assert looks <= 15 + 300 / 15
+
+    play(loop, story())
+
+
+def test_retries_wait_longer_each_time_until_one_does_well(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        waits = [queue.retry("a") for _ in range(12)]
+        assert waits == sorted(waits)
+        assert waits[0] == pytest.approx(0.1)
+        assert waits[-1] == LONGEST_RETRY_SECONDS
+        queue.forget("a")
+        assert queue.retry("a") == pytest.approx(0.1)
+
+    play(loop, story())
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: SimulatedLoop, turns: int):
+    """Python 3.11's asyncio.wait_for swallows such a cancellation; the operator would never end."""
+
+    async def story() -> None:
+        queue = WorkQueue[str]()
+
+        async def work() -> None:
+            while True:
+                queue.done(await queue.get())
+
+        queue.add_after("b", 1000)
+        worker = asyncio.ensure_future(work())
+        await asyncio.sleep(1)
+        queue.add("a")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        worker.cancel()
+        await asyncio.wait([worker], timeout=5)
+        assert worker.cancelled()
+
+    play(loop, story())

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from dtjob.local.display.snapshot import restarts_by_cause, task_lines
+from tests.unit.operator.local.display.snapshots import report, snapshot
+
+
+def lines(*arguments, **options):
+    return {line.task: line for line in task_lines(snapshot(*arguments, **options))}
+
+
+def test_every_task_has_its_line_before_anything_is_reported():
+    found = lines()
+    assert list(found) == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
+    assert {line.state for line in found.values()} == {"starting"}
+    assert found["chief-0"].supervisor_pid == 100
+    assert found["chief-0"].step is None
+
+
+def test_a_report_fills_the_line():
+    chief = lines([report("chief-0", step=12, loss=0.5, stepsPerSecond=40.0, restartsInPlace=2)])["chief-0"]
+    assert (chief.state, chief.training_pid, chief.step, chief.loss) == ("training", 20, 12, 0.5)
+    assert (chief.steps_per_second, chief.restarts) == (40.0, 2)
+
+
+def test_the_word_of_an_earlier_attempt_does_not_count():
+    found = lines([report("worker-1", step=12)], status={"attempts": {"worker-1": 1}})["worker-1"]
+    assert (found.state, found.step, found.restarts) == ("starting", None, 1)
+
+
+def test_an_ended_pod_says_how():
+    found = lines([report("chief-0", step=9)], ended={"chief-0": 0, "worker-0": -9})
+    assert (found["chief-0"].state, found["chief-0"].step) == ("finished", 9)
+    assert found["chief-0"].supervisor_pid is None
+    assert found["worker-0"].state == "failed"
+
+
+def test_restarts_by_cause():
+    assert restarts_by_cause({}) == {}
+    status = {"restarts": {"total": 3, "causes": {"Signal": 2, "Error": 1}, "evaluator": 4}}
+    assert restarts_by_cause(status) == {"Signal": 2, "Error": 1, "Evaluator": 4}

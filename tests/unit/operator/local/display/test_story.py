@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dtjob.local.display.story import Story, metrics_text, progress_text
+from dtjob.plan.actions import Event
+from tests.unit.operator.local.display.snapshots import report, snapshot
+
+
+def test_training_begins_once():
+    story = Story()
+    look = snapshot([report("chief-0", step=0, totalSteps=460)])
+    assert story.observe(snapshot()) == []
+    assert story.observe(look) == ["training begins: 460 steps"]
+    assert story.observe(look) == []
+
+
+def test_a_resumed_run_says_from_where():
+    look = snapshot([report("chief-0", step=100, restoredStep=100)])
+    assert Story().observe(look) == ["training goes on from the checkpoint at step 100"]
+
+
+def test_survivors_are_told_together_when_their_cause_is_known():
+    story = Story()
+    story.observe(snapshot([report("chief-0"), report("worker-0")]))
+    waiting = [report(task, "waiting", restartsInPlace=1) for task in ("chief-0", "worker-0")]
+    assert story.observe(snapshot(waiting)) == []
+    cause = {"cause": "worker-1 was lost"}
+    going = [report(task, "starting", restartsInPlace=1, lastRestart=cause) for task in ("chief-0", "worker-0")]
+    (line,) = story.observe(snapshot(going))
+    assert line == "chief-0, worker-0: training process started again in the same supervisor (worker-1 was lost)"
+    assert story.observe(snapshot(going)) == []
+
+
+def test_a_recovery_is_told_with_its_seconds():
+    story = Story()
+    story.observe(snapshot([report("chief-0")]))
+    look = snapshot([report("chief-0", restoredStep=300)], recovery_seconds=(4.12,))
+    (line,) = story.observe(look)
+    assert line == ("training goes on from the checkpoint at step 300; the first new step came 4.1 s after the failure")
+    assert story.observe(look) == []
+
+
+def test_each_evaluation_is_told_once():
+    story = Story()
+    evaluator = report(
+        "evaluator-0", "evaluating", evaluation={"step": 100, "metrics": {"loss": 0.2, "accuracy": 0.95}}
+    )
+    assert story.observe(snapshot([evaluator])) == ["evaluator: accuracy 0.95, loss 0.2 at step 100"]
+    assert story.observe(snapshot([evaluator])) == []
+
+
+def test_events_of_the_plan_are_told_but_success_which_the_summary_says():
+    story = Story()
+    killed = Event("Warning", "Restarting", "worker-1 was killed (SIGKILL); training restarts from …")
+    assert story.event(killed) == [killed.message]
+    assert story.event(Event("Normal", "Succeeded", "Training has ended")) == []
+
+
+def test_progress_in_one_line():
+    assert progress_text(snapshot()) == ""
+    chief = report("chief-0", step=115, totalSteps=460, loss=0.31234, stepsPerSecond=41.234, etaSeconds=8.4)
+    assert progress_text(snapshot([chief])) == "step 115 of 460 (25%), loss 0.3123, 41.2 steps/s, 8s left"
+    assert progress_text(snapshot([report("chief-0", step=7)])) == "step 7"
+
+
+def test_metrics_that_are_no_numbers_are_left_out():
+    assert metrics_text({"loss": 1.0, "note": "x", "accuracy": 0.5}) == "accuracy 0.5, loss 1"

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from dtjob.local.display.summary import accuracy, summary, summary_text
+from tests.unit.operator.local.display.snapshots import report, snapshot
+
+RUN = Path("/runs/run-1")
+CHIEF = report(
+    "chief-0",
+    "finished",
+    step=460,
+    totalSteps=460,
+    metrics={"accuracy": 0.99, "val_accuracy": 0.97, "val_loss": 0.1},
+    checkpoint={"step": 460, "time": "2026-11-21T10:00:02Z"},
+    model="/runs/run-1/checkpoints/model.keras",
+)
+
+
+def text_of(result):
+    return "\n".join(summary_text(result, RUN / "logs", "dtjob run digits.yaml"))
+
+
+def test_success_has_all_that_was_asked_for():
+    status = {"phase": "Succeeded", "restarts": {"total": 2, "causes": {"Signal": 2}}}
+    look = snapshot([CHIEF], status=status, recovery_seconds=(4.1, 3.9), elapsed=61.04)
+    result = json.loads(json.dumps(summary(look, RUN, False, None)))
+    assert (result["phase"], result["job"], result["steps"]) == ("Succeeded", "digits", 460)
+    assert result["restarts"] == {"total": 2, "byCause": {"Signal": 2}}
+    assert result["recoverySeconds"] == [4.1, 3.9]
+    assert result["model"] == "/runs/run-1/checkpoints/model.keras"
+    assert result["runDirectory"] == "/runs/run-1"
+    text = text_of(result)
+    for part in (
+        "has succeeded in 1m1s",
+        "0.9700 on held-out data",
+        "460 of 460",
+        "2 (Signal 2)",
+        "4.1 s, 3.9 s",
+        "model",
+    ):
+        assert part in text
+
+
+def test_failure_shows_the_first_cause_and_its_log():
+    failure = {
+        "task": "worker-1",
+        "pod": "digits-worker-1-3",
+        "message": "Traceback\nValueError: no data",
+        "exitCode": 1,
+    }
+    status = {"phase": "Failed", "message": "worker-1 failed (exit code 1); …", "firstFailure": failure}
+    result = summary(snapshot(status=status), RUN, False, None)
+    assert result["firstFailure"]["task"] == "worker-1"
+    text = text_of(result)
+    assert "has failed after 0s: worker-1 failed (exit code 1)" in text
+    assert "/runs/run-1/logs/digits-worker-1-3.log" in text
+    assert "| ValueError: no data" in text
+
+
+def test_interruption_says_how_to_go_on():
+    result = summary(snapshot([CHIEF]), RUN, True, signal.SIGINT)
+    assert (result["phase"], result["reason"], result["resumed"]) == ("Interrupted", "SIGINT", True)
+    assert "dtjob run digits.yaml   (goes on from the checkpoint at step 460)" in text_of(result)
+    nothing_saved = summary(snapshot(), RUN, False, signal.SIGTERM)
+    assert "no checkpoint was saved" in text_of(nothing_saved)
+
+
+def test_accuracy_is_the_chiefs_validation_else_the_evaluators():
+    evaluator = report("evaluator-0", evaluation={"step": 1, "metrics": {"accuracy": 0.5}})
+    assert accuracy(summary(snapshot([CHIEF, evaluator]), RUN, False, None)) == 0.97
+    assert accuracy(summary(snapshot([evaluator]), RUN, False, None)) == 0.5
+    assert accuracy(summary(snapshot(), RUN, False, None)) is None

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from dtjob.api.job import Program
+from dtjob.local.addresses import Addresses
+from dtjob.local.command import expand, local_command, only_in_a_cluster
+from dtjob.objects import topology
+from dtjob.objects.pod import pod
+from tests.unit.operator.builders import job
+
+RUN = Path("/runs/run-1")
+
+
+def job_with(**program):
+    digits = job()
+    return digits.model_copy(
+        update={"spec": digits.spec.model_copy(update={"program": Program.model_validate(program)})}
+    )
+
+
+def command_of(digits, task_id="worker-1", inherited=None):
+    task = next(task for task in topology.tasks(digits) if task.id == task_id)
+    addresses = Addresses.choose(digits)
+    made = local_command(
+        pod(digits, task, 2),
+        addresses,
+        RUN / "cluster.json",
+        RUN / "checkpoints",
+        RUN / "last.json",
+        inherited or {},
+        python="python",
+    )
+    return made, addresses
+
+
+def test_expansion_is_that_of_kubernetes():
+    variables = {"A": "1", "B": "$(A)"}
+    for text, wanted in {
+        "$(A)": "1",
+        "$$(A)": "$(A)",
+        "$$$(A)": "$1",
+        "$(UNKNOWN)": "$(UNKNOWN)",
+        "$(B)": "$(A)",
+        "$A $": "$A $",
+        "cost: 5$$": "cost: 5$",
+    }.items():
+        assert expand(text, variables) == wanted
+
+
+def test_the_supervisor_runs_the_program_with_its_arguments_as_written():
+    digits = job_with(entry="digits.py", args=["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$"])
+    made, _ = command_of(digits)
+    expected = ["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$"]
+    assert made.argv == ["python", "-m", "dtjob_trainer", "digits.py", *expected]
+
+
+def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
+    digits = job(checkpoint={"directory": "/checkpoints", "everySteps": 7})
+    made, addresses = command_of(digits)
+    environment = made.environment
+    assert environment["DTJOB_ROLE"] == "worker"
+    assert (environment["DTJOB_INDEX"], environment["DTJOB_ATTEMPT"]) == ("1", "2")
+    assert environment["DTJOB_CLUSTER_FILE"] == "/runs/run-1/cluster.json"
+    assert environment["DTJOB_TERMINATION_LOG"] == "/runs/run-1/last.json"
+    assert environment["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(digits)
+    assert environment["DTJOB_STATUS_PORT"] == str(addresses.status_port("digits-worker-1"))
+    assert environment["DTJOB_RENDEZVOUS"] == f"127.0.0.1:{addresses.status_port('digits-chief-0')}"
+    assert environment["DTJOB_PARENT"] == str(os.getpid())
+    settings = json.loads(environment["DTJOB_CHECKPOINT"])
+    assert settings["directory"] == "/runs/run-1/checkpoints"
+    assert settings["everySteps"] == 7
+
+
+def test_a_bucket_stays_a_bucket():
+    made, _ = command_of(job(checkpoint={"directory": "gs://bucket/digits"}))
+    assert json.loads(made.environment["DTJOB_CHECKPOINT"])["directory"] == "gs://bucket/digits"
+
+
+def test_nothing_of_another_job_is_inherited():
+    inherited = {"PATH": "/bin", "TF_CONFIG": "{}", "DTJOB_CHECKPOINT": "{}", "DTJOB_PROGRESS_FD": "7"}
+    made, _ = command_of(job(), inherited=inherited)
+    assert made.environment["PATH"] == "/bin"
+    assert not {"TF_CONFIG", "DTJOB_CHECKPOINT", "DTJOB_PROGRESS_FD"} & set(made.environment)
+
+
+def test_the_programs_own_variables_are_there():
+    digits = job_with(entry="x.py", env=[{"name": "MODE", "value": "fast"}, {"name": "COST", "value": "$5"}])
+    made, _ = command_of(digits)
+    assert made.environment["MODE"] == "fast"
+    assert made.environment["COST"] == "$5"
+
+
+def test_what_a_process_does_not_get_is_named():
+    template = {
+        "spec": {
+            "containers": [
+                {"name": "tensorflow", "env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {}}}]},
+                {"name": "proxy", "image": "proxy"},
+            ],
+            "initContainers": [{"name": "fetch", "image": "fetch"}],
+        }
+    }
+    digits = job(replicas={"chief": {"template": template}, "worker": {"count": 1}})
+    chief, worker = topology.tasks(digits)
+    assert only_in_a_cluster(pod(digits, chief, 0)) == [
+        "container proxy",
+        "init container fetch",
+        "variable TOKEN (valueFrom)",
+    ]
+    assert only_in_a_cluster(pod(digits, worker, 0)) == []

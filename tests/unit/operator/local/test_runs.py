@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, RunStateError, open_run
+from tests.unit.operator.builders import job
+
+
+def opened(path, digits=None, **options):
+    """Open a run and let it go at once, as a `dtjob run` that was killed does."""
+    run = open_run(digits or job(), path, **options)
+    run.close()
+    return run
+
+
+def test_the_first_run_is_new(tmp_path):
+    run = opened(tmp_path)
+    assert run.directory == tmp_path / "digits" / "run-1"
+    assert not run.resumed
+    assert run.checkpoints.is_dir()
+    assert run.logs.is_dir()
+    assert json.loads((run.directory / "run.json").read_text())["phase"] == UNFINISHED
+
+
+def test_an_unfinished_run_is_resumed_with_its_uid(tmp_path):
+    first, second = opened(tmp_path), opened(tmp_path)
+    assert second.resumed
+    assert (second.directory, second.record.uid) == (first.directory, first.record.uid)
+    assert second.record.starts == 2
+    assert "run-1, which had not finished" in second.why
+
+
+def test_a_failed_run_is_resumed_with_a_new_budget(tmp_path):
+    opened(tmp_path).save(FAILED, {"phase": FAILED, "incident": {"charged": 10}})
+    second = opened(tmp_path)
+    assert second.resumed
+    assert second.record.status is None
+    assert "all its restarts again" in second.why
+
+
+def test_a_run_that_succeeded_is_left_alone(tmp_path):
+    first = opened(tmp_path)
+    first.save(SUCCEEDED, {"phase": SUCCEEDED})
+    second = opened(tmp_path)
+    assert second.directory.name == "run-2"
+    assert second.record.uid != first.record.uid
+
+
+def test_a_run_whose_training_had_ended_is_left_alone_though_dtjob_was_killed(tmp_path):
+    first = opened(tmp_path)
+    (first.checkpoints / "DONE").write_text(json.dumps({"uid": first.record.uid, "step": 5}))
+    assert opened(tmp_path).directory.name == "run-2"
+
+
+def test_another_jobs_mark_does_not_count(tmp_path):
+    first = opened(tmp_path)
+    (first.checkpoints / "DONE").write_text(json.dumps({"uid": "another", "step": 5}))
+    assert opened(tmp_path).resumed
+
+
+def test_fresh_and_a_changed_manifest_begin_a_new_run(tmp_path):
+    opened(tmp_path)
+    assert opened(tmp_path, fresh=True).directory.name == "run-2"
+    changed = opened(tmp_path, job(workers=3))
+    assert changed.directory.name == "run-3"
+    assert "the manifest has changed" in changed.why
+
+
+def test_the_tenth_run_comes_after_the_ninth(tmp_path):
+    for number in range(1, 11):
+        assert opened(tmp_path, fresh=True).directory.name == f"run-{number}"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"uid": 1, "surprise": 2}', "null"])
+def test_a_record_that_cannot_be_read_is_no_run_to_resume(tmp_path, text):
+    first = opened(tmp_path)
+    (first.directory / "run.json").write_text(text)
+    second = opened(tmp_path)
+    assert not second.resumed
+    assert second.directory.name == "run-2"
+
+
+def test_one_job_is_run_once_at_a_time(tmp_path):
+    run = open_run(job(), tmp_path)
+    with pytest.raises(RunStateError, match=r"is being run in .* already"):
+        open_run(job(), tmp_path)
+    open_run(job(name="other"), tmp_path).close()
+    run.close()
+    open_run(job(), tmp_path).close()
+
+
+def test_the_newest_checkpoint_is_the_highest_step(tmp_path):
+    run = opened(tmp_path)
+    assert run.latest_checkpoint() is None
+    for step in (90, 100, 9):
+        (run.checkpoints / f"ckpt-{step}.index").touch()
+    (run.checkpoints / "ckpt-200_temp").mkdir()
+    assert run.latest_checkpoint() == 100

@@ -1,0 +1,92 @@
+"""dtjob.objects.accelerators: what pods get for their GPUs and TPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.objects.pod import pod
+from tests.unit.operator import builders
+
+V5E = {"accelerator": "tpu-v5-lite-podslice", "topology": "2x4"}
+
+
+def spec(job: Job, task: str = "chief-0") -> dict[str, Any]:
+    made: dict[str, Any] = pod(job, builders.task(task), 0)["spec"]
+    return made
+
+
+def tpu_job(replica: dict[str, Any] | None = None, **tpu: Any) -> Job:
+    return builders.job(
+        "TPU",
+        replicas={"chief": replica or {}, "evaluator": {}},
+        checkpoint={"directory": "gs://bucket/digits"},
+        strategyOptions={"tpu": tpu},
+    )
+
+
+def gpu_job(**container: Any) -> Job:
+    template = {"spec": {"containers": [{"name": "log"}, {"name": "tensorflow", **container}]}}
+    return builders.job(replicas={"chief": {}, "worker": {"count": 2, "template": template}})
+
+
+def shared_memory(job: Job, task: str) -> tuple[list[Any], list[Any]]:
+    """The pod's volumes in memory, and what the training container mounts at /dev/shm."""
+    made = spec(job, task)
+    (training,) = (one for one in made["containers"] if one["name"] == "tensorflow")
+    volumes = [one["emptyDir"] for one in made["volumes"] if one.get("emptyDir", {}).get("medium") == "Memory"]
+    return volumes, [one["name"] for one in training["volumeMounts"] if one["mountPath"] == "/dev/shm"]
+
+
+def test_the_chief_gets_a_tpu_slice_as_gke_asks_for_it() -> None:
+    replica = {
+        "resources": {"limits": {"memory": "16Gi"}},
+        "template": {"spec": {"nodeSelector": {"pool": "a"}, "tolerations": [{"key": "mine"}]}},
+    }
+    made = spec(tpu_job(replica, **V5E))
+    assert made["nodeSelector"] == {
+        "pool": "a",
+        "cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice",
+        "cloud.google.com/gke-tpu-topology": "2x4",
+    }
+    assert {"key": "mine"} in made["tolerations"]
+    assert {"key": "google.com/tpu", "operator": "Exists", "effect": "NoSchedule"} in made["tolerations"]
+    assert made["containers"][0]["resources"] == {
+        "limits": {"memory": "16Gi", "google.com/tpu": 8},
+        "requests": {"google.com/tpu": 8},
+    }
+
+
+def test_the_evaluator_takes_no_chips() -> None:
+    made = spec(tpu_job(**V5E), "evaluator-0")
+    assert "resources" not in made["containers"][0]
+    assert "nodeSelector" not in made
+
+
+@pytest.mark.parametrize("job", [tpu_job(address="my-tpu"), tpu_job(), builders.job("TPU")])
+def test_a_tpu_that_is_reached_otherwise_asks_nothing_of_the_node(job: Job) -> None:
+    made = spec(job)
+    assert "nodeSelector" not in made
+    assert "resources" not in made["containers"][0]
+
+
+def test_gpus_bring_shared_memory_with_a_limit() -> None:
+    job = gpu_job(resources={"limits": {"nvidia.com/gpu": "4"}})
+    volumes, mounts = shared_memory(job, "worker-0")
+    assert volumes == [{"medium": "Memory", "sizeLimit": "4Gi"}]
+    assert mounts == ["dtjob-shm"]
+    assert shared_memory(job, "chief-0") == ([], [])
+
+
+def test_the_users_own_shared_memory_stays() -> None:
+    mount = {"name": "mine", "mountPath": "/dev/shm/"}
+    made = spec(gpu_job(resources={"limits": {"nvidia.com/gpu": 1}}, volumeMounts=[mount]), "worker-0")
+    assert mount in made["containers"][0]["volumeMounts"]
+    assert not [one for one in made["volumes"] if one["name"] == "dtjob-shm"]
+
+
+def test_without_gpus_there_is_none() -> None:
+    assert shared_memory(gpu_job(), "worker-0") == ([], [])
+    assert shared_memory(gpu_job(resources={"limits": {"nvidia.com/gpu": 0}}), "worker-0") == ([], [])

@@ -1,0 +1,155 @@
+"""The operator's default image and pod labels: who wins, and what a job is told that has no image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.objects import labels
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image, parse_label
+from dtjob.objects.pod import pod
+from dtjob.plan.actions import Create, Manifest, Plan
+from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+OLD, NEW = Defaults("trainer:1"), Defaults("trainer:2")
+
+
+def job(**spec: Any) -> Job:
+    return builders.job(**{"image": None, **spec})
+
+
+def images(made: Plan) -> list[str | None]:
+    pods = [one.manifest for one in made.actions if isinstance(one, Create) and one.kind == "Pod"]
+    return [one["spec"]["containers"][0].get("image") for one in pods]
+
+
+def stored(made: Plan) -> Children:
+    return Children(tuple(builders.stored(one.manifest) for one in made.actions if isinstance(one, Create)))
+
+
+def image_of_chief(job: Job, defaults: Defaults) -> str | None:
+    made: Manifest = pod(job, builders.task("chief-0"), 0, defaults)
+    image: str | None = made["spec"]["containers"][0].get("image")
+    return image
+
+
+def test_the_job_wins_then_what_it_began_with_then_the_default() -> None:
+    assert image_of_chief(builders.job(image="own:1"), OLD) == "own:1"
+    assert image_of_chief(job(status={"image": "trainer:0"}), OLD) == "trainer:0"
+    assert image_of_chief(job(), OLD) == "trainer:1"
+    assert image_of_chief(job(), NO_DEFAULTS) is None
+
+
+def test_a_jobs_later_pods_have_the_image_that_it_began_with() -> None:
+    began = plan(job(), Children(), NOW, OLD)
+    assert images(began) == ["trainer:1"] * 3
+    assert began.status is not None
+    assert began.status["image"] == "trainer:1"
+    running = builders.with_status(job(), began.status)
+    children = stored(began)
+    for one in children.objects:
+        if one["kind"] == "Pod":
+            one["status"] = builders.running()
+    for upgraded in (NEW, NO_DEFAULTS):
+        status = plan(running, children, at(1), upgraded).status
+        assert status is not None
+        assert (status["phase"], status["image"]) == ("Running", "trainer:1")
+        again = plan(builders.with_status(job(), status), children, at(1), upgraded)
+        assert (again.actions, again.status) == ((), None)
+    lost = Children(tuple(one for one in children.objects if one["metadata"]["name"] != "digits-worker-1-0"))
+    assert images(plan(running, lost, at(2), NEW)) == ["trainer:1"]
+
+
+def test_an_image_of_the_jobs_own_is_not_written_into_the_status() -> None:
+    status = plan(builders.job(), Children(), NOW, OLD).status
+    assert status is not None
+    assert "image" not in status
+
+
+def test_a_job_without_any_image_waits_and_says_what_to_write() -> None:
+    made = plan(job(), Children(), NOW)
+    assert made.actions == ()
+    assert made.status is not None
+    assert (made.status["phase"], made.status["reason"], made.status["ready"]) == ("Pending", "ImageMissing", "0/3")
+    for words in ("spec.image", "defaults.image", "--default-image"):
+        assert words in made.status["message"]
+    (blocked,) = made.status["conditions"]
+    assert (blocked["type"], blocked["status"], blocked["reason"]) == ("Blocked", "True", "ImageMissing")
+    assert [event.reason for event in made.events] == ["ImageMissing"]
+    waiting = builders.with_status(job(), made.status)
+    assert plan(waiting, Children(), at(60)) == Plan()
+    healed = plan(waiting, Children(), at(90), NEW)
+    assert images(healed) == ["trainer:2"] * 3
+    assert healed.status is not None
+    assert (healed.status["reason"], healed.status["image"]) == ("WaitingForPods", "trainer:2")
+    assert [one["status"] for one in healed.status["conditions"]] == ["False"]
+
+
+def test_an_ended_job_needs_no_image() -> None:
+    ended = {"phase": "Succeeded", "completionTime": "2026-11-21T10:00:00Z", "reason": "Completed", "conditions": []}
+    status = plan(job(status=ended), Children(), at(1)).status
+    assert status is not None
+    assert status["phase"] == "Succeeded"
+
+
+def test_templates_that_name_their_images_are_enough_when_all_do() -> None:
+    own = {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "own:1"}]}}}
+    sidecar = {"template": {"spec": {"containers": [{"name": "log", "image": "shipper:1"}]}}}
+    every = job(replicas={"chief": own, "worker": own})
+    assert not lacks_image(every, NO_DEFAULTS)
+    assert images(plan(every, Children(), NOW)) == ["own:1", "own:1"]
+    assert lacks_image(job(replicas={"chief": own, "worker": {}}), NO_DEFAULTS)
+    assert lacks_image(job(replicas={"chief": sidecar, "worker": own}), NO_DEFAULTS)
+    assert images(plan(job(replicas={"chief": own, "worker": {}}), Children(), NOW, OLD)) == ["own:1", "trainer:1"]
+
+
+def test_labels_go_under_the_templates_and_ours() -> None:
+    replicas = {"chief": {}, "worker": {"template": {"metadata": {"labels": {"team": "vision"}}}}}
+    defaults = Defaults(pod_labels={"team": "ml", "cost-centre": "7"})
+    worker, chief = (
+        labels.of(pod(builders.job(replicas=replicas), builders.task(one), 0, defaults))
+        for one in ("worker-0", "chief-0")
+    )
+    assert (worker["team"], worker["cost-centre"], chief["team"]) == ("vision", "7", "ml")
+    assert worker[labels.ROLE] == "worker"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("team=vision", ("team", "vision")),
+        ("example.com/cost-centre=7", ("example.com/cost-centre", "7")),
+        ("a=", ("a", "")),
+        ("app.kubernetes.io/name=x", ("app.kubernetes.io/name", "x")),
+    ],
+)
+def test_labels_that_are_taken(text: str, label: tuple[str, str]) -> None:
+    assert parse_label(text) == label
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("team", "is not KEY=VALUE"),
+        ("=x", "is no label's name"),
+        ("-a=x", "is no label's name"),
+        ("Example.com/a=x", "is no label's name"),
+        ("a/b/c=x", "is no label's name"),
+        ("/a=x", "is no label's name"),
+        (f"{'a' * 64}=x", "is no label's name"),
+        (f"{'a' * 254}/b=x", "is no label's name"),
+        ("a=b c", "is no label's value"),
+        ("a=b=c", "is no label's value"),
+        (f"a={'b' * 64}", "is no label's value"),
+        ("training.dtjob.dev/role=ps", "belongs to dtjob"),
+        ("app.kubernetes.io/managed-by=x", "belongs to dtjob"),
+    ],
+)
+def test_labels_that_are_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse_label(text)

@@ -1,0 +1,83 @@
+"""Names, hosts and TF_CONFIG."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.objects import topology
+from tests.unit.operator import builders
+
+
+def test_a_synchronous_job():
+    job = builders.job(evaluator=True)
+    assert [task.id for task in topology.tasks(job)] == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
+    assert topology.cluster_spec(job) == {
+        "chief": ["digits-chief-0.digits:2222"],
+        "worker": ["digits-worker-0.digits:2222", "digits-worker-1.digits:2222"],
+    }
+    assert topology.chief_task(job).id == "chief-0"
+
+
+def test_without_a_chief_worker_0_is_it():
+    assert topology.chief_task(builders.job(chief=False)).id == "worker-0"
+
+
+def test_parameter_servers_and_a_port():
+    job = builders.job("ParameterServer", workers=1, ps=1, network={"port": 4000})
+    assert topology.cluster_spec(job) == {
+        "chief": ["digits-chief-0.digits:4000"],
+        "worker": ["digits-worker-0.digits:4000"],
+        "ps": ["digits-ps-0.digits:4000"],
+    }
+
+
+@pytest.mark.parametrize("strategy", ["Default", "OneDevice", "Mirrored", "CentralStorage"])
+def test_single_pod_strategies_have_their_chief_only(strategy: str):
+    assert list(topology.cluster_spec(builders.job(strategy, evaluator=True))) == ["chief"]
+
+
+def test_tf_config_names_the_task_and_keeps_the_evaluator_outside():
+    job = builders.job(evaluator=True)
+    config = json.loads(topology.tf_config(job, builders.task("evaluator-0")))
+    assert config["task"] == {"type": "evaluator", "index": 0}
+    assert config["cluster"] == topology.cluster_spec(job)
+    assert "evaluator" not in config["cluster"]
+
+
+def test_names_carry_the_attempt_and_hosts_do_not():
+    job, task = builders.job(), builders.task("worker-1")
+    assert topology.pod_name(job, task, 7) == "digits-worker-1-7"
+    assert topology.hostname(job, task) == "digits-worker-1"
+
+
+def test_the_hash_is_that_of_the_cluster_spec():
+    same = [builders.job(), builders.job(evaluator=True, uid="other"), builders.job(program=False)]
+    different = [
+        builders.job(workers=3),
+        builders.job(chief=False),
+        builders.job(name="other"),
+        builders.job(network={"port": 4000}),
+        builders.job("ParameterServer", ps=1),
+        builders.job("ParameterServer", ps=2),
+        builders.job("Mirrored"),
+    ]
+    assert len({topology.cluster_hash(job) for job in same}) == 1
+    assert len({topology.cluster_hash(job) for job in (same[0], *different)}) == 1 + len(different)
+
+
+def test_the_cluster_spec_is_hashed_once_for_all_pods(monkeypatch: pytest.MonkeyPatch):
+    """Each of N pods names the hash of N addresses: 42 s of one CPU for 4,000 workers, if each computed it."""
+    calls = []
+    real = topology.cluster_json
+
+    def counted(job: Job) -> str:
+        calls.append(job)
+        return real(job)
+
+    monkeypatch.setattr(topology, "cluster_json", counted)
+    job = builders.job(name="counted")
+    assert {topology.cluster_hash(job) for _ in range(100)} == {topology.cluster_hash(job)}
+    assert len(calls) == 1

@@ -1,0 +1,97 @@
+"""Why a pod failed: every way in which a kubelet, a scheduler or a user ends one."""
+
+# ruff: noqa: E501 (a table reads best with one case a line)
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.plan.policies.failure_cause import Cause, Failure, failure_of, vanished
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+JOB = builders.job()
+
+
+def failure(status: dict[str, Any], deleted: bool = False) -> Failure:
+    pod = builders.pod(JOB, "worker-1", status)
+    found = failure_of(builders.task("worker-1"), builders.deleting(pod) if deleted else pod, at(10))
+    assert found is not None
+    return found
+
+
+def init_failed(code: int) -> dict[str, Any]:
+    """An init container failed, so the training container never started."""
+    terminated = {"exitCode": code, "message": "no such bucket"}
+    waiting = [{"name": "tensorflow", "state": {"waiting": {"reason": "PodInitializing"}}}]
+    init = [
+        {"name": "ready", "state": {"terminated": {"exitCode": 0}}},
+        {"name": "fetch", "state": {"terminated": terminated}},
+    ]
+    return {"phase": "Failed", "containerStatuses": waiting, "initContainerStatuses": init}
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "sentence"),
+    [
+        (builders.ended(1), Cause.ERROR, "worker-1 failed (exit code 1)"),
+        (builders.ended(76), Cause.ERROR, "worker-1 kept losing its peers without a new step (exit code 76)"),
+        (builders.ended(255), Cause.ERROR, "worker-1 failed (exit code 255)"),
+        (builders.ended(128, reason="StartError"), Cause.ERROR, "worker-1 failed (exit code 128)"),
+        (builders.ended(137), Cause.SIGNAL, "worker-1 was killed (SIGKILL)"),
+        (builders.ended(139, signal=11), Cause.SIGNAL, "worker-1 was killed (SIGSEGV)"),
+        (builders.out_of_memory(), Cause.OOM_KILLED, "worker-1 ran out of memory (OOMKilled)"),
+        (builders.disrupted("PreemptionByScheduler"), Cause.DISRUPTION, "worker-1 was disrupted (PreemptionByScheduler)"),
+        (builders.evicted("Evicted"), Cause.DISRUPTION, "worker-1 was disrupted (Evicted)"),
+        (builders.evicted("NodeShutdown"), Cause.DISRUPTION, "worker-1 was disrupted (NodeShutdown)"),
+        (builders.rejected("OutOfcpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfcpu)"),
+        (builders.rejected("OutOfnvidia.com/gpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfnvidia.com/gpu)"),
+        (builders.rejected("UnexpectedAdmissionError"), Cause.NOT_STARTED, "worker-1 never started (UnexpectedAdmissionError)"),
+        ({"phase": "Failed"}, Cause.NOT_STARTED, "worker-1 never started (no container status)"),
+        (init_failed(3), Cause.ERROR, "worker-1 never started: init container fetch failed (exit code 3)"),
+        (init_failed(137), Cause.SIGNAL, "worker-1 never started: init container fetch was killed (SIGKILL)"),
+        (builders.ended(137, reason="ContainerStatusUnknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (ContainerStatusUnknown)"),
+        (builders.ended(255, reason="Unknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (Unknown)"),
+    ],
+)  # fmt: skip
+def test_causes(status: dict[str, Any], cause: Cause, sentence: str):
+    found = failure(status)
+    assert (found.cause, found.sentence()) == (cause, sentence)
+
+
+def test_a_user_who_deletes_a_pod_is_no_failure_of_its_own():
+    assert failure(builders.ended(143), deleted=True).cause is Cause.DELETED
+    assert vanished(builders.task("worker-1"), "digits-worker-1-0", NOW).sentence() == "worker-1 was deleted"
+
+
+@pytest.mark.parametrize("status", [builders.running(), builders.unschedulable(), {}])
+def test_a_deletion_that_was_only_asked_for_is_no_failure(status: dict[str, Any]):
+    pod = builders.deleting(builders.pod(JOB, "worker-1", status), grace=30)
+    assert failure_of(builders.task("worker-1"), pod, at(44)) is None
+
+
+def test_a_pod_that_outlives_its_grace_period_is_lost():
+    pod = builders.deleting(builders.pod(JOB, "worker-1", builders.running()), grace=30)
+    found = failure_of(builders.task("worker-1"), pod, at(45))
+    assert found is not None
+    assert (found.cause, found.sentence()) == (Cause.DISRUPTION, "worker-1 was lost with its node")
+
+
+def test_only_the_jobs_own_doing_is_charged():
+    assert [cause for cause in Cause if cause.charged] == [Cause.OOM_KILLED, Cause.SIGNAL, Cause.ERROR]
+
+
+def test_the_status_holds_what_one_asks_first():
+    assert failure(builders.ended(1, message="ValueError: bad shape\n")).as_status() == {
+        "task": "worker-1",
+        "pod": "digits-worker-1-0",
+        "node": "node-1",
+        "cause": "Error",
+        "reason": "failed (exit code 1)",
+        "message": "ValueError: bad shape",
+        "time": "2026-11-21T10:00:00Z",
+        "exitCode": 1,
+    }
+    assert failure(init_failed(3)).message == "no such bucket"

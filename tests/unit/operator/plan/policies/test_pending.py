@@ -1,0 +1,75 @@
+"""Why a pod does not run, in words."""
+
+# ruff: noqa: E501 (a table reads best with one case a line)
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.plan.policies.pending import waiting_reason
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
+
+
+def beside(status: dict[str, Any], name: str, reason: str, *, init: bool = False) -> dict[str, Any]:
+    """The status with another container that waits, which the kubelet lists before the training one."""
+    waits = {"name": name, "state": {"waiting": {"reason": reason, "message": "no luck"}}}
+    kind = "initContainerStatuses" if init else "containerStatuses"
+    return {**status, kind: [waits, *status.get(kind, ())]}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (builders.waiting("ImagePullBackOff", 'Back-off pulling image "x"'), 'worker-0 waits: ImagePullBackOff: Back-off pulling image "x"'),
+        (builders.waiting("CreateContainerConfigError"), "worker-0 waits: CreateContainerConfigError"),
+        (builders.unschedulable("0/3 nodes are available"), "worker-0 waits: Unschedulable: 0/3 nodes are available"),
+        (builders.waiting("ContainerCreating"), ""),
+        (builders.running(), ""),
+        (builders.ended(1), ""),
+        ({}, ""),
+        (beside(builders.waiting("PodInitializing"), "fetch", "ImagePullBackOff", init=True), "worker-0 waits: container fetch: ImagePullBackOff: no luck"),
+        (beside(builders.waiting("PodInitializing"), "proxy", "CrashLoopBackOff", init=True), "worker-0 waits: container proxy: CrashLoopBackOff: no luck"),
+        (beside(builders.waiting("PodInitializing"), "fetch", "PodInitializing", init=True), ""),
+        (beside(builders.waiting("ErrImagePull"), "ship", "ImagePullBackOff"), "worker-0 waits: ErrImagePull"),
+        ({**beside(builders.running(), "ship", "ImagePullBackOff"), "phase": "Pending"}, "worker-0 waits: container ship: ImagePullBackOff: no luck"),
+        (beside(builders.running(), "proxy", "CrashLoopBackOff", init=True), "worker-0 runs, but container proxy: CrashLoopBackOff: no luck"),
+        (beside(builders.ended(0), "proxy", "CrashLoopBackOff", init=True), ""),
+    ],
+)  # fmt: skip
+def test_words(status: dict[str, Any], words: str):
+    job = builders.job()
+    assert waiting_reason(builders.views(job, builders.pod(job, "worker-0", status)), NOW) == words
+
+
+def test_the_first_task_that_waits_is_named():
+    job = builders.job()
+    pods = builders.all_pods(job, builders.unschedulable("no GPU"))
+    assert waiting_reason(builders.views(job, *pods.values()), NOW) == "chief-0 waits: Unschedulable: no GPU"
+
+
+def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_container():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"] = beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
+    pods["worker-1"]["status"] = builders.unschedulable("no GPU")
+    assert waiting_reason(builders.views(job, *pods.values()), NOW) == "worker-1 waits: Unschedulable: no GPU"
+
+
+def test_a_chief_that_waits_for_its_predecessors_end_says_so():
+    """On a lost node that takes until somebody takes the node out of service: the user must know."""
+    job = builders.job(status={"attempts": {"chief-0": 1}})
+    old = builders.deleting(builders.pod(job, "chief-0", builders.running()))
+    words = "chief-0 waits: its earlier pod digits-chief-0-0 on node node-1 has not ended"
+    assert waiting_reason(builders.views(job, old), NOW) == words
+    old["status"] = builders.ended(143)
+    assert waiting_reason(builders.views(job, old), NOW) == ""
+
+
+def test_others_do_not_wait_for_theirs():
+    job = builders.job(status={"attempts": {"worker-0": 1}})
+    pods = builders.all_pods(job)
+    pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))
+    assert waiting_reason(builders.views(job, *pods.values()), NOW) == ""

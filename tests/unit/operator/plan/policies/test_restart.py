@@ -1,0 +1,223 @@
+"""Restarts: who is replaced, when, and when the job gives up."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.plan.actions import Manifest
+from dtjob.plan.policies.failure_cause import Cause
+from dtjob.plan.policies.incident import Incident
+from dtjob.plan.policies.restart import Decision, failures, restart_evaluator, restart_training
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+
+def decide(
+    job: Job, pods: dict[str, Manifest], now: datetime = NOW, previous: Incident | None = None, step: int = -1
+) -> Decision:
+    views = builders.views(job, *pods.values())
+    return restart_training(job, views, failures(job, views, True, now), previous, step, now)
+
+
+def replaced(decision: Decision) -> list[str]:
+    return [task.id for task in decision.replaced]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "program", "failed", "expected"),
+    [
+        ("MultiWorkerMirrored", True, ["worker-0"], ["worker-0"]),
+        ("MultiWorkerMirrored", True, ["chief-0"], ["chief-0"]),
+        ("MultiWorkerMirrored", False, ["worker-0"], ["chief-0", "worker-0", "worker-1"]),
+        ("ParameterServer", True, ["ps-0"], ["ps-0"]),
+        ("ParameterServer", False, ["ps-0"], ["chief-0", "ps-0"]),
+        ("ParameterServer", False, ["worker-0"], ["worker-0"]),
+        ("ParameterServer", False, ["chief-0"], ["chief-0"]),
+        ("Mirrored", False, ["chief-0"], ["chief-0"]),
+        ("MultiWorkerMirrored", False, ["evaluator-0"], []),
+    ],
+)
+def test_who_is_replaced(strategy: str, program: bool, failed: list[str], expected: list[str]):
+    job = builders.job(strategy, program=program, ps=strategy == "ParameterServer", evaluator=True)
+    pods = builders.all_pods(job)
+    for one in failed:
+        pods[one]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == expected
+
+
+def test_a_finished_worker_is_needed_again():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(0)
+    pods["worker-1"]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == ["worker-0", "worker-1"]
+
+
+LATE_CHIEF = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "chief_made", "finished_at", "previous", "expected"),
+    [
+        (True, at(7), at(6), LATE_CHIEF, ["worker-0"]),
+        (True, None, at(6), LATE_CHIEF, ["worker-0"]),
+        (True, at(7), at(600), LATE_CHIEF, []),  # it trained with this chief, which will end too
+        (True, NOW, at(600), None, []),
+        (False, at(7), at(6), LATE_CHIEF, []),
+    ],
+)
+def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
+    program: bool, chief_made: datetime | None, finished_at: datetime, previous: Incident | None, expected: list[str]
+):
+    """It ended well just after its chief's end was judged a failure; the new chief would wait for it for ever."""
+    job = builders.job(program=program, status={"attempts": {"chief-0": 1}})
+    pods = builders.all_pods(job)
+    del pods["chief-0"]
+    if chief_made:
+        pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=chief_made)
+    pods["worker-0"]["status"] = builders.ended(0, finished_at)
+    views = builders.views(job, *pods.values())
+    decision = restart_training(job, views, [], previous, -1, at(601))
+    assert (replaced(decision), decision.new, decision.first) == (expected, False, None)
+    assert decision.incident == (previous if expected else None)
+
+
+def test_collateral_ends_wait_for_the_first_cause():
+    """Without a supervisor all end together; the one that was killed may show a moment later."""
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(1)
+    early = decide(job, pods, at(1))
+    assert (replaced(early), early.look_again_at) == ([], at(2))
+    pods["worker-1"]["status"] = builders.out_of_memory(at(1))
+    late = decide(job, pods, at(2))
+    assert late.first is not None
+    assert (late.first.task.id, late.first.cause) == ("worker-1", Cause.OOM_KILLED)
+
+
+def test_a_nodes_clock_that_is_ahead_does_not_delay_the_restart():
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(1, at(3600))
+    assert len(replaced(decide(job, pods, NOW))) == 3
+
+
+def test_failures_of_one_incident_are_charged_once():
+    job = builders.job(workers=3)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory()
+    first = decide(job, pods, at(1))
+    assert first.incident is not None
+    job = builders.with_status(job, {"attempts": {"worker-0": 1}})
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.running(), attempt=1, created=at(1))
+    pods["worker-2"]["status"] = builders.ended(76, at(20))
+    second = decide(job, pods, at(20), first.incident)
+    assert (replaced(second), second.new) == (["worker-2"], False)
+    assert second.incident == first.incident
+
+
+def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
+    """Else a pod that fails at each start would be free for as long as its peers fail too."""
+    job = builders.job(workers=3, status={"attempts": {"worker-0": 1}})
+    pods = builders.all_pods(job)
+    previous = Incident(at(10), Cause.ERROR, at(10), charged=1, in_a_row=1, attempts={})
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
+    pods["worker-2"]["status"] = builders.ended(1, at(14))
+    decision = decide(job, pods, at(16), previous)
+    assert decision.incident is not None
+    assert decision.first is not None
+    assert (decision.new, decision.incident.charged, decision.first.task.id) == (True, 2, "worker-0")
+    assert replaced(decision) == ["worker-0", "worker-2"]
+
+
+def test_an_eviction_that_shows_late_gives_the_charge_back():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts={})
+    pods["worker-1"]["status"] = builders.disrupted(when=at(8))
+    decision = decide(job, pods, at(9), previous)
+    assert decision.incident is not None
+    assert (decision.incident.cause, decision.incident.charged) == (Cause.DISRUPTION, 0)
+
+
+@pytest.mark.parametrize("spent", [0, 3])
+def test_the_budget(spent: int):
+    job = builders.job(failurePolicy={"maxRestarts": 3})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(NOW, Cause.ERROR, NOW, charged=spent, in_a_row=spent, checkpoint_step=50)
+    assert bool(decide(job, pods, at(100), previous, step=50).gives_up) == (spent == 3)
+    assert not decide(job, pods, at(100), previous, step=51).gives_up
+
+
+@pytest.mark.parametrize(
+    ("budget", "step", "words"),
+    [
+        (0, -1, "failurePolicy.maxRestarts is 0, so training was not restarted"),
+        (3, 50, "failurePolicy.maxRestarts (3) is used up, with no checkpoint newer than step 50"),
+        (3, -1, "failurePolicy.maxRestarts (3) is used up"),
+    ],
+)
+def test_giving_up_says_why(budget: int, step: int, words: str):
+    job = builders.job(failurePolicy={"maxRestarts": budget})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(NOW, Cause.ERROR, NOW, charged=budget, in_a_row=1, checkpoint_step=step)
+    assert decide(job, pods, at(100), previous, step).gives_up == f"worker-0 ran out of memory (OOMKilled); {words}"
+
+
+def test_disruptions_are_never_charged():
+    job = builders.job(failurePolicy={"maxRestarts": 0})
+    for status in (builders.disrupted(), builders.evicted(), builders.rejected()):
+        pods = builders.all_pods(job)
+        pods["worker-0"]["status"] = status
+        decision = decide(job, pods)
+        assert decision.incident is not None
+        assert (decision.gives_up, decision.incident.charged) == ("", 0)
+
+
+@pytest.mark.parametrize("status", [builders.evicted(), builders.ended(1, at(1)), builders.rejected()])
+def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
+    job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 1}})
+    views = builders.views(job, builders.pod(job, "evaluator-0", status, attempt=1))
+    early = restart_evaluator(job, views, failures(job, views, False, at(2)), (), at(2))
+    assert (early.replaced, early.look_again_at) == ((), NOW + timedelta(seconds=10))
+    due = restart_evaluator(job, views, failures(job, views, False, at(10)), (), at(10))
+    assert replaced(due) == ["evaluator-0"]
+
+
+def test_a_vanished_evaluator_comes_back_at_once():
+    job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 3}})
+    views = builders.views(job)
+    assert replaced(restart_evaluator(job, views, failures(job, views, True, NOW), (), NOW)) == ["evaluator-0"]
+
+
+SIDECAR_RUNS = {"phase": "Running"}
+
+
+@pytest.mark.parametrize(
+    ("mount", "lost", "status", "expected"),
+    [
+        ("Chief", "chief-0", builders.running(), ["evaluator-0"]),
+        ("Chief", "chief-0", builders.unschedulable(), ["evaluator-0"]),
+        ("Chief", "chief-0", None, ["evaluator-0"]),
+        ("Chief", "chief-0", {**builders.ended(1), **SIDECAR_RUNS}, ["evaluator-0"]),
+        ("Chief", "chief-0", builders.ended(0), []),
+        ("Chief", "chief-0", builders.ended(1), []),  # it has let go of the volume, and its own wait goes on
+        ("Chief", "worker-0", builders.running(), []),
+        ("All", "chief-0", builders.running(), []),
+    ],
+)
+def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
+    mount: str, lost: str, status: dict[str, Any] | None, expected: list[str]
+):
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume, "mount": mount}
+    job = builders.job(evaluator=True, checkpoint=checkpoint, status={"attempts": {"evaluator-0": 1}})
+    views = builders.views(job, *([builders.pod(job, "evaluator-0", status, attempt=1)] if status else []))
+    decision = restart_evaluator(job, views, failures(job, views, False, at(1)), (builders.task(lost),), at(1))
+    assert (replaced(decision), decision.first) == (expected, None)

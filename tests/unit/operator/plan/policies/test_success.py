@@ -1,0 +1,31 @@
+"""Success is the chief task's exit 0, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.plan.policies.success import succeeded
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
+
+
+@pytest.mark.parametrize(
+    ("chief", "finished", "success"),
+    [(True, "chief-0", True), (True, "worker-0", False), (False, "worker-0", True), (False, "worker-1", False)],
+)
+def test_whose_end_counts(chief: bool, finished: str, success: bool):
+    job = builders.job(chief=chief)
+    pods = builders.all_pods(job)
+    pods[finished]["status"] = builders.ended(0)
+    assert succeeded(job, builders.views(job, *pods.values()), NOW) is success
+
+
+def test_only_the_current_attempts_end_counts():
+    job = builders.job(status={"attempts": {"chief-0": 1}})
+    old = builders.pod(job, "chief-0", builders.ended(0), attempt=0)
+    assert not succeeded(job, builders.views(job, old), NOW)
+
+
+def test_a_pod_that_succeeded_without_its_training_container_is_none():
+    job = builders.job("Mirrored")
+    assert not succeeded(job, builders.views(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})), NOW)

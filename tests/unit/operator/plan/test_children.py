@@ -1,0 +1,87 @@
+"""The state of a task, from what a kubelet wrote about its pod."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dtjob.plan import children
+from dtjob.plan.children import LOST_AFTER, Children, PodState
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+JOB = builders.job()
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({}, PodState.PENDING),
+        (builders.unschedulable(), PodState.PENDING),
+        (builders.waiting("ImagePullBackOff"), PodState.PENDING),
+        (builders.running(), PodState.RUNNING),
+        (builders.ended(0), PodState.SUCCEEDED),
+        (builders.ended(1), PodState.FAILED),
+        (builders.evicted(), PodState.FAILED),
+        (builders.rejected(), PodState.FAILED),
+        # A sidecar keeps the phase Running: the training container decides.
+        ({**builders.ended(0), "phase": "Running"}, PodState.SUCCEEDED),
+        ({**builders.ended(1), "phase": "Running"}, PodState.FAILED),
+        # Nobody saw the training container end.
+        ({"phase": "Succeeded"}, PodState.FAILED),
+        ({"phase": "Unknown"}, PodState.PENDING),
+    ],
+)
+def test_states(status: dict[str, Any], state: PodState):
+    assert children.state_of(builders.pod(JOB, "worker-0", status), NOW) is state
+
+
+def test_a_pod_is_lost_when_it_outlives_its_grace_period():
+    pod = builders.deleting(builders.pod(JOB, "worker-0", builders.running()), NOW, grace=30)
+    lost = at(30) + LOST_AFTER
+    assert children.lost_at(pod) == lost
+    assert children.state_of(pod, lost - timedelta(seconds=1)) is PodState.RUNNING
+    assert children.state_of(pod, lost) is PodState.LOST
+    pod["status"] = builders.ended(143)
+    assert children.lost_at(pod) is None
+
+
+def test_a_tasks_state_is_that_of_its_current_attempt():
+    job = builders.with_status(JOB, {"attempts": {"worker-0": 1}})
+    old = builders.pod(job, "worker-0", builders.ended(1))
+    chief, first, second = builders.views(job, old)
+    assert [view.state(NOW) for view in (chief, first, second)] == [PodState.MISSING] * 3
+    assert first.pods == (old,)
+    new = builders.pod(job, "worker-0", builders.running(), attempt=1)
+    assert builders.views(job, old, new)[1].state(NOW) is PodState.RUNNING
+
+
+def test_owned_is_by_uid_and_not_by_label():
+    ours, others = builders.pod(JOB, "worker-0"), builders.pod(builders.job(uid="earlier"), "worker-1")
+    orphan = builders.pod(JOB, "chief-0")
+    del orphan["metadata"]["ownerReferences"]
+    assert Children((ours, others, orphan)).owned(JOB, "Pod") == [ours]
+
+
+@pytest.mark.parametrize(
+    ("pod", "state"),
+    [
+        (builders.deleting(builders.pod(JOB, "chief-0", builders.ended(0, at(5))), NOW), PodState.FAILED),
+        (builders.deleting(builders.pod(JOB, "chief-0", builders.ended(0, at(-5))), NOW), PodState.SUCCEEDED),
+        (
+            builders.pod(JOB, "chief-0", {**builders.ended(0), "conditions": builders.disrupted()["conditions"]}),
+            PodState.FAILED,
+        ),
+    ],
+    ids=["saved and left when it was deleted", "deleted after its end", "saved and left when it was evicted"],
+)
+def test_an_end_on_request_is_no_success(pod: Any, state: PodState):
+    assert children.state_of(pod, NOW) is state
+
+
+def test_a_pod_that_lost_its_labels_is_at_no_task():
+    pod = builders.pod(JOB, "worker-0", builders.running())
+    del pod["metadata"]["labels"]["training.dtjob.dev/role"]
+    assert all(view.pod is None for view in builders.views(JOB, pod))

@@ -1,0 +1,273 @@
+"""plan: what each situation asks for. What holds in every situation is in test_plan_properties.py."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.objects import labels
+from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
+from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+
+def created(made: Plan) -> list[str]:
+    return [f"{one.kind}/{one.name}" for one in made.actions if isinstance(one, Create)]
+
+
+def created_pods(made: Plan) -> list[str]:
+    return [name.removeprefix("Pod/") for name in created(made) if name.startswith("Pod/")]
+
+
+def deleted(made: Plan) -> list[str]:
+    return [one.name for one in made.actions if isinstance(one, Delete)]
+
+
+def unserved(made: Plan) -> list[str]:
+    return [one.name for one in made.actions if isinstance(one, StopServing)]
+
+
+def shared(job: Job) -> list[Manifest]:
+    """The job's Service, ConfigMap and NetworkPolicy, as stored."""
+    from dtjob.objects.shared import shared_objects
+
+    return [builders.stored(one) for one in shared_objects(job)]
+
+
+def running_job(job: Job) -> tuple[Job, dict[str, Manifest], list[Manifest]]:
+    """The job with the status of one whose tasks all run, its pods by task id and its other objects."""
+    pods, others = builders.all_pods(job), shared(job)
+    status = plan(job, Children((*pods.values(), *others)), NOW).status
+    assert status is not None
+    assert status["phase"] == "Running"
+    return builders.with_status(job, status), pods, others
+
+
+def plan_with(job: Job, pods: dict[str, Manifest], others: list[Manifest], now: Any = NOW) -> Plan:
+    return plan(job, Children((*pods.values(), *others)), now)
+
+
+def test_a_new_job_gets_its_shared_objects_before_its_pods():
+    made = plan(builders.job(), Children(), NOW)
+    assert [name.split("/")[0] for name in created(made)] == ["Service", "ConfigMap", "NetworkPolicy", *["Pod"] * 3]
+    assert created_pods(made) == ["digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0"]
+    assert made.status is not None
+    assert (made.status["phase"], made.status["ready"]) == ("Pending", "0/3")
+
+
+def test_a_running_job_asks_for_nothing():
+    job, pods, others = running_job(builders.job(evaluator=True))
+    made = plan_with(job, pods, others)
+    assert (made.actions, made.status, made.look_again_at) == ((), None, None)
+
+
+def test_inputs_are_left_alone():
+    job, pods, others = running_job(builders.job())
+    pods["worker-0"]["status"] = builders.out_of_memory()
+    children = Children((*pods.values(), *others))
+    before = deepcopy((job, children))
+    plan(job, children, at(1))
+    assert (job, children) == before
+
+
+@pytest.mark.parametrize("program", [True, False])
+def test_a_dead_worker_is_replaced_and_without_a_supervisor_the_whole_group(program: bool):
+    job, pods, others = running_job(builders.job(program=program))
+    pods["worker-0"]["status"] = builders.out_of_memory()
+    made = plan_with(job, pods, others, at(1))
+    if program:
+        assert created_pods(made) == ["digits-worker-0-1"]
+        assert deleted(made) == ["digits-worker-0-0"]
+    else:
+        assert created_pods(made) == ["digits-worker-0-1", "digits-worker-1-1"]  # the old chief still runs
+        assert sorted(unserved(made)) == ["digits-chief-0-0", "digits-worker-1-0"]
+        assert len(deleted(made)) == 3
+    assert made.status is not None
+    assert made.status["restarts"] == {"total": 1, "causes": {"OOMKilled": 1}}
+    assert made.status["firstFailure"]["task"] == "worker-0"
+
+
+def test_a_replaced_pod_whose_sidecar_still_runs_loses_its_host_name():
+    """EndpointSlices list a pod until all its containers have ended: both attempts would answer to one name."""
+    job, pods, others = running_job(builders.job())
+    pods["worker-0"]["status"] = {**builders.out_of_memory(), "phase": "Running"}
+    assert unserved(plan_with(job, pods, others, at(1))) == ["digits-worker-0-0"]
+
+
+def test_a_strangers_pod_is_left_alone():
+    job, pods, others = running_job(builders.job())
+    stranger = builders.pod(builders.job(uid="another"), "worker-0", builders.out_of_memory(), attempt=3)
+    made = plan(job, Children((*pods.values(), *others, stranger)), at(1))
+    assert made.actions == ()
+
+
+def test_a_pod_that_vanished_is_a_disruption():
+    job, pods, others = running_job(builders.job())
+    del pods["worker-1"]
+    made = plan_with(job, pods, others, at(1))
+    assert created_pods(made) == ["digits-worker-1-1"]
+    assert made.status is not None
+    assert made.status["restarts"]["causes"] == {"Deleted": 1}
+    assert made.status["incident"]["charged"] == 0
+
+
+def test_a_deleted_service_is_made_again():
+    job, pods, others = running_job(builders.job())
+    made = plan_with(job, pods, [one for one in others if one["kind"] != "Service"])
+    assert created(made) == ["Service/digits"]
+
+
+def test_a_chief_on_a_lost_node_waits_for_its_predecessors_end():
+    job, pods, others = running_job(builders.job())
+    pods["chief-0"] = builders.deleting(pods["chief-0"], grace=30)
+    early = plan_with(job, pods, others, at(44))
+    assert early.actions == ()
+    assert early.look_again_at == at(45)
+    lost = plan_with(job, pods, others, at(45))
+    assert unserved(lost) == ["digits-chief-0-0"]
+    assert created_pods(lost) == []
+    assert lost.status is not None
+    job = builders.with_status(job, lost.status)
+    del pods["chief-0"]
+    assert created_pods(plan_with(job, pods, others, at(60))) == ["digits-chief-0-1"]
+
+
+def test_a_new_chief_takes_the_evaluator_along_to_its_node():
+    """The old one would hold a ReadWriteOnce volume on its node until the run is done, and the chief would wait."""
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume}
+    job, pods, others = running_job(builders.job("Mirrored", evaluator=True, checkpoint=checkpoint))
+    pods["chief-0"]["status"] = builders.disrupted()
+    made = plan_with(job, pods, others, at(1))
+    assert created_pods(made) == ["digits-chief-0-1", "digits-evaluator-0-1"]
+    assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-evaluator-0-0"]
+    assert made.status is not None
+    assert made.status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
+    job = builders.with_status(job, made.status)
+    pods = builders.all_pods(job)
+    pods["evaluator-0"]["status"] = builders.ended(1, at(60))
+    made = plan_with(job, pods, others, at(60))  # by itself it goes where the chief is now
+    (evaluator,) = (one.manifest for one in made.actions if isinstance(one, Create))
+    assert evaluator["metadata"]["name"] == "digits-evaluator-0-2"
+    (term,) = evaluator["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    chief = labels.of(pods["chief-0"])
+    assert term["labelSelector"]["matchLabels"].items() <= chief.items()
+    assert term["labelSelector"]["matchLabels"][labels.ATTEMPT] == chief[labels.ATTEMPT] == "1"
+
+
+def test_a_worker_that_finishes_just_after_the_chief_failed_comes_back_and_costs_nothing():
+    job, pods, others = running_job(builders.job())
+    pods["chief-0"]["status"] = builders.out_of_memory(at(1))
+    first = plan_with(job, pods, others, at(1))
+    assert first.status is not None
+    job = builders.with_status(job, first.status)
+    pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=at(2))
+    pods["worker-1"]["status"] = builders.ended(0, at(2))
+    made = plan_with(job, pods, others, at(3))
+    assert (created_pods(made), deleted(made)) == (["digits-worker-1-1"], ["digits-worker-1-0"])
+    assert made.status is not None
+    assert {name: made.status[name] for name in ("restarts", "incident", "firstFailure")} == {
+        name: first.status[name] for name in ("restarts", "incident", "firstFailure")
+    }
+
+
+def test_the_chiefs_end_is_the_jobs_and_parameter_servers_go():
+    job, pods, others = running_job(builders.job("ParameterServer", ps=1))
+    pods["chief-0"]["status"] = builders.ended(0)
+    made = plan_with(job, pods, others, at(1))
+    assert made.status is not None
+    assert made.status["phase"] == "Succeeded"
+    assert sorted(deleted(made)) == ["digits-ps-0-0", "digits-worker-0-0", "digits-worker-1-0"]
+
+
+def test_the_budget_ends_the_job_with_its_cause():
+    job, pods, others = running_job(builders.job(failurePolicy={"maxRestarts": 0}))
+    pods["worker-1"]["status"] = builders.ended(1, message="ValueError: bad shape")
+    made = plan_with(job, pods, others, at(1))
+    assert made.status is not None
+    assert made.status["phase"] == "Failed"
+    assert made.status["firstFailure"]["message"] == "ValueError: bad shape"
+    assert "worker-1 failed (exit code 1)" in made.status["message"]
+    assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-worker-0-0"]
+
+
+def test_a_failed_job_says_how_many_tasks_are_left_and_a_succeeded_one_how_many_there_were():
+    job, pods, others = running_job(builders.job(failurePolicy={"maxRestarts": 0}))
+    pods["chief-0"]["status"] = builders.ended(1)
+    failed = plan_with(job, pods, others, at(1)).status
+    assert failed is not None
+    assert (failed["phase"], failed["ready"]) == ("Failed", "2/3")
+    left = plan_with(builders.with_status(job, failed), {"chief-0": pods["chief-0"]}, others, at(30)).status
+    assert left is not None
+    assert left["ready"] == "0/3"
+    job, pods, others = running_job(builders.job("ParameterServer", ps=1))
+    pods["chief-0"]["status"] = builders.ended(0)
+    succeeded = plan_with(job, pods, others, at(1)).status
+    assert succeeded is not None
+    left = plan_with(builders.with_status(job, succeeded), {"chief-0": pods["chief-0"]}, others, at(30)).status
+    assert left is not None
+    assert (succeeded["ready"], left["ready"]) == ("4/4", "4/4")
+
+
+def test_an_ended_job_is_not_blocked():
+    job, pods, others = running_job(builders.job(evaluator=True))
+    evaluator = pods.pop("evaluator-0")
+    problems = {f"Pod/{evaluator['metadata']['name']}": "exceeded quota: small"}
+    blocked = plan(job, Children((*pods.values(), *others), {}, problems), at(1)).status
+    assert blocked is not None
+    assert "exceeded quota: small" in blocked["message"]
+    pods["chief-0"]["status"] = builders.ended(0, at(2))
+    made = plan_with(builders.with_status(job, blocked), pods, others, at(2))
+    assert made.status is not None
+    held = {one["type"]: one["status"] for one in made.status["conditions"]}
+    assert (held["Succeeded"], held["Blocked"]) == ("True", "False")
+
+
+def test_labels_of_the_pods_name_job_task_and_attempt():
+    (*_, made) = plan(builders.job(), Children(), NOW).actions
+    assert isinstance(made, Create)
+    assert (labels.task_id(made.manifest), labels.attempt(made.manifest)) == ("worker-1", 0)
+
+
+def test_a_lost_worker_does_not_stop_a_parameter_server_job():
+    job, pods, others = running_job(builders.job("ParameterServer", workers=2, ps=1))
+    pods["worker-1"] = builders.pod(job, "worker-1", builders.ended(137, signal=9))
+    made = plan_with(job, pods, others)
+    assert made.status is not None
+    assert made.status["phase"] == "Running"
+    assert [event.message for event in made.events] == [
+        "worker-1 was killed (SIGKILL); training goes on without it until it is back"
+    ]
+    pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(137, signal=9))
+    both = plan_with(job, pods, others)
+    assert both.status is not None
+    assert both.status["phase"] == "Restarting"
+
+
+def test_a_wait_before_a_restart_is_announced():
+    job, pods, others = running_job(builders.job())
+    for attempt, now in ((0, at(60)), (1, at(120))):
+        pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, now), attempt=attempt, created=now)
+        made = plan_with(job, pods, others, now)
+        assert made.status is not None
+        job = builders.with_status(job, made.status)
+    assert "worker-0 failed (exit code 1); the next start is at" in made.status["message"]
+    assert created_pods(made) == []
+
+
+@pytest.mark.parametrize("skew", [-30, 0, 30])
+def test_a_crash_loop_is_charged_whatever_the_api_servers_clock_says(skew: int):
+    job, pods, others = running_job(builders.job())
+    for attempt in range(3):
+        now = at(5 * attempt)
+        status = builders.ended(1, now)
+        pods["worker-0"] = builders.pod(job, "worker-0", status, attempt=attempt, created=at(5 * attempt - 1 + skew))
+        made = plan_with(job, pods, others, now)
+        assert made.status is not None
+        job = builders.with_status(job, made.status)
+    assert (made.status["incident"]["charged"], made.status["restarts"]["total"]) == (3, 3)

@@ -1,0 +1,170 @@
+"""The operator's real store, queue, resync and reconciler over the simulated cluster, in simulated time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from copy import deepcopy
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from dtjob.api.job import KIND, Job
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.observer import NOBODY, Observer
+from dtjob.controller.reconciler import Reconciler
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.kube.client import Kube
+from dtjob.kube.resync import resync
+from dtjob.kube.watch import take_in
+from dtjob.objects import labels
+from dtjob.plan.actions import Manifest
+from tests.unit.operator.builders import NOW
+from tests.unit.operator.simulation.cluster import Crash, SimulatedCluster
+from tests.unit.operator.simulation.time import SimulatedLoop
+
+WATCH_LAG_SECONDS = 0.05
+
+
+class _Bugs(logging.Handler):
+    """Collects what the reconciler logs as a bug of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(record)
+
+
+class World:
+    """A cluster with one job, and an operator that may crash and come back."""
+
+    def __init__(self, job: Job, observer: Observer = NOBODY) -> None:
+        self._observer = observer
+        self.loop = SimulatedLoop()
+        self.cluster = SimulatedCluster(self.now, self._on_change)
+        self.key: JobKey = (job.metadata.namespace, job.metadata.name)
+        self._pending: deque[tuple[str, Manifest]] = deque()
+        self._watching = False
+        self._bugs = _Bugs()
+        self._logger = logging.getLogger("dtjob.controller.reconciler")
+        self._logger.addHandler(self._bugs)
+        self.cluster.put(job_manifest(job))
+        self.loop.run_until_complete(self._start())
+
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.loop.time())
+
+    @property
+    def job(self) -> Job:
+        return Job.model_validate(deepcopy(self.cluster.objects[KIND, self.key[1]]))
+
+    def job_status(self) -> dict[str, Any]:
+        """The status as it is stored, also of a job that cannot be read."""
+        return dict(self.cluster.objects[KIND, self.key[1]].get("status") or {})
+
+    @property
+    def pods(self) -> dict[str, Manifest]:
+        """Every pod in the cluster, by name."""
+        return {one["metadata"]["name"]: one for one in self.cluster.of_kind("Pod")}
+
+    def run(self, seconds: float) -> None:
+        """Let so much time pass. A crash restarts the operator with nothing but what the cluster has."""
+        self.loop.run_until_complete(self._run(seconds))
+        if self._bugs.found:
+            record = self._bugs.found[0]
+            cause = record.exc_info[1] if record.exc_info else None
+            raise AssertionError(f"{record.getMessage()}: {cause!r}") from cause
+
+    def restart(self) -> None:
+        """The operator is killed and started again."""
+        self.loop.run_until_complete(self._restart())
+
+    def resync(self) -> None:
+        """The operator's periodic resync."""
+        self.loop.run_until_complete(self._resync())
+
+    def lose_watch(self) -> None:
+        """Events are lost from now on."""
+        self._watching = False
+        self._pending.clear()
+
+    def watch_again(self) -> None:
+        """The watch after a relist, as kopf does it: what is there comes as events, what is gone does not."""
+        if not self._watching:
+            self._watching = True
+            for stored in list(self.cluster.objects.values()):
+                self.deliver("MODIFIED", stored)
+
+    def deliver(self, type_: str, manifest: Manifest) -> None:
+        """One watch event, maybe late, maybe for the second time. Only jobs and labelled pods have any."""
+        labelled_pod = manifest["kind"] == "Pod" and labels.JOB_NAME in labels.of(manifest)
+        if manifest["kind"] == KIND or labelled_pod:
+            take_in(self.store, self.queue, type_, deepcopy(manifest))
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self._stop())
+        self.loop.close()
+        self._logger.removeHandler(self._bugs)
+
+    def _on_change(self, type_: str, manifest: Manifest) -> None:
+        if self._watching:
+            self._pending.append((type_, manifest))
+            self.loop.call_later(WATCH_LAG_SECONDS, self._deliver_next)
+
+    def _deliver_next(self) -> None:
+        if self._pending:
+            self.deliver(*self._pending.popleft())
+
+    async def _run(self, seconds: float) -> None:
+        until = self.loop.time() + seconds
+        while (left := until - self.loop.time()) > 1e-6:
+            await asyncio.wait([self._operator], timeout=left)
+            if self._operator.done():
+                self._expect_crash()
+                await self._restart()
+
+    def _expect_crash(self) -> None:
+        try:
+            self._operator.result()
+        except BaseExceptionGroup as group:
+            _, others = group.split(Crash)
+            if others is not None:
+                raise others.exceptions[0] from None
+
+    async def _restart(self) -> None:
+        await self._stop()
+        await self._start()
+
+    async def _start(self) -> None:
+        self.store, self.queue = Store(), WorkQueue[JobKey]()
+        self.cluster.crash_in = None
+        self._pending.clear()
+        self._watching = True
+        await self._resync()
+        reconciler = Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
+        self._operator = self.loop.create_task(reconciler.run(3))
+
+    async def _resync(self) -> None:
+        for key in (await resync(cast(Kube, self.cluster), self.store, ())).changed:
+            self.queue.add(key)
+
+    async def _stop(self) -> None:
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for one in others:
+            one.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+def job_manifest(job: Job) -> Manifest:
+    """The job as a user applies it."""
+    metadata = {
+        "name": job.metadata.name,
+        "namespace": job.metadata.namespace,
+        "uid": job.metadata.uid,
+        "generation": 1,
+    }
+    spec = job.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return {"apiVersion": job.api_version, "kind": KIND, "metadata": metadata, "spec": spec}

@@ -1,0 +1,160 @@
+"""What holds of the Dockerfiles and their builder without a build; builds are in tests/e2e/test_images.py."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.tools import debian_base, images
+
+LABELS = {"title", "description", "licenses", "version", "revision"}
+
+
+def instructions(name: str) -> list[tuple[str, str]]:
+    """The Dockerfile's instructions with their arguments, continued lines joined and comments left out."""
+    text = (images.ROOT / images.IMAGES[name].dockerfile).read_text()
+    lines = [line for line in text.splitlines() if line[:1] != "#"]
+    joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines()) if word]
+
+
+def ignored(path: str) -> bool:
+    """Whether .dockerignore keeps this file out: as Docker reads it, the last pattern that matches decides."""
+    answer = False
+    for line in (images.ROOT / ".dockerignore").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        pattern = line.removeprefix("!")
+        names = path.split("/")
+        above = ["/".join(names[: end + 1]) for end in range(len(names))]
+        anywhere = pattern.removeprefix("**/")
+        if any(fnmatch.fnmatchcase(one, pattern) for one in above) or (
+            anywhere != pattern and any(fnmatch.fnmatchcase(name, anywhere) for name in names)
+        ):
+            answer = not line.startswith("!")
+    return answer
+
+
+@pytest.mark.parametrize("name", images.IMAGES)
+def test_base_is_an_argument_and_every_stage_starts_from_it(name: str) -> None:
+    found = instructions(name)
+    assert found[0][0] == "ARG"
+    base = found[0][1].removeprefix("BASE=")
+    assert "/" not in base, "a registry is the user's configuration"
+    assert {rest.split()[0] for word, rest in found if word == "FROM"} == {"${BASE}"}
+
+
+@pytest.mark.parametrize("name", images.IMAGES)
+def test_nothing_is_fetched_but_by_pip(name: str) -> None:
+    assert not [rest for word, rest in instructions(name) if word == "ADD" or re.search(r"https?://|curl|wget", rest)]
+
+
+@pytest.mark.parametrize("name", images.IMAGES)
+def test_pip_is_held_to_the_constraints(name: str) -> None:
+    runs = [rest for word, rest in instructions(name) if word == "RUN" and "install" in rest]
+    assert runs
+    assert all("-c constraints.txt" in rest or "--no-index" in rest for rest in runs)
+
+
+@pytest.mark.parametrize("name", images.IMAGES)
+def test_secrets_are_mounted_where_the_image_has_nothing(name: str) -> None:
+    """buildah removes the file that a secret was mounted over, so it must be none of the base's files."""
+    runs = [rest for word, rest in instructions(name) if word == "RUN" and "type=secret" in rest]
+    assert runs
+    assert not any("target=" in rest for rest in runs)
+
+
+@pytest.mark.parametrize("name", images.IMAGES)
+def test_user_is_a_number_that_is_not_roots(name: str) -> None:
+    """The kubelet can tell that a number is not root, and refuses a name under runAsNonRoot."""
+    assert [rest for word, rest in instructions(name) if word == "USER"] == ["1000:1000"]
+
+
+@pytest.mark.parametrize("name", images.IMAGES)
+def test_labels_come_last_so_that_a_commit_rebuilds_none_but_them(name: str) -> None:
+    last, labels = instructions(name)[-1]
+    assert last == "LABEL"
+    assert set(re.findall(r"org\.opencontainers\.image\.(\w+)=", labels)) == LABELS
+
+
+@pytest.mark.parametrize("name", images.IMAGES)
+def test_code_comes_after_the_dependencies(name: str) -> None:
+    found = instructions(name)
+    image = found[max(index for index, (word, _) in enumerate(found) if word == "FROM") :]
+    [dependencies] = [index for index, (_, rest) in enumerate(image) if "requirements.txt" in rest]
+    [code] = [index for index, (_, rest) in enumerate(image) if rest == "--from=code /code /"]
+    assert dependencies < code
+
+
+def test_images_start_what_the_manifests_expect() -> None:
+    operator, trainer = dict(instructions("operator")), dict(instructions("trainer"))
+    assert (operator["ENTRYPOINT"], operator["CMD"]) == ('["dtjob"]', '["operator"]')
+    assert "ENTRYPOINT" not in trainer
+    assert trainer["WORKDIR"] == "/workspace"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".git/config", ".venv/bin/python", ".dtjob/run/log", "tests/unit/x.py", "operator/dtjob/__pycache__/x.pyc", ".env",
+     "examples/.dtjob/run/log", "examples/.env", "operator/dtjob.egg-info/PKG-INFO", "kubeconfig"],
+)  # fmt: skip
+def test_what_is_no_source_stays_out_of_the_build(path: str) -> None:
+    assert ignored(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["operator/dtjob/plan/policies/restart.py", "trainer_image/dtjob_trainer/loops/fit.py", "pyproject.toml",
+     "trainer_image/pyproject.toml", "examples/digits.py", "examples/digits.npz", "constraints.txt", "README.md",
+     "LICENSE"],
+)  # fmt: skip
+def test_what_the_dockerfiles_copy_is_there(path: str) -> None:
+    assert not ignored(path)
+    assert (images.ROOT / path).is_file()
+
+
+def test_pips_environment_goes_before_its_file_and_paths_stay_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "pip.conf"
+    file.write_text("[global]\nindex-url = https://file.example\ntrusted-host = a\nfind-links = /opt/wheels\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
+    monkeypatch.setenv("PIP_INDEX_URL", "https://user:100%25@environment.example")
+    settings = images.pip_settings()
+    assert settings["index-url"] == "https://user:100%25@environment.example"
+    assert settings["trusted-host"] == "a"
+    assert "find-links" not in settings
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    written = images._secrets(secrets)["pip"]
+    assert "index-url = https://user:100%25@environment.example\n" in written.read_text()
+    assert written.stat().st_mode & 0o077 == 0
+
+
+def test_without_an_engine_and_without_root_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(images.ImagesError, match=r"neither Docker nor podman answers.*needs root"):
+        images.engine()
+
+
+def test_the_base_keeps_licences_and_nothing_of_the_machine(tmp_path: Path) -> None:
+    kept = ["usr/share/doc/bash/copyright", "etc/ssl/certs/ca-certificates.crt", "usr/bin/python3"]
+    gone = ["etc/resolv.conf", "etc/hostname", "etc/apt/sources.list", "var/cache/apt/archives/x.deb",
+            "usr/share/doc/bash/README", "var/lib/apt/lists/x", "var/log/bootstrap.log"]  # fmt: skip
+    for name in [*kept, *gone]:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+    debian_base.clean(tmp_path)
+    assert [name for name in [*kept, *gone] if (tmp_path / name).exists()] == kept
+
+
+def test_another_recipe_is_another_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = debian_base.reference()
+    monkeypatch.setattr(debian_base, "PACKAGES", (*debian_base.PACKAGES, "vim"))
+    assert debian_base.reference() != before
