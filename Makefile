@@ -52,23 +52,23 @@ e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for
 	@$(BIN)/python -m pytest tests/e2e
 
 e2e-parts: $(STAMP)
-	@$(BIN)/python -m tests.e2e.prepare
+	@$(BIN)/python -m tools.cluster.prepare
 
 worker-kills: $(STAMP) e2e-parts  ## Kill a worker's container on a real node, 20 times in a row
 	@$(BIN)/python -m pytest tests/e2e/jobs/test_failures.py -k worker_container --count=20
 
 cluster: $(STAMP)  ## Leave a cluster of two real nodes running, to play with (root)
-	@$(BIN)/python -m tests.e2e.developer up
+	@$(BIN)/python -m tools.cluster.developer up
 
 cluster-down: $(STAMP)  ## Remove that cluster
-	@$(BIN)/python -m tests.e2e.developer down
+	@$(BIN)/python -m tools.cluster.developer down
 
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
 binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl and helm
-	@$(BIN)/python tests/tools/binaries.py control-plane helm >/dev/null || echo "make: without them the cluster tests are skipped" >&2
+	@$(BIN)/python tools/binaries.py control-plane helm >/dev/null || echo "make: without them the cluster tests are skipped" >&2
 
 images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/images
-	@$(PYTHON) tests/tools/images.py
+	@$(PYTHON) tools/images.py
 
 crd: $(STAMP)  ## Write crds/ and the chart's copy from operator/dtjob/api/job.py
 	@$(BIN)/python -m dtjob.crd

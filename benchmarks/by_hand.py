@@ -9,9 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.trainer.harness import WAIT_SECONDS
-
 from dtjob.local.addresses import free_ports
+from tests.trainer.harness import WAIT_SECONDS
 
 PROGRAM = Path(__file__).parent / "programs" / "by_hand.py"
 

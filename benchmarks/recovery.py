@@ -12,9 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.trainer.local_runs import LocalRun, manifest
-
 from benchmarks.by_hand import HandWritten
+from tests.trainer.local_runs import LocalRun, manifest
 
 GROUP = {"chief": 1, "worker": 2}
 BEFORE, EVERY = 50, 40

@@ -9,9 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.trainer.harness import Cluster
-
 from benchmarks.by_hand import HandWritten
+from tests.trainer.harness import Cluster
 
 PROGRAMS = Path(__file__).parent / "programs"
 GROUP = {"chief": 1, "worker": 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.rest import Api
+from tools.cluster.rest import Api
 
 TIERS = ("unit", "cluster", "trainer", "e2e")
 SLOW = "`make trainer-slow` and `make chaos` run them"

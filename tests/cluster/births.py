@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from tests.cluster.rest import Api
+from tools.cluster.rest import Api
 
 
 class Births:

@@ -20,10 +20,10 @@ from typing import Any, Protocol
 import yaml
 
 from dtjob.local.addresses import free_ports
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api, Object
-from tests.tools import binaries
+from tools import binaries
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api, Object
 
 CHART = Path(__file__).resolve().parents[2] / "helm" / "dtjob"
 NAMESPACE = "dtjob-system"

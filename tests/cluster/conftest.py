@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator, find_helm
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api
-from tests.tools import binaries
+from tools import binaries
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api
 
 ROOT = Path(__file__).resolve().parents[2]
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.cluster.rest import Api, Object
+from tools.cluster.rest import Api, Object
 
 GROUP = "training.dtjob.dev"
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
-from tests.cluster.rest import Api, ApiError, Object
+from tools.cluster.rest import Api, ApiError, Object
 
 TRAINING_CONTAINER = "tensorflow"
 WATCH_SECONDS = 300.0

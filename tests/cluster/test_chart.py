@@ -30,7 +30,7 @@ from tests.cluster.chart import (
 from tests.cluster.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OPERATOR_DIRECTORY
-from tests.cluster.rest import CRD, Api, Object
+from tools.cluster.rest import CRD, Api, Object
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 AGAIN = tuple(name.removesuffix("-0") + "-1" for name in DIGITS)

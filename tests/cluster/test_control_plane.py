@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.cluster.conftest import ROOT, Kubectl
-from tests.cluster.control_plane import ControlPlane
-from tests.cluster.rest import Api
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 
@@ -39,7 +39,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 def test_nothing_is_left_when_the_parent_is_killed(cluster: ControlPlane) -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-m", "tests.cluster.control_plane"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tools.cluster.control_plane"], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout
     directory = Path(parent.stdout.readline().partition("=")[2].strip()).parent

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.births import Births
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api
 
 WORKERS = 24
 

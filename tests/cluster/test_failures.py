@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api, Object
+from tools.cluster.rest import Api, Object
 
 SERVING = "training.dtjob.dev/serving"
 THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")

@@ -9,7 +9,7 @@ from tests.cluster.conftest import Kubectl
 from tests.cluster.jobs import GROUP, columns, job, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api, Object
+from tools.cluster.rest import Api, Object
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0", "digits-evaluator-0-0")

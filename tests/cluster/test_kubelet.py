@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cluster.kubelet import Kubelet
-from tests.cluster.rest import Api, ApiError, Object
+from tools.cluster.rest import Api, ApiError, Object
 
 
 def pod(name: str, **spec: object) -> Object:
@@ -90,7 +90,7 @@ def test_a_deleted_pod_goes_and_one_on_a_lost_node_stays(
 def test_auto_runs_every_pod_also_over_an_outage(
     auto_kubelet: Kubelet, cluster: object, api: Api, namespace: str, start: Callable[[str], Object]
 ) -> None:
-    from tests.cluster.control_plane import ControlPlane
+    from tools.cluster.control_plane import ControlPlane
 
     assert isinstance(cluster, ControlPlane)
     start("before")

@@ -11,11 +11,11 @@ import pytest
 
 from dtjob.local.addresses import free_ports
 from tests.cluster.births import Births
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.jobs import job, wait_phase, wait_pods
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api, Object
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api, Object
 
 SECONDS = 9
 """The lease's duration here; long enough that a busy machine loses no leader in six of them."""

@@ -14,7 +14,7 @@ from tests.cluster.conftest import Kubectl
 from tests.cluster.jobs import job, wait_phase
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.operator_process import OperatorProcess
-from tests.cluster.rest import Api
+from tools.cluster.rest import Api
 
 
 class ServedStatus:

@@ -10,8 +10,8 @@ import yaml
 
 from dtjob.crd.definition import FILE
 from tests.cluster.conftest import Kubectl
-from tests.cluster.rest import Api, ApiError, Object
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, Manifest
+from tools.cluster.rest import Api, ApiError, Object
 
 SAMPLE = ("name-with-dot", "ps-with-Mirrored", "count-0", "unknown-role", "TF_CONFIG-in-program", "s3")
 """Rows that go through kubectl itself too."""

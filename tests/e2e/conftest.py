@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.rest import Api
 from tests.conftest import tier_of
-from tests.e2e import evidence, packages, provider
-from tests.e2e.bare_node import BareNode
-from tests.e2e.cluster import Cluster
-from tests.tools import binaries
+from tools import binaries
+from tools.cluster import evidence, provider
+from tools.cluster.bare_node import BareNode
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api
+from tools.node import packages
 
 LONGEST_SECONDS = 900
 """For one test with what it is the first to need: cluster, images, operator. Each wait has its own, shorter limit."""

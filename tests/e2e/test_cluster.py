@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.rest import Api, Object
-from tests.e2e import busybox, evidence
-from tests.e2e.busybox import FOREVER, enforce_restricted, in_phase, pod
-from tests.e2e.cluster import Cluster
+from tools.cluster import evidence
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api, Object
+from tools.node import busybox
+from tools.node.busybox import FOREVER, enforce_restricted, in_phase, pod
 
 
 @pytest.fixture(scope="module")

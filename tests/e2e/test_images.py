@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.runc import Container
-from tests.tools import images
+from tools import images
+from tools.node.runc import Container
 
 pytestmark = pytest.mark.timeout(1800)  # a first build fetches TensorFlow
 OPERATOR_BYTES = 250_000_000

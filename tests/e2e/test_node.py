@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from tests.cluster.rest import Api
 from tests.cluster.test_control_plane import wait_until
-from tests.e2e import busybox, existing
-from tests.e2e.bare_node import BareNode
-from tests.e2e.busybox import FOREVER, enforce_restricted, in_phase, pod
+from tools.cluster import existing
+from tools.cluster.bare_node import BareNode
+from tools.cluster.rest import Api
+from tools.node import busybox
+from tools.node.busybox import FOREVER, enforce_restricted, in_phase, pod
 
 
 @pytest.fixture(scope="module")

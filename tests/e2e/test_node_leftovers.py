@@ -14,14 +14,14 @@ from typing import NamedTuple
 import pytest
 
 from tests.cluster.test_control_plane import processes_of, wait_until
-from tests.e2e import leftovers
 from tests.e2e.conftest import started_or_skipped
-from tests.e2e.node import Node, directory, machine_lock
+from tools.node import leftovers
+from tools.node.node import Node, directory, machine_lock
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = """
 import signal
-from tests.e2e.node import Node
+from tools.node.node import Node
 from tests.tools import binaries
 with Node(binaries.find(binaries.NODE)) as node:
     print(node.control_plane.directory, flush=True)

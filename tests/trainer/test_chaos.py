@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import WAIT_SECONDS, Cluster, Member
 
 KILLS = int(os.environ.get("DTJOB_CHAOS_KILLS", "100"))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import Cluster, saved_arrays
 
 STEPS_PER_EPOCH = 16

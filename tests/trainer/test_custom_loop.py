@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import Cluster, saved_arrays
 
 LAST, EVERY, STEPS_PER_EPOCH = 60, 7, 20

@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import Cluster
 
 N, EPOCHS = 57, 3

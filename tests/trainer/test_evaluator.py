@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import DIGITS, Cluster
 
 EPOCHS, STEPS_PER_EPOCH = 4, 16

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.event_files import scalars
 from tests.trainer.harness import ROOT, Cluster
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.trainer.local_runs import LocalRun, manifest
 
 CHECKPOINTS = {"directory": "/checkpoints", "everySteps": 100}

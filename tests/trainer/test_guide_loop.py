@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import Cluster
 
 TWO = {"logicalCPUs": 2}

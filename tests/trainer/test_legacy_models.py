@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.event_files import scalars
 from tests.trainer.harness import DIGITS, Cluster, saved_arrays
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.operator.builders import NOW, job
 
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.local import leftovers
@@ -21,6 +20,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
 from dtjob.plan import children
 from dtjob.plan.children import PodState
+from tests.unit.operator.builders import NOW, job
 
 SLEEP = "import time; time.sleep(600)"
 IGNORE_SIGTERM = (

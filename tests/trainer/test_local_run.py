@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.trainer.local_runs import LocalRun, assert_identical, manifest
 
 pytestmark = pytest.mark.timeout(300)

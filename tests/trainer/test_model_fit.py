@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import Cluster
 
 TWO = {"logicalCPUs": 2}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.event_files import scalars
 from tests.trainer.harness import Cluster, saved_arrays
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tests.trainer.harness import PROGRAMS, ROOT, Cluster
 
 PROGRAM = "one_device.py"

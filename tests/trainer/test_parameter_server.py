@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import Cluster, saved_arrays
 
 COUNTS = {"chief": 1, "worker": 2, "ps": 1}

@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.local_runs import LocalRun, Statuses, assert_identical, manifest
 
 KILLS = int(os.environ.get("DTJOB_CHAOS_KILLS", "20"))

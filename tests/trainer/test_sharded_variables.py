@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.trainer.harness import Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH = 10, 16

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import PROGRAMS, ROOT, Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH = 6, 16

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.trainer.event_files import scalars
 from tests.trainer.harness import Cluster, saved_arrays
 

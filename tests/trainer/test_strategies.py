@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.trainer.harness import Cluster
 
 ARGUMENTS = ("--plain", "--epochs=4")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.trainer import strategy_table
 from tests.trainer.strategy_table import Cell, Row
 

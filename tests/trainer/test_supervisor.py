@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.supervisors import LAUNCHER, ROOT, SMALL_PROGRAM, Job, Running, exists, runs, wait_until, zombies_of
 
 MakeJob = Callable[..., Job]

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from tests.trainer.harness import PROGRAMS
 from tests.trainer.supervisors import ROOT, Job, Running, runs, wait_until
 

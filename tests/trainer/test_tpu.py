@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.trainer.harness import PROGRAMS, Cluster
 
 from dtjob.local.addresses import free_ports
+from tests.trainer.harness import PROGRAMS, Cluster
 
 
 @pytest.mark.parametrize("address", [None, "no-such-tpu"])

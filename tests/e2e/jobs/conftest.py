@@ -9,11 +9,11 @@ import pytest
 from dtjob.objects import labels
 from tests.cluster.chart import NAMESPACE as OPERATOR_NAMESPACE
 from tests.cluster.chart import find_helm
-from tests.cluster.rest import Api, Object
-from tests.e2e.cluster import Cluster
 from tests.e2e.jobs.release import Release
 from tests.e2e.jobs.training_job import TrainingJob
-from tests.tools import images
+from tools import images
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api, Object
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 NewJob = Callable[..., TrainingJob]

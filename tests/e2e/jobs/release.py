@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from tests.cluster.chart import CHART, NAMESPACE, RELEASE, Helm
-from tests.cluster.rest import Api, Object
-from tests.e2e.cluster import Cluster
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api, Object
 
 SETTINGS = ("operator.reportSeconds=1",)
 """Shorter than the default: how often jobs are asked for their steps."""

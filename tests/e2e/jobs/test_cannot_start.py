@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.cluster.jobs import columns
-from tests.cluster.rest import Object
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.training_job import digits
+from tools.cluster.rest import Object
 
 ABSENT = "registry.invalid/no-such-image:1"
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cluster.rest import Object
-from tests.e2e.cluster import Cluster
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.training_job import TrainingJob, attempts, digits, ids
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Object
 
 ENDLESS = 10_000
 """Epochs: nobody waits for the end of these jobs."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.rest import Api, Object
-from tests.e2e.cluster import Cluster
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.training_job import TrainingJob, digits
 from tests.e2e.jobs.volumes import output, python_pod
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api, Object
 
 _CONNECT = """
 import socket

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.cluster.chart import NAMESPACE, RELEASE
-from tests.cluster.rest import CRD, Api, Object
-from tests.e2e.cluster import Cluster
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.release import Release
 from tests.e2e.jobs.training_job import TrainingJob, attempts, digits, ids, running
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import CRD, Api, Object
 
 
 @pytest.fixture

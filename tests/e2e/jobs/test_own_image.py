@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tests.cluster.rest import Object
-from tests.e2e.cluster import Cluster
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.training_job import digits
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Object
 
 
 def plain(image: str) -> Object:

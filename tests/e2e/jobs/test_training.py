@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from tests.cluster.jobs import columns
-from tests.cluster.rest import Api, Object
-from tests.e2e.cluster import Cluster
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.training_job import TrainingJob, digits
 from tests.e2e.jobs.volumes import held_out_accuracy, mounts_claim
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api, Object
 
 GOOD = 0.95
 """What the undistributed run reaches on held-out digits too (0.97 to 0.99)."""

@@ -20,8 +20,8 @@ import yaml
 
 from dtjob.objects import labels
 from tests.cluster.jobs import GROUP
-from tests.cluster.rest import Api, Object
-from tests.e2e.cluster import Cluster
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api, Object
 
 TIMEOUT = 240.0
 """Seconds for what takes a few on a quiet machine: four TensorFlow processes may share two cores with other work."""

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from dtjob.objects.pod import CONTAINER_SECURITY, POD_SECURITY
-from tests.cluster.rest import Api, Object
-from tests.e2e.cluster import Cluster
+from tools.cluster.cluster import Cluster
+from tools.cluster.rest import Api, Object
 
 _EVALUATE = """
 import keras, numpy as np

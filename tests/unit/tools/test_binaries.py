@@ -1,4 +1,4 @@
-"""Where the Kubernetes programs come from; a real build is watched by `python tests/tools/binaries.py`."""
+"""Where the Kubernetes programs come from; a real build is watched by `python tools/binaries.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import binaries
+from tools import binaries
 
 
 @pytest.fixture(autouse=True)

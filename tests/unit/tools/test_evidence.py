@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import evidence
+from tools.cluster import evidence
 
 
 def test_the_newest_folders_stay(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.rest import Object
-from tests.e2e import existing, packages
-from tests.e2e.cluster import UnsupportedError
-from tests.e2e.existing import ExistingCluster
-from tests.tools.images import IMAGES
+from tools.cluster import existing
+from tools.cluster.cluster import UnsupportedError
+from tools.cluster.existing import ExistingCluster
+from tools.cluster.rest import Object
+from tools.images import IMAGES
+from tools.node import packages
 
 
 def cluster(**environment: str) -> ExistingCluster:

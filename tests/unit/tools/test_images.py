@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import debian_base, images
+from tools import debian_base, images
 
 LABELS = {"title", "description", "licenses", "version", "revision"}
 

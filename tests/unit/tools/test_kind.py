@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e import kind
+from tools.cluster import kind
 
 
 def test_every_node_has_the_one_directory_for_volumes() -> None:

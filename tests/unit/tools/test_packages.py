@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import packages
+from tools.node import packages
 
 
 def test_without_root_there_is_no_node(monkeypatch: pytest.MonkeyPatch) -> None:

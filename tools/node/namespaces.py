@@ -10,8 +10,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.cluster.program import Program
-from tests.e2e import leftovers
+from tools.cluster.program import Program
+from tools.node import leftovers
 
 _KERNEL = {
     "vm/overcommit_memory": "1",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from tests.cluster.rest import Object
+from tools.cluster.rest import Object
 
 
 def volume_and_claim(namespace: str, name: str, directory: PurePath, shared: bool) -> tuple[Object, Object]:

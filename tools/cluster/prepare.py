@@ -1,4 +1,4 @@
-"""Finds, installs or builds what the end-to-end tests need: `python -m tests.e2e.prepare`. No test waits for it then.
+"""Finds, installs or builds what end-to-end tests need: `python -m tools.cluster.prepare`. No test waits for it then.
 
 What cannot be had is said in one line, and ends with 0: the tests that need it are skipped.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from tests.e2e import provider
-from tests.e2e.packages import UnavailableError
-from tests.tools import binaries, images
+from tools import binaries, images
+from tools.cluster import provider
+from tools.node.packages import UnavailableError
 
 
 def main() -> None:

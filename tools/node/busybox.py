@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.rest import Api, Object
-from tests.e2e import images
-from tests.tools.images import Image
+from tools.cluster.rest import Api, Object
+from tools.images import Image
+from tools.node import images
 
 APPLETS = ("sh", "echo", "cat", "httpd", "id", "kill", "sleep", "wget", "true")
 RESTRICTED = {

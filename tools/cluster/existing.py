@@ -20,11 +20,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.cluster import kubectl
-from tests.cluster.rest import Object
-from tests.e2e.cluster import UnsupportedError
-from tests.e2e.packages import UnavailableError
-from tests.tools.images import Image
+from tools.cluster import kubectl
+from tools.cluster.cluster import UnsupportedError
+from tools.cluster.rest import Object
+from tools.images import Image
+from tools.node.packages import UnavailableError
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 

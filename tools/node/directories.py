@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.cluster.rest import Api, ApiError, Object
-from tests.e2e.existing import DEFAULT_CLASS
+from tools.cluster.existing import DEFAULT_CLASS
+from tools.cluster.rest import Api, ApiError, Object
 
 CLASS = "standard"
 PROVISIONER = "dtjob.dev/directories"

@@ -12,8 +12,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.leftovers import LINK
-from tests.e2e.namespaces import Namespaces, run
+from tools.node.leftovers import LINK
+from tools.node.namespaces import Namespaces, run
 
 HOST = "10.244.255.1"
 """The host's address on the link: the API server listens there."""

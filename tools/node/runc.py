@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.tools.images import Engine, Image
+from tools.images import Engine, Image
 
 
 class Container:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cluster.program import Program, answers
-from tests.e2e import network
-from tests.e2e.namespaces import Namespaces
+from tools.cluster.program import Program, answers
+from tools.node import network
+from tools.node.namespaces import Namespaces
 
 _COREFILE = """
 .:53 {{

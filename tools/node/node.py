@@ -22,15 +22,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.cluster.control_plane import ControlPlane, Options
-from tests.cluster.program import Program, ProgramError
-from tests.cluster.rest import Api
-from tests.e2e import coredns, image_store, kubelet, leftovers, network
-from tests.e2e.directories import Provisioner
-from tests.e2e.machine import Machine
-from tests.e2e.namespaces import Namespaces
-from tests.e2e.packages import UnavailableError
-from tests.tools import binaries, images
+from tools import binaries, images
+from tools.cluster.control_plane import ControlPlane, Options
+from tools.cluster.program import Program, ProgramError
+from tools.cluster.rest import Api
+from tools.node import coredns, image_store, kubelet, leftovers, network
+from tools.node.directories import Provisioner
+from tools.node.machine import Machine
+from tools.node.namespaces import Namespaces
+from tools.node.packages import UnavailableError
 
 LOCK_SECONDS = 60.0
 """How long a new node waits for an old one's remains to go."""

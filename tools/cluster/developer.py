@@ -1,7 +1,7 @@
 """A cluster to play with: `make cluster` and `make cluster-down`.
 
-python -m tests.e2e.developer up        # leaves two nodes running in the background, with the images that are built
-python -m tests.e2e.developer down      # ends it; whatever the state, nothing of it is left
+python -m tools.cluster.developer up        # leaves two nodes running in the background, with the images that are built
+python -m tools.cluster.developer down      # ends it; whatever the state, nothing of it is left
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from tests.cluster.program import ProgramError
-from tests.e2e import image_store, leftovers, packages
-from tests.e2e.node import Node, directory, machine_lock
-from tests.tools import binaries, images
+from tools import binaries, images
+from tools.cluster.program import ProgramError
+from tools.node import image_store, leftovers, packages
+from tools.node.node import Node, directory, machine_lock
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,7 +51,7 @@ def up() -> int:
         except (packages.UnavailableError, binaries.BinariesError) as error:
             return complain(str(error))
         with log().open("w") as errors:
-            command = [sys.executable, "-m", "tests.e2e.developer", "keep"]
+            command = [sys.executable, "-m", "tools.cluster.developer", "keep"]
             process = subprocess.Popen(
                 command,
                 cwd=ROOT,
@@ -140,5 +140,5 @@ def complain(line: str) -> int:
 if __name__ == "__main__":
     actions = {"up": up, "keep": keep, "down": down}
     if len(sys.argv) != 2 or sys.argv[1] not in actions:
-        sys.exit(f"usage: python -m tests.e2e.developer {'|'.join(actions)}")
+        sys.exit(f"usage: python -m tools.cluster.developer {'|'.join(actions)}")
     sys.exit(actions[sys.argv[1]]())

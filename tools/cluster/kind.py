@@ -18,16 +18,15 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from tests.cluster import kubectl
-from tests.cluster.control_plane import LOST_NODE_SECONDS
-from tests.cluster.rest import Object
-from tests.e2e import existing
-from tests.e2e.cluster import container_id
-from tests.e2e.node import EVICTION_SECONDS
-from tests.e2e.packages import UnavailableError
-from tests.e2e.volumes import volume_and_claim
-from tests.tools import binaries
-from tests.tools.images import Image
+from tools import binaries
+from tools.cluster import existing, kubectl
+from tools.cluster.cluster import container_id
+from tools.cluster.control_plane import LOST_NODE_SECONDS
+from tools.cluster.rest import Object
+from tools.cluster.volumes import volume_and_claim
+from tools.images import Image
+from tools.node.node import EVICTION_SECONDS
+from tools.node.packages import UnavailableError
 
 CLUSTER = "dtjob-e2e"
 VOLUMES = PurePosixPath("/dtjob-volumes")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from tests.e2e import image_store, network
-from tests.e2e.containerd import Containerd
-from tests.e2e.kubelet import Kubelet
-from tests.e2e.namespaces import Namespaces
-from tests.e2e.network import Subnet
+from tools.node import image_store, network
+from tools.node.containerd import Containerd
+from tools.node.kubelet import Kubelet
+from tools.node.namespaces import Namespaces
+from tools.node.network import Subnet
 
 
 class Machine:

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.cluster.chart import NAMESPACE as OPERATOR_NAMESPACE
-from tests.e2e.cluster import Cluster
-from tests.tools.binaries import cache
+from tools.binaries import cache
+from tools.cluster.cluster import Cluster
 
 KEPT = 20
 _PATIENCE = "--request-timeout=20s"

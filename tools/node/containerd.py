@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.cluster.program import Program
-from tests.e2e import images
-from tests.e2e.namespaces import Namespaces, run
-from tests.e2e.network import Subnet
+from tools.cluster.program import Program
+from tools.node import images
+from tools.node.namespaces import Namespaces, run
+from tools.node.network import Subnet
 
 PAUSE = "localhost/dtjob-pause:1"
 _CONFIG = """

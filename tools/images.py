@@ -1,6 +1,6 @@
 """The two images, built from their Dockerfiles into archives that Docker, kind and containerd load.
 
-    python tests/tools/images.py [operator|trainer|all]    # builds them and prints where they are
+    python tools/images.py [operator|trainer|all]    # builds them and prints where they are
 
 Docker or podman builds where one of them answers. Elsewhere root builds with buildah, on a base that debootstrap makes
 (`debian_base.py`); both are installed by apt where they are missing. All that is kept lies below
@@ -28,12 +28,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.tools import debian_base
-from tests.tools.binaries import cache
+from tools import debian_base
+from tools.binaries import cache
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 CA_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 CA_IN_BUILD = "/run/secrets/ca"
 PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout", "retries")

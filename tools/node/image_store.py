@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.cluster.program import Program
-from tests.e2e import containerd
-from tests.e2e.namespaces import Namespaces
-from tests.tools.binaries import cache
-from tests.tools.images import Image
+from tools.binaries import cache
+from tools.cluster.program import Program
+from tools.images import Image
+from tools.node import containerd
+from tools.node.namespaces import Namespaces
 
 _CONFIG = """
 version = 2

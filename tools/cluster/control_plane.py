@@ -4,7 +4,7 @@
         cluster.kubectl("get", "namespaces")
         os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
 
-    python -m tests.cluster.control_plane               # the same by hand, until Ctrl-C
+    python -m tools.cluster.control_plane               # the same by hand, until Ctrl-C
 
 Everything lives in one temporary directory. Nothing is left behind: children die with this process (PR_SET_PDEATHSIG),
 and a small janitor process removes the directory when this process ends without having done so itself.
@@ -29,8 +29,8 @@ from typing import Self
 import yaml
 
 from dtjob.local.addresses import free_ports
-from tests.cluster import kubectl
-from tests.cluster.program import Program, answers
+from tools.cluster import kubectl
+from tools.cluster.program import Program, answers
 
 _CONTROLLERS = (
     "endpointslice-controller",
@@ -69,7 +69,7 @@ class Options:
 
 
 class ControlPlane:
-    """One cluster. `programs` are the paths that `tests.tools.binaries.find()` returns.
+    """One cluster. `programs` are the paths that `tools.binaries.find()` returns.
 
     Attributes: `kubeconfig` (an administrator's, CA verified), `server` (URL), `port`, `directory` (with the logs).
     """
@@ -229,7 +229,7 @@ class ControlPlane:
 
 def main() -> None:
     """Run a cluster until Ctrl-C."""
-    from tests.tools import binaries
+    from tools import binaries
 
     with ControlPlane(binaries.find()) as cluster:
         print(f"export KUBECONFIG={cluster.kubeconfig}", flush=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import yaml
 
-from tests.cluster.control_plane import LOST_NODE_SECONDS
-from tests.cluster.program import Program
-from tests.e2e import leftovers, network
-from tests.e2e.namespaces import Namespaces, run
-from tests.e2e.network import Subnet
+from tools.cluster.control_plane import LOST_NODE_SECONDS
+from tools.cluster.program import Program
+from tools.node import leftovers, network
+from tools.node.namespaces import Namespaces, run
+from tools.node.network import Subnet
 
 
 def client_certificate(directory: Path) -> Path:

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import pytest
 
-from tests.cluster.rest import Object
-from tests.tools.images import Image
+from tools.cluster.rest import Object
+from tools.images import Image
 
 
 class UnsupportedError(pytest.skip.Exception):

@@ -1,0 +1,1 @@
+"""The parts of a bare node, each started in namespaces of its own: containerd, kubelet, CoreDNS, network, volumes."""
