@@ -40,7 +40,7 @@ trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strat
 		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
 
 table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
-	@$(BIN)/python -m tests.trainer.strategy_table
+	@$(BIN)/python -m tests.trainer.support.strategy_table
 
 chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20 random moments (DTJOB_CHAOS_KILLS=5 for fewer)
 	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py tests/trainer/test_random_kills.py

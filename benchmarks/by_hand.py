@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dtjob.local.addresses import free_ports
-from tests.trainer.harness import WAIT_SECONDS
+from tests.trainer.support.harness import WAIT_SECONDS
 
 PROGRAM = Path(__file__).parent / "programs" / "by_hand.py"
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.trainer.harness import Cluster
+from tests.trainer.support.harness import Cluster
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from benchmarks.by_hand import HandWritten
-from tests.trainer.local_runs import LocalRun, manifest
+from tests.trainer.support.local_runs import LocalRun, manifest
 
 GROUP = {"chief": 1, "worker": 2}
 BEFORE, EVERY = 50, 40

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.by_hand import HandWritten
-from tests.trainer.harness import Cluster
+from tests.trainer.support.harness import Cluster
 
 PROGRAMS = Path(__file__).parent / "programs"
 GROUP = {"chief": 1, "worker": 1}

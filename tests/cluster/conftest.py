@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator, find_helm
-from tests.cluster.kubelet import Kubelet
-from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.support.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator, find_helm
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api

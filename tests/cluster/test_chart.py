@@ -12,7 +12,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.local.addresses import free_ports
 from dtjob.objects import shared
-from tests.cluster.chart import (
+from tests.cluster.support.chart import (
     CHART,
     NAMESPACE,
     RELEASE,
@@ -27,9 +27,9 @@ from tests.cluster.chart import (
     says,
     wait_until,
 )
-from tests.cluster.jobs import job, uids, wait_phase, wait_pods
-from tests.cluster.kubelet import Kubelet
-from tests.cluster.operator_process import OPERATOR_DIRECTORY
+from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OPERATOR_DIRECTORY
 from tools.cluster.rest import CRD, Api, Object
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.chart import AuditedControlPlane, Helm, InstalledOperator, install, older_chart, says
-from tests.cluster.jobs import GROUP, job, uids, wait_phase, wait_pods
-from tests.cluster.kubelet import Kubelet
+from tests.cluster.support.chart import AuditedControlPlane, Helm, InstalledOperator, install, older_chart, says
+from tests.cluster.support.jobs import GROUP, job, uids, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
 from tools.cluster.rest import CRD, Api, ApiError
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")

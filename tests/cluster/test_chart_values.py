@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.chart import CHART, RELEASE
+from tests.cluster.support.chart import CHART, RELEASE
 
 
 def template(helm_program: Path, *values: str) -> subprocess.CompletedProcess[str]:

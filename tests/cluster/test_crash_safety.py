@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.births import Births
-from tests.cluster.jobs import job, uids, wait_phase, wait_pods
-from tests.cluster.kubelet import Kubelet
-from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.support.births import Births
+from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 

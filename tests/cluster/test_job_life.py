@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.jobs import GROUP, columns, job, wait_phase, wait_pods
-from tests.cluster.kubelet import Kubelet
-from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.support.jobs import GROUP, columns, job, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

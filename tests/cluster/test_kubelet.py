@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cluster.kubelet import Kubelet
+from tests.cluster.support.kubelet import Kubelet
 from tools.cluster.rest import Api, ApiError, Object
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from dtjob.local.addresses import free_ports
-from tests.cluster.births import Births
-from tests.cluster.jobs import job, wait_phase, wait_pods
-from tests.cluster.kubelet import Kubelet
-from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.support.births import Births
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
 

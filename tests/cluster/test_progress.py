@@ -11,9 +11,9 @@ import pytest
 
 from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
-from tests.cluster.jobs import job, wait_phase
-from tests.cluster.kubelet import Kubelet
-from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.support.jobs import job, wait_phase
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api
 
 

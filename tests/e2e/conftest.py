@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import tier_of
+from tests.e2e.support import evidence
 from tools import binaries
-from tools.cluster import evidence, provider
+from tools.cluster import provider
 from tools.cluster.bare_node import BareNode
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api

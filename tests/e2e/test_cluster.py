@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.cluster import evidence
+from tests.e2e.support import evidence
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 from tools.node import busybox

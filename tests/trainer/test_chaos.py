@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import WAIT_SECONDS, Cluster, Member
+from tests.trainer.support.harness import WAIT_SECONDS, Cluster, Member
 
 KILLS = int(os.environ.get("DTJOB_CHAOS_KILLS", "100"))
 SEED = int(os.environ.get("DTJOB_CHAOS_SEED", "0"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import Cluster, saved_arrays
+from tests.trainer.support.harness import Cluster, saved_arrays
 
 STEPS_PER_EPOCH = 16
 LOAD = """

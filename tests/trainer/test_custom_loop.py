@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import Cluster, saved_arrays
+from tests.trainer.support.harness import Cluster, saved_arrays
 
 LAST, EVERY, STEPS_PER_EPOCH = 60, 7, 20
 HELD = 2 * STEPS_PER_EPOCH

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import Cluster
+from tests.trainer.support.harness import Cluster
 
 N, EPOCHS = 57, 3
 

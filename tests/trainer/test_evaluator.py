@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import DIGITS, Cluster
+from tests.trainer.support.harness import DIGITS, Cluster
 
 EPOCHS, STEPS_PER_EPOCH = 4, 16
 READ_EVENTS = """

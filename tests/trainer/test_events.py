@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.event_files import scalars
-from tests.trainer.harness import ROOT, Cluster
+from tests.trainer.support.event_files import scalars
+from tests.trainer.support.harness import ROOT, Cluster
 
 WRITE = """
 import sys

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.local_runs import LocalRun, manifest
+from tests.trainer.support.local_runs import LocalRun, manifest
 
 CHECKPOINTS = {"directory": "/checkpoints", "everySteps": 100}
 

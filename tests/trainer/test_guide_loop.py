@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import Cluster
+from tests.trainer.support.harness import Cluster
 
 TWO = {"logicalCPUs": 2}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.event_files import scalars
-from tests.trainer.harness import DIGITS, Cluster, saved_arrays
+from tests.trainer.support.event_files import scalars
+from tests.trainer.support.harness import DIGITS, Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH, EVERY = 6, 16, 10
 LAST, HELD = EPOCHS * STEPS_PER_EPOCH, 3 * STEPS_PER_EPOCH

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.local_runs import LocalRun, assert_identical, manifest
+from tests.trainer.support.local_runs import LocalRun, assert_identical, manifest
 
 pytestmark = pytest.mark.timeout(300)
 

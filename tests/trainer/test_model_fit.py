@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import Cluster
+from tests.trainer.support.harness import Cluster
 
 TWO = {"logicalCPUs": 2}
 PARAMETER_SERVER = {"chief": 1, "worker": 1, "ps": 1}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.event_files import scalars
-from tests.trainer.harness import Cluster, saved_arrays
+from tests.trainer.support.event_files import scalars
+from tests.trainer.support.harness import Cluster, saved_arrays
 
 GROUP = {"chief": 1, "worker": 2}
 EPOCHS, STEPS_PER_EPOCH, EVERY = 6, 16, 10

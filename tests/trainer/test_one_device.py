@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.trainer.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 PROGRAM = "one_device.py"
 TOLERANCE = {"mixed_precision": 0.05}

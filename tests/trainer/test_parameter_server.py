@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import Cluster, saved_arrays
+from tests.trainer.support.harness import Cluster, saved_arrays
 
 COUNTS = {"chief": 1, "worker": 2, "ps": 1}
 STEPS_PER_EPOCH, HELD, BEFORE = 16, 48, 40

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.local.addresses import free_ports
-from tests.trainer.harness import ROOT, WAIT_SECONDS, saved_arrays
+from tests.trainer.support.harness import ROOT, WAIT_SECONDS, saved_arrays
 
 STEPS_PER_EPOCH = 29
 """1,437 examples in batches of 48, the rest dropped."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.local_runs import LocalRun, Statuses, assert_identical, manifest
+from tests.trainer.support.local_runs import LocalRun, Statuses, assert_identical, manifest
 
 KILLS = int(os.environ.get("DTJOB_CHAOS_KILLS", "20"))
 SEED = int(os.environ.get("DTJOB_CHAOS_SEED", "0"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.harness import Cluster, saved_arrays
+from tests.trainer.support.harness import Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH = 10, 16
 

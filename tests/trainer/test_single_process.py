@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import PROGRAMS, ROOT, Cluster, saved_arrays
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH = 6, 16
 LAST = EPOCHS * STEPS_PER_EPOCH

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.event_files import scalars
-from tests.trainer.harness import Cluster, saved_arrays
+from tests.trainer.support.event_files import scalars
+from tests.trainer.support.harness import Cluster, saved_arrays
 
 EPOCHS, STEPS_PER_EPOCH, EVERY = 3, 16, 5
 LAST = EPOCHS * STEPS_PER_EPOCH

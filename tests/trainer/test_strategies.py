@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.harness import Cluster
+from tests.trainer.support.harness import Cluster
 
 ARGUMENTS = ("--plain", "--epochs=4")
 TWO = {"logicalCPUs": 2}

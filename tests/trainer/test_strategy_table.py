@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer import strategy_table
-from tests.trainer.strategy_table import Cell, Row
+from tests.trainer.support import strategy_table
+from tests.trainer.support.strategy_table import Cell, Row
 
 AFRESH = "docs/strategies.md is not what the trainer does; write it anew with `make table`"
 OFTEN = ("Default", "MultiWorkerMirrored")

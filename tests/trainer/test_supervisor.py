@@ -13,7 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.supervisors import LAUNCHER, ROOT, SMALL_PROGRAM, Job, Running, exists, runs, wait_until, zombies_of
+from tests.trainer.support.supervisors import (
+    LAUNCHER,
+    ROOT,
+    SMALL_PROGRAM,
+    Job,
+    Running,
+    exists,
+    runs,
+    wait_until,
+    zombies_of,
+)
 
 MakeJob = Callable[..., Job]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.harness import PROGRAMS
-from tests.trainer.supervisors import ROOT, Job, Running, runs, wait_until
+from tests.trainer.support.harness import PROGRAMS
+from tests.trainer.support.supervisors import ROOT, Job, Running, runs, wait_until
 
 pytest.importorskip("tensorflow")
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.trainer.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 
 def test_what_is_read_is_whole(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.local.addresses import free_ports
-from tests.trainer.harness import PROGRAMS, Cluster
+from tests.trainer.support.harness import PROGRAMS, Cluster
 
 
 @pytest.mark.parametrize("address", [None, "no-such-tpu"])

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dtjob.objects import labels
-from tests.cluster.chart import NAMESPACE as OPERATOR_NAMESPACE
-from tests.cluster.chart import find_helm
-from tests.e2e.jobs.release import Release
-from tests.e2e.jobs.training_job import TrainingJob
+from tests.cluster.support.chart import NAMESPACE as OPERATOR_NAMESPACE
+from tests.cluster.support.chart import find_helm
+from tests.e2e.jobs.support.release import Release
+from tests.e2e.jobs.support.training_job import TrainingJob
 from tools import images
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.cluster.jobs import columns
+from tests.cluster.support.jobs import columns
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.training_job import digits
+from tests.e2e.jobs.support.training_job import digits
 from tools.cluster.rest import Object
 
 ABSENT = "registry.invalid/no-such-image:1"

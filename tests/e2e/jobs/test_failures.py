@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.training_job import TrainingJob, attempts, digits, ids
+from tests.e2e.jobs.support.training_job import TrainingJob, attempts, digits, ids
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Object
 

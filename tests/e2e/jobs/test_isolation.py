@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.training_job import TrainingJob, digits
-from tests.e2e.jobs.volumes import output, python_pod
+from tests.e2e.jobs.support.training_job import TrainingJob, digits
+from tests.e2e.jobs.support.volumes import output, python_pod
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 

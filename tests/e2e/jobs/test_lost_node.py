@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.training_job import digits, ids
+from tests.e2e.jobs.support.training_job import digits, ids
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Object
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.chart import NAMESPACE, RELEASE
+from tests.cluster.support.chart import NAMESPACE, RELEASE
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.release import Release
-from tests.e2e.jobs.training_job import TrainingJob, attempts, digits, ids, running
+from tests.e2e.jobs.support.release import Release
+from tests.e2e.jobs.support.training_job import TrainingJob, attempts, digits, ids, running
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import CRD, Api, Object
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.training_job import digits
+from tests.e2e.jobs.support.training_job import digits
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Object
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.cluster.jobs import columns
+from tests.cluster.support.jobs import columns
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.training_job import TrainingJob, digits
-from tests.e2e.jobs.volumes import held_out_accuracy, mounts_claim
+from tests.e2e.jobs.support.training_job import TrainingJob, digits
+from tests.e2e.jobs.support.volumes import held_out_accuracy, mounts_claim
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.training_job import digits
-from tests.e2e.jobs.volumes import mounts_claim
+from tests.e2e.jobs.support.training_job import digits
+from tests.e2e.jobs.support.volumes import mounts_claim
 
 
 def test_a_shared_volume_is_mounted_by_every_task(new_job: NewJob, trainer_image: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.cluster import evidence
+from tests.e2e.support import evidence
 
 
 def test_the_newest_folders_stay(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 
 from dtjob.local.addresses import free_ports
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = Path(__file__).parent / "programs"
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = Path(__file__).parents[1] / "programs"
 DIGITS = ROOT / "examples" / "digits.npz"
 WAIT_SECONDS = 180.0
 """A hang is a failure; far above what anything here takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cluster.chart import CHART, NAMESPACE, RELEASE, Helm
+from tests.cluster.support.chart import CHART, NAMESPACE, RELEASE, Helm
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 

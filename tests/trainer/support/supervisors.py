@@ -17,8 +17,8 @@ from dtjob.local.addresses import free_ports
 
 T = TypeVar("T")
 
-ROOT = Path(__file__).resolve().parents[2]
-SMALL_PROGRAM = ROOT / "tests" / "trainer" / "small_program.py"
+ROOT = Path(__file__).resolve().parents[3]
+SMALL_PROGRAM = ROOT / "tests" / "trainer" / "programs" / "small_program.py"
 
 LAUNCHER = """
 import os, sys

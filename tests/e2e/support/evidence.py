@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.cluster.chart import NAMESPACE as OPERATOR_NAMESPACE
+from tests.cluster.support.chart import NAMESPACE as OPERATOR_NAMESPACE
 from tools.binaries import cache
 from tools.cluster.cluster import Cluster
 

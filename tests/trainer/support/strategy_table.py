@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.trainer.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 PAGE = ROOT / "docs" / "strategies.md"
 BEGIN, END = "<!-- the table: made by `make table` -->", "<!-- end of the table -->"

@@ -22,7 +22,7 @@ import yaml
 
 from dtjob.cli.job_file import read_manifest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WAIT_SECONDS = 150.0
 """A hang is a failure; far above what anything here takes."""
 

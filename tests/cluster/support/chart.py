@@ -20,12 +20,12 @@ from typing import Any, Protocol
 import yaml
 
 from dtjob.local.addresses import free_ports
-from tests.cluster.operator_process import OperatorProcess
+from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
 
-CHART = Path(__file__).resolve().parents[2] / "helm" / "dtjob"
+CHART = Path(__file__).resolve().parents[3] / "helm" / "dtjob"
 NAMESPACE = "dtjob-system"
 RELEASE = "dtjob"
 USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"

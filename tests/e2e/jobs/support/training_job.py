@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from dtjob.objects import labels
-from tests.cluster.jobs import GROUP
+from tests.cluster.support.jobs import GROUP
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 

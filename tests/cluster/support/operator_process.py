@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-OPERATOR_DIRECTORY = Path(__file__).resolve().parents[2] / "operator"
+OPERATOR_DIRECTORY = Path(__file__).resolve().parents[3] / "operator"
 PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
