@@ -74,7 +74,7 @@ def test_fit_of_keras_3_is_refused_where_it_fails(tmp_path: Path, strategy: str,
         for task in refused:
             said = run[task].output().splitlines()
             assert message in said, run[task].output()
-            assert said[-1] == f"dtjob_trainer.models.refused_methods.ModelFitError: {message}"
+            assert said[-1] == f"dtjob_trainer.errors.ModelFitError: {message}"
             assert "dtjob_trainer.fit" in run[task].status["message"]
 
 

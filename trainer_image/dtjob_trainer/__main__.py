@@ -9,7 +9,8 @@ import sys
 from typing import NoReturn
 
 from dtjob_trainer.contract import log_line
-from dtjob_trainer.contract.task import Task, TaskError
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import TaskError
 from dtjob_trainer.supervisor import reaper
 from dtjob_trainer.supervisor.supervisor import Supervisor
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from dtjob_trainer.contract import log_line, template
-from dtjob_trainer.contract.task import Task, TaskError
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import EXIT_PEER_LOST, Shutdown, stops_training

@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
-from dtjob_trainer.models.refused_methods import REFUSED, ModelFitError
+from dtjob_trainer.errors import ModelFitError
+from dtjob_trainer.models.refused_methods import REFUSED
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")

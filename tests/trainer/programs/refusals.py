@@ -15,9 +15,10 @@ import dtjob_trainer as dt
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place
+from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops import callback_state
 from dtjob_trainer.models import optimizers
-from dtjob_trainer.models.variables import State, StateError
+from dtjob_trainer.models.variables import State
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.create import StrategyError, configure_devices, create
 

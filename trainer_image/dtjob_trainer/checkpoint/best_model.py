@@ -10,13 +10,10 @@ import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import write_text
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import BestModelError
 
 MODEL, RECORD = "best.keras", "best.json"
 TEMPORARY = ".best-saving.keras"
-
-
-class BestModelError(ValueError):
-    """The best model cannot be told; the message names the field of the manifest and the mend."""
 
 
 class BestModel:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import CheckpointError
 from dtjob_trainer.process.progress import timestamp
 
 gfile = tf.io.gfile
@@ -29,10 +30,6 @@ UNREADABLE = (tf.errors.DataLossError, tf.errors.OutOfRangeError)
 """What TensorFlow raises for a damaged checkpoint: a wrong checksum, a file that is cut off."""
 GONE = (tf.errors.NotFoundError, *UNREADABLE)
 """What it raises for one that is removed while it is read."""
-
-
-class CheckpointError(Exception):
-    """The checkpoint directory cannot be used as asked; the message names it and the mend."""
 
 
 def _foreign(directory: str, step: int) -> CheckpointError:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dtjob_trainer.errors import TaskError
+
 ROLES = ("chief", "worker", "ps", "evaluator")
 
 CLUSTER_ROLES: Mapping[str, tuple[str, ...]] = {
@@ -27,10 +29,6 @@ DEFAULT_EVERY_SECONDS = 300
 
 DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
 """What the manifest's schema fills in for tensorBoard.everySteps and tensorBoard.profile.steps."""
-
-
-class TaskError(ValueError):
-    """The environment of this process is not what docs/contract.md promises; the message names the variable."""
 
 
 @dataclass(frozen=True)

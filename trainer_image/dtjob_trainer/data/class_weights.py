@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.data.sharding import DataError
+from dtjob_trainer.errors import DataError
 
 
 class ClassWeighted:

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from dtjob_trainer.data import randomness
 from dtjob_trainer.data.batches import Batch, Place, triple
-from dtjob_trainer.data.sharding import DataError, Sizes, share
+from dtjob_trainer.data.sharding import Sizes, share
+from dtjob_trainer.errors import DataError
 
 
 class DatasetSource:

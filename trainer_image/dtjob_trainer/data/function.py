@@ -11,7 +11,8 @@ import tensorflow as tf
 from dtjob_trainer.data import randomness
 from dtjob_trainer.data.batches import Batch, Place, triple
 from dtjob_trainer.data.dataset import check_elements, first_of, next_element, steps_argument
-from dtjob_trainer.data.sharding import DataContext, DataError, Sizes, less_than_a_batch, share
+from dtjob_trainer.data.sharding import DataContext, Sizes, less_than_a_batch, share
+from dtjob_trainer.errors import DataError
 
 
 class FunctionSource:

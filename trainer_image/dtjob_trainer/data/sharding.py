@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dtjob_trainer.errors import DataError
+
 Rows = npt.NDArray[np.int64]
-
-
-class DataError(ValueError):
-    """The data given to `fit` cannot be trained on as asked; the message names the argument and the mend."""
 
 
 def share(count: int, shard: int, shards: int) -> tuple[int, int]:

@@ -13,7 +13,8 @@ from dtjob_trainer.data.arrays import ArraySource
 from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.data.function import FunctionSource
-from dtjob_trainer.data.sharding import DataError, Sizes, common_length, less_than_a_batch
+from dtjob_trainer.data.sharding import Sizes, common_length, less_than_a_batch
+from dtjob_trainer.errors import DataError
 
 DEFAULT_BATCH_SIZE = 32
 """As in Keras."""

@@ -11,7 +11,7 @@ import tensorflow as tf
 from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.dataset import rows_of_each_batch
-from dtjob_trainer.data.sharding import DataError
+from dtjob_trainer.errors import DataError
 from dtjob_trainer.strategies.collective import Group
 
 

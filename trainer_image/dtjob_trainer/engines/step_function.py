@@ -10,13 +10,10 @@ import tensorflow as tf
 
 from dtjob_trainer.data import random_operations
 from dtjob_trainer.engines.feed import Feed
+from dtjob_trainer.errors import StepError
 from dtjob_trainer.strategies.collective import Group
 
 Values = dict[str, float]
-
-
-class StepError(ValueError):
-    """`step_fn` cannot be run or reported as it is; the message says what to write instead."""
 
 
 class Steps:

@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.data.sharding import DataError
 from dtjob_trainer.engines.synchronous import Engine
+from dtjob_trainer.errors import DataError
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 

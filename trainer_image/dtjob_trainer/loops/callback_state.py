@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.errors import CallbackError
+
 KERAS = ("keras.", "tf_keras.")
 """How the names of Keras's own modules begin, of either package."""
 
@@ -32,10 +34,6 @@ STATEFUL: Mapping[str, tuple[str, ...]] = {
     "History": (),
 }
 """What Keras's own callbacks must not forget over a restart (they have no get_state)."""
-
-
-class CallbackError(ValueError):
-    """A callback cannot be right in this loop; the message names it and the mend."""
 
 
 def is_kept(callback: Any) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.errors import CallbackError
 from dtjob_trainer.loops import callback_state
-from dtjob_trainer.loops.callback_state import KERAS, CallbackError
+from dtjob_trainer.loops.callback_state import KERAS
 from dtjob_trainer.models.compiled import TrainedModel
 
 REFUSED = {

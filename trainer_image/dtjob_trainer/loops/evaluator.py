@@ -10,6 +10,7 @@ from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.data.batches import Source, groups
 from dtjob_trainer.engines import synchronous
+from dtjob_trainer.errors import EvaluatorError
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -20,10 +21,6 @@ MISSED_SHOWN = 20
 """Of checkpoints that were missed, how many are named."""
 EVENTS_DIRECTORY = "events/evaluator"
 """Where the logs for TensorBoard are, below the checkpoint directory."""
-
-
-class EvaluatorError(ValueError):
-    """The evaluator cannot do its work as the program and job are written; the message says what to change."""
 
 
 def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoReturn:

@@ -13,10 +13,11 @@ from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.engines import synchronous as steps
+from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_loop import Training
 from dtjob_trainer.models import compiled
-from dtjob_trainer.models.compiled import FitError, TrainedModel
+from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 

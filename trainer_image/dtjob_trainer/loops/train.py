@@ -14,6 +14,7 @@ from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.data.batches import Place
 from dtjob_trainer.engines import feed as custom_data
 from dtjob_trainer.engines.step_function import ScheduledSteps, Steps, Values
+from dtjob_trainer.errors import TrainError
 from dtjob_trainer.loops.control import Control
 from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.trackables import Trackables
@@ -24,10 +25,6 @@ from dtjob_trainer.tensorboard.training import TrainingEvents
 
 LOG_SECONDS = 10.0
 """Least time between two log lines."""
-
-
-class TrainError(ValueError):
-    """An argument of `train` cannot be right here; the message names it and the mend."""
 
 
 def train(

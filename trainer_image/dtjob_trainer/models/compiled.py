@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import own_logs
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State
 from dtjob_trainer.strategies.collective import Group
-
-
-class FitError(ValueError):
-    """An argument of `fit` cannot be right under this strategy; the message names it and the mend."""
 
 
 class TrainedModel(ABC):

@@ -14,8 +14,9 @@ import numpy as np
 import tensorflow as tf
 from keras.src.random import seed_generator
 
+from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import losses, optimizers, own_optimizers
-from dtjob_trainer.models.compiled import FitError, TrainedModel, number
+from dtjob_trainer.models.compiled import TrainedModel, number
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import (
     Array,

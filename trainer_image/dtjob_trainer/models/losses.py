@@ -18,16 +18,14 @@ import keras
 import tensorflow as tf
 from keras.src.losses import loss as keras_loss
 
+from dtjob_trainer.errors import LossError
+
 _own_reduction = keras_loss.reduce_weighted_values
 _own_scale = keras_loss.scale_loss_for_distribution
 _own_unscale = keras_loss.unscale_loss_for_distribution
 
 
 NO_SCALAR = "compile(): a loss with reduction None has a value for each example; use sum_over_batch_size"
-
-
-class LossError(ValueError):
-    """A compiled loss cannot be computed as on one device; the message says what to write instead."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.models.compiled import FitError
+from dtjob_trainer.errors import FitError
 from dtjob_trainer.models.losses import replaced
 
 _HOMES = tuple(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import ModelFitError
 
 _TRAINING = ("fit", "evaluate", "train_on_batch", "test_on_batch")
 REFUSED = {"MultiWorkerMirrored": _TRAINING, "ParameterServer": (*_TRAINING, "predict")}
@@ -19,10 +20,6 @@ INSTEAD = {
     "test_on_batch": "give validation_data to dtjob_trainer.fit(…), or replicas.evaluator to the job",
 }
 """What to use instead of each method."""
-
-
-class ModelFitError(RuntimeError):
-    """A method of `keras.Model` cannot work under the job's strategy; the message says what to use instead."""
 
 
 def refuse_where_wrong(task: Task) -> None:

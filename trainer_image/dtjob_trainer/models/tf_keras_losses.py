@@ -15,7 +15,8 @@ import tf_keras
 from tf_keras.src.engine import compile_utils
 from tf_keras.src.utils import losses_utils
 
-from dtjob_trainer.models.losses import Cut, LossError, current_cut, replaced, setting, unscaled
+from dtjob_trainer.errors import LossError
+from dtjob_trainer.models.losses import Cut, current_cut, replaced, setting, unscaled
 
 _own_reduction = losses_utils.reduce_weighted_loss
 _own_mask = losses_utils.apply_valid_mask

@@ -13,10 +13,11 @@ from tensorflow.python.autograph.core import ag_ctx
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 
+from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.models import optimizers, tf_keras_losses
-from dtjob_trainer.models.compiled import FitError, TrainedModel, number
+from dtjob_trainer.models.compiled import TrainedModel, number
 from dtjob_trainer.models.losses import Cut
-from dtjob_trainer.models.variables import Array, Plain, State, StateError, attributes_of, named
+from dtjob_trainer.models.variables import Array, Plain, State, attributes_of, named
 from dtjob_trainer.strategies.collective import Group
 
 _Generator = backend.RandomGenerator

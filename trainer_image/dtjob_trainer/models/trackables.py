@@ -9,13 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.errors import VariablesError
 from dtjob_trainer.models.variables import METRIC, Plain, State, is_local, names_not_among, optimizers_of, parts_of
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
-
-
-class VariablesError(ValueError):
-    """Something in `variables` has none that could be saved; the message names it and the mend."""
 
 
 class Trackables:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from dtjob_trainer.errors import StateError
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 
@@ -22,10 +23,6 @@ Array = npt.NDArray[Any]
 
 METRIC = "metric/"
 """How names of metrics' variables begin: what replicas count is added up where their number has changed."""
-
-
-class StateError(RuntimeError):
-    """A checkpoint belongs to another model; the message names the variable and the mend."""
 
 
 class State:

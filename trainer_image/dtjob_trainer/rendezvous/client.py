@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
-from dtjob_trainer.contract.task import TaskError
+from dtjob_trainer.errors import TaskError
 from dtjob_trainer.rendezvous.host import host_of
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.rendezvous import hold_seconds

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import StrategyError
 from dtjob_trainer.strategies import keras_variables, tpu
-from dtjob_trainer.strategies.strategy_error import StrategyError
 
 CROSS_DEVICE_OPS = {
     "NCCL": "NcclAllReduce",

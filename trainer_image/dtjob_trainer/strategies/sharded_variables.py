@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.strategies.strategy_error import StrategyError
+from dtjob_trainer.errors import StrategyError
 
 ShardedVariable = tf.__internal__.distribute.ShardedVariable
 

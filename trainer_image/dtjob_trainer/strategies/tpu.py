@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dtjob_trainer.contract import log_line
-from dtjob_trainer.strategies.strategy_error import StrategyError
+from dtjob_trainer.errors import StrategyError
 
 CONNECT_SECONDS = 40.0
 """Limit for the connection; with the imports before it, an error is out within 60 s. A dead grpc:// address hung

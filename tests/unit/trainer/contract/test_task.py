@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.contract.task import (
-    DEFAULT_EVERY_SECONDS,
-    Checkpoint,
-    Evaluation,
-    ProfiledSteps,
-    Task,
-    TaskError,
-    TensorBoard,
-)
+from dtjob_trainer.contract.task import DEFAULT_EVERY_SECONDS, Checkpoint, Evaluation, ProfiledSteps, Task, TensorBoard
+from dtjob_trainer.errors import TaskError
 
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
 

@@ -1,0 +1,87 @@
+"""Every error of this package, as one tree. Whoever catches `TrainerError` has all that a user can mend.
+
+    TrainerError
+    ├── TaskError (ValueError)            the environment is not what docs/contract.md promises
+    ├── StrategyError (ValueError)        spec.strategy, spec.strategyOptions
+    ├── ArgumentError (ValueError)        what the program gave to `fit` or `train`
+    │   ├── FitError                      … an argument of `fit`
+    │   ├── TrainError                    … an argument of `train`
+    │   ├── DataError                     … data, or validation_data
+    │   ├── LossError                     … a loss of the compiled model
+    │   ├── CallbackError                 … a callback
+    │   ├── VariablesError                … `variables` of `train`
+    │   └── StepError                     … `step_fn` of `train`
+    ├── EvaluatorError (ValueError)       replicas.evaluator
+    │   └── BestModelError                … spec.evaluation.best
+    ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
+    ├── StateError (RuntimeError)         a checkpoint is another model's
+    └── CheckpointError                   spec.checkpoint.directory
+
+Each message names the field or argument and what to write instead.
+"""
+
+from __future__ import annotations
+
+
+class TrainerError(Exception):
+    """Something that a user can mend: the message names it and the mend."""
+
+
+class TaskError(TrainerError, ValueError):
+    """The environment of this process is not what docs/contract.md promises; the message names the variable."""
+
+
+class StrategyError(TrainerError, ValueError):
+    """The strategy or one of its options cannot be had here; the message names the field of the manifest."""
+
+
+class ArgumentError(TrainerError, ValueError):
+    """What the program gave to `fit` or `train` cannot be right; the message names the argument and the mend."""
+
+
+class FitError(ArgumentError):
+    """An argument of `fit` cannot be right under this strategy; the message names it and the mend."""
+
+
+class TrainError(ArgumentError):
+    """An argument of `train` cannot be right here; the message names it and the mend."""
+
+
+class DataError(ArgumentError):
+    """The data given to `fit` or `train` cannot be trained on as asked; the message names the argument and the mend."""
+
+
+class LossError(ArgumentError):
+    """A compiled loss cannot be computed as on one device; the message says what to write instead."""
+
+
+class CallbackError(ArgumentError):
+    """A callback cannot be right in this loop; the message names it and the mend."""
+
+
+class VariablesError(ArgumentError):
+    """Something in `variables` has none that could be saved; the message names it and the mend."""
+
+
+class StepError(ArgumentError):
+    """`step_fn` cannot be run or reported as it is; the message says what to write instead."""
+
+
+class EvaluatorError(TrainerError, ValueError):
+    """The evaluator cannot do its work as the program and job are written; the message says what to change."""
+
+
+class BestModelError(EvaluatorError):
+    """The best model cannot be told; the message names the field of the manifest and the mend."""
+
+
+class ModelFitError(TrainerError, RuntimeError):
+    """A method of `keras.Model` cannot work under the job's strategy; the message says what to use instead."""
+
+
+class StateError(TrainerError, RuntimeError):
+    """A checkpoint belongs to another model; the message names the variable and the mend."""
+
+
+class CheckpointError(TrainerError):
+    """The checkpoint directory cannot be used as asked; the message names it and the mend."""
