@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob.api.job import Strategy
+from dtjob.api.strategy import Strategy
 from dtjob.crd import rules
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,9 +10,9 @@ import yaml
 from dtjob.api.job import Job
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Manifest
 
 
 def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:

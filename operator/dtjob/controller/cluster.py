@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from dtjob.plan.actions import Event, Manifest
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
 
 JobKey = tuple[str, str]
 """Namespace and name of a job."""

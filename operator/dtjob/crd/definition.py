@@ -25,7 +25,8 @@ CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """Uninstalling the chart must not delete every job with their definition."""
 HEADER = (
-    "# Made by `python -m dtjob.crd` from operator/dtjob/api/job.py and the rules beside it: change those, not this.\n"
+    "# Made by `python -m dtjob.crd` from operator/dtjob/api/ and the rules in operator/dtjob/crd/: "
+    "change those, not this.\n"
 )
 VALIDATIONS = "x-kubernetes-validations"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.job import Role, Strategy
+from dtjob.api.replicas import Role
+from dtjob.api.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 
 NAME_LIMIT = 63

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dtjob.api.job import Strategy
+from dtjob.api.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 
 DEFAULT_STATUS_PORT = 2223

@@ -24,7 +24,8 @@ from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import lease
 from dtjob.objects import labels
-from dtjob.plan.actions import Event, Manifest
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
 
 logger = logging.getLogger(__name__)
 

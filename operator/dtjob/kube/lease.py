@@ -12,7 +12,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 
 API_VERSION = "coordination.k8s.io/v1"
 KIND = "Lease"

@@ -9,12 +9,13 @@ from typing import Any
 import aiohttp
 from pydantic import ValidationError
 
-from dtjob.api.job import Job, Role
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels, topology
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import container_status
 
 TIMEOUT = aiohttp.ClientTimeout(total=3)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from dtjob.api.job import TRAINING_CONTAINER, Job, Role, Strategy
+from dtjob.api.job import Job
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Role
+from dtjob.api.strategy import Strategy
 from dtjob.objects.topology import Task
 
 GPU_RESOURCE, TPU_RESOURCE = "nvidia.com/gpu", "google.com/tpu"

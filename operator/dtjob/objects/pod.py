@@ -11,12 +11,15 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from dtjob.api.job import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
+from dtjob.api.checkpoint import Checkpoint, Mount
+from dtjob.api.job import Job
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Replica, Role
 from dtjob.objects import accelerators, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.tolerations import with_node_loss
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Manifest
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
 CHECKPOINT_VOLUME = "checkpoints"

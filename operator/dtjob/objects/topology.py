@@ -6,7 +6,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from dtjob.api.job import Job, Mount, Role, Strategy
+from dtjob.api.checkpoint import Mount
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
+from dtjob.api.strategy import Strategy
 
 CLUSTER_ROLES = {
     Strategy.MULTI_WORKER_MIRRORED: (Role.CHIEF, Role.WORKER),

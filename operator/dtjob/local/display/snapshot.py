@@ -8,8 +8,8 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
 from dtjob.plan import children
-from dtjob.plan.actions import Manifest
 
 STOPPED = 143
 """Exit code of a supervisor that was told to end (docs/contract.md)."""

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob import times
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Manifest
 from dtjob.plan.children import PodState, deleting, state_of, terminated
 
 NEVER_RAN_REASONS = (
