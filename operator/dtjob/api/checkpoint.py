@@ -10,6 +10,9 @@ from pydantic import Field
 from dtjob.api.block import UNSET_IN_CLUSTER, Block, Text
 from dtjob.api.pod_template import VolumeSource
 
+DEFAULT_EVERY_SECONDS = 300
+"""How often training is saved where neither everySteps nor everySeconds says it."""
+
 
 class Mount(StrEnum):
     """Which pods mount the checkpoint volume."""

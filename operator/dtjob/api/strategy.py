@@ -10,6 +10,11 @@ from pydantic import Field
 from dtjob.api.block import Block
 from dtjob.api.replicas import MAX_REPLICAS
 
+TPU_RESOURCE = "google.com/tpu"
+"""What a container asks the chips of its node's TPU by."""
+LOCAL_TPU = "local"
+"""The address of the TPU of the pod's own node."""
+
 
 class Strategy(StrEnum):
     """The `tf.distribute` strategies."""
@@ -61,7 +66,7 @@ class Partitioner(Block):
 class Tpu(Block):
     """The TPU that strategy TPU trains on: a slice of one host."""
 
-    address: Annotated[str, Field(min_length=1, max_length=253)] = "local"
+    address: Annotated[str, Field(min_length=1, max_length=253)] = LOCAL_TPU
     """local: the TPU of the pod's own node. Otherwise the name or grpc:// address of a Cloud TPU."""
     accelerator: Annotated[str, Field(min_length=1, max_length=63)] | None = None
     """Kind of TPU, as GKE labels its nodes (gke-tpu-accelerator), such as tpu-v5-lite-podslice."""

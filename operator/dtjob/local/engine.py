@@ -27,8 +27,8 @@ from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, Run
 from dtjob.local.status_client import read_status
 from dtjob.objects import labels, topology
 from dtjob.objects.defaults import Defaults
+from dtjob.objects.environment import grace_seconds
 from dtjob.objects.manifest import Manifest
-from dtjob.objects.pod import grace_seconds
 from dtjob.plan import children
 from dtjob.plan.actions import Event
 from dtjob.plan.children import PodState
@@ -98,7 +98,8 @@ class Engine:
             reconciling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await reconciling
-            await self._cluster.stop(grace_seconds(self.job), self._kill_now)
+            longest = max(grace_seconds(self.job, one) for one in topology.tasks(self.job))
+            await self._cluster.stop(longest, self._kill_now)
             polling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await polling
