@@ -1,4 +1,4 @@
-"""What the reconciler needs of a cluster: implemented by `kube.py` for an API server and by `local/` for processes."""
+"""What the reconciler needs of a cluster: `kube/client.py` has it of an API server, `local/cluster.py` of processes."""
 
 from __future__ import annotations
 

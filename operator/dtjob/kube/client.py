@@ -17,8 +17,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
+import yaml
 from kubernetes.aio import client, config
 
+from dtjob import times
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
@@ -43,6 +45,10 @@ KINDS = {
     lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
 }
+
+
+class NoCluster(Exception):
+    """No cluster is configured: neither a kubeconfig nor a pod's service account; the message says what was missed."""
 
 
 class ApiError(ClusterError):
@@ -131,7 +137,7 @@ class Kube:
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """POST a core/v1 Event."""
-        metadata, now = job["metadata"], datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata, now = job["metadata"], times.rfc3339(datetime.now(UTC))
         body = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -234,17 +240,27 @@ async def connect(
 ) -> AsyncIterator[Kube]:
     """A connection by kubeconfig (a path, or kubectl's usual places), else by the pod's own service account.
 
-    Raises kubernetes' ConfigException where there is neither.
+    Raises NoCluster where there is neither.
     """
     configuration = client.Configuration()
+    try:
+        await _configure(configuration, kubeconfig, context)
+    except config.ConfigException as error:
+        raise NoCluster(str(error)) from None
+    async with client.ApiClient(configuration) as api_client:
+        yield Kube(api_client, observer)
+
+
+async def _configure(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
     try:
         await config.load_kube_config(config_file=kubeconfig, context=context, client_configuration=configuration)
     except config.ConfigException:
         if kubeconfig or context:
             raise
         config.load_incluster_config(client_configuration=configuration)
-    async with client.ApiClient(configuration) as api_client:
-        yield Kube(api_client, observer)
+    except (OSError, TypeError, ValueError, AttributeError, yaml.YAMLError) as error:
+        # What the loader stumbles over in a file that is not YAML, or holds something else.
+        raise NoCluster(f"the kubeconfig cannot be read: {' '.join(str(error).split())}") from error
 
 
 def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
