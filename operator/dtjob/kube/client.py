@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ import aiohttp
 import yaml
 from kubernetes.aio import client, config
 
-from dtjob import times
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import lease
+from dtjob.kube.event import event_object
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
@@ -33,9 +32,7 @@ logger = logging.getLogger(__name__)
 
 CALL_TIMEOUT_SECONDS = 30
 PAGE = 500
-COMPONENT = "dtjob"
 
-# Kind to API version and plural.
 KINDS = {
     "Pod": ("v1", "pods"),
     "Service": ("v1", "services"),
@@ -45,6 +42,7 @@ KINDS = {
     lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
 }
+"""Kind to API version and plural."""
 
 
 class NoCluster(Exception):
@@ -137,31 +135,9 @@ class Kube:
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """POST a core/v1 Event."""
-        metadata, now = job["metadata"], times.rfc3339(datetime.now(UTC))
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": f"{metadata['name']}.{time.time_ns():x}", "namespace": metadata["namespace"]},
-            "involvedObject": {
-                "apiVersion": API_VERSION,
-                "kind": KIND,
-                "name": metadata["name"],
-                "namespace": metadata["namespace"],
-                "uid": metadata["uid"],
-                "resourceVersion": metadata["resourceVersion"],
-            },
-            "type": event.type,
-            "reason": event.reason,
-            # The API server's limit for an event's message.
-            "message": event.message[:1024],
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
+        metadata = job["metadata"]
         try:
-            await self._call("POST", _path("Event", metadata["namespace"]), body)
+            await self._call("POST", _path("Event", metadata["namespace"]), event_object(job, event, datetime.now(UTC)))
         except ClusterError as error:
             logger.warning(
                 "%s/%s: event %s was not recorded: %s", metadata["namespace"], metadata["name"], event.reason, error
