@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from dtjob.crd.definition import FILE
+from dtjob.crd.__main__ import FILE
 from tests.cluster.conftest import Kubectl
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, Manifest
 from tools.cluster.rest import Api, ApiError, Object

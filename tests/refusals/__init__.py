@@ -1,6 +1,6 @@
 """Manifests that are refused, each with what the refusal must say, and manifests that are taken.
 
-`tests/cluster/test_refusal.py` sends them to a real API server, `tests/unit/operator/crd/test_rules.py` to our own
+`tests/cluster/test_refusal.py` sends them to a real API server, `tests/unit/operator/crd/test_problems.py` to our own
 rules.
 """
 

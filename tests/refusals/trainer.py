@@ -163,6 +163,7 @@ TRAINER = [
         or_says=("spec.tensorBoard.profile.firstStep: is required",),
     ),
     bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "another number"),
+    bad("status-port-of-tensorflow", job(network={"statusPort": 2222}), "spec.network.port", "another number"),
     bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "another number"),
     bad(
         "backoff-turned-round",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dtjob.api.job import Strategy
-from dtjob.crd import rules
+from dtjob.api.strategy import Strategy
+from dtjob.crd.problems import problems
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))
@@ -26,7 +26,7 @@ def documents(file: Path) -> dict[str, dict[str, Any]]:
 def test_it_is_taken_and_brings_its_claim(file: Path) -> None:
     found = documents(file)
     job = found["DistributedTrainingJob"]
-    assert rules.problems(job) == []
+    assert problems(job) == []
     claim = found["PersistentVolumeClaim"]["metadata"]["name"]
     volume = job["spec"]["checkpoint"]["volume"]
     assert volume["persistentVolumeClaim"]["claimName"] == claim == job["metadata"]["name"]

@@ -7,55 +7,49 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
-from pydantic.alias_generators import to_camel
+from pydantic import Field, WithJsonSchema
 
+from dtjob.api.block import Block, OpenBlock
 
-class Block(BaseModel):
-    """A block of the manifest: camelCase names, no field that is not known."""
-
-    model_config = ConfigDict(
-        extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
-    )
-
-
-class OpenBlock(Block):
-    """A block of Kubernetes' own, of which only some fields are typed here and the others are kept as they are."""
-
-    model_config = ConfigDict(extra="allow")
-
+TRAINING_CONTAINER = "tensorflow"
+"""The container whose end decides about its task, as in TFJob."""
 
 Quantity = int | Annotated[str, Field(max_length=64)]
 """A Kubernetes quantity: `4`, `500m`, `16Gi`."""
 
 VOLUME_SOURCES = (
-    *(
-        "awsElasticBlockStore",
-        "azureDisk",
-        "azureFile",
-        "cephfs",
-        "cinder",
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-    ),
-    *(
-        "ephemeral",
-        "fc",
-        "flexVolume",
-        "flocker",
-        "gcePersistentDisk",
-        "glusterfs",
-        "hostPath",
-        "image",
-        "iscsi",
-        "nfs",
-    ),
-    *("persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "projected", "quobyte", "rbd", "scaleIO"),
-    *("secret", "storageos", "vsphereVolume"),
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "glusterfs",
+    "hostPath",
+    "image",
+    "iscsi",
+    "nfs",
+    "persistentVolumeClaim",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "projected",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "secret",
+    "storageos",
+    "vsphereVolume",
 )
 """The volume sources of Kubernetes' API (core/v1 VolumeSource), all but gitRepo, which it no longer serves."""
+
 _SOURCE_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _NAME_SCHEMA = {"type": "string", "maxLength": 253, "description": "Refused: dtjob names the volume."}
 VolumeSource = Annotated[

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from kubernetes.aio.config import ConfigException
-
 from dtjob.api.job import KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.controller.cluster import ClusterError
@@ -16,7 +14,7 @@ def run(kubeconfig: str | None, namespace: str | None) -> str:
     """One sentence with the answer. Raises BadInput where the cluster cannot be asked or does not serve them."""
     try:
         count = asyncio.run(_count(kubeconfig, namespace))
-    except ConfigException as error:
+    except client.NoCluster as error:
         raise BadInput(f"no cluster is configured ({error}); give --kubeconfig FILE or set KUBECONFIG") from None
     except ClusterError as error:
         raise BadInput(f"the cluster does not serve {KIND}s: {error}") from None

@@ -10,9 +10,9 @@ import yaml
 from dtjob.api.job import Job
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Manifest
 
 
 def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
@@ -71,7 +71,7 @@ LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoin
 
 def _task(job: Job, task: Task) -> dict[str, Any]:
     # With our supervisor, a task outside its strategy's cluster gets no TF_CONFIG (trainer: contract/task.py).
-    alone = job.spec.program is not None and task.role not in topology.CLUSTER_ROLES.get(job.spec.strategy, ())
+    alone = job.spec.program is not None and not topology.connected(job, task)
     return {
         "task": task.id,
         "pod": topology.pod_name(job, task, 0),

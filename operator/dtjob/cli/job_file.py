@@ -9,7 +9,7 @@ import yaml
 
 from dtjob.api.job import KIND, Job
 from dtjob.cli.bad_input import BadInput
-from dtjob.crd import rules
+from dtjob.crd.problems import problems, to_job
 
 LARGEST_BYTES = 1536 * 1024
 """What an API server takes for one object (etcd's limit for one request)."""
@@ -18,10 +18,10 @@ LARGEST_BYTES = 1536 * 1024
 def read_job(path: Path) -> Job:
     """The job in this file. Raises BadInput with a line for each thing that is wrong."""
     manifest = read_manifest(path)
-    found = rules.problems(manifest)
+    found = problems(manifest)
     if found:
         raise BadInput(*(f"{path}: {problem}" for problem in found))
-    return rules.to_job(manifest)
+    return to_job(manifest)
 
 
 def read_manifest(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: reads arguments, hands them to `dtjob.commands`. Imports are late, so that --help is quick."""
+"""The command line: reads arguments and hands them to the command's file. Imports are late, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -63,18 +63,10 @@ def run_command(
 @app.command()
 def validate(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Manifests to check.")]) -> None:
     """Check manifests as the API server would, without one."""
-    from dtjob.cli.job_file import read_job
+    from dtjob.cli.validate import verdicts
 
-    wrong: list[str] = []
-    for file in files:
-        try:
-            job = read_job(file)
-            needs = "" if job.spec.image else "; it leaves out spec.image, so the operator must have a default image"
-            typer.echo(f"{file}: {job.metadata.name} is valid{needs}")
-        except BadInput as error:
-            wrong += error.lines
-    if wrong:
-        raise BadInput(*wrong)
+    for verdict in verdicts(files):
+        typer.echo(verdict)
 
 
 @app.command()

@@ -6,10 +6,9 @@ import asyncio
 import logging
 from pathlib import Path
 
-from kubernetes.aio.config import ConfigException
-
 from dtjob.cli.bad_input import BadInput
 from dtjob.kube import process
+from dtjob.kube.client import NoCluster
 from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.leader import Election
 
@@ -42,7 +41,7 @@ def run(options: process.Options, verbose: bool) -> int:
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
     try:
         asyncio.run(process.run(options))
-    except ConfigException as error:
+    except NoCluster as error:
         hint = "give --kubeconfig FILE, set KUBECONFIG, or run in a pod with a service account"
         raise BadInput(f"no cluster is configured ({error}); {hint}") from None
     except EndpointError as error:

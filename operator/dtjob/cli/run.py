@@ -28,6 +28,7 @@ from dtjob.local.display.summary import summary, summary_text
 from dtjob.local.engine import Engine, Outcome
 from dtjob.local.runs import SUCCEEDED, Run, RunStateError, open_run
 from dtjob.objects import topology
+from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Event
 
@@ -70,7 +71,7 @@ def run(options: Options) -> int:
     if options.json_output:
         _print(json.dumps(result), sys.stdout)
     if outcome.interrupted is not None:
-        return 128 + outcome.interrupted
+        return of_signal(outcome.interrupted)
     return 0 if result["phase"] == SUCCEEDED else 1
 
 

@@ -1,10 +1,11 @@
-"""What the reconciler needs of a cluster: implemented by `kube.py` for an API server and by `local/` for processes."""
+"""What the reconciler needs of a cluster: `kube/client.py` has it of an API server, `local/cluster.py` of processes."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from dtjob.plan.actions import Event, Manifest
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
 
 JobKey = tuple[str, str]
 """Namespace and name of a job."""

@@ -18,7 +18,8 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.plan.actions import Action, Create, Delete, Event, Manifest, Plan, StopServing
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Action, Create, Delete, Event, Plan, StopServing
 from dtjob.plan.plan import plan
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.objects import labels
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 
 CHILD_KINDS = ("Pod", "Service", "ConfigMap", "NetworkPolicy")

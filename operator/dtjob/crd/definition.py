@@ -1,15 +1,9 @@
-"""The CustomResourceDefinition, made from the models and the rules.
-
-python -m dtjob.crd             # writes crds/distributedtrainingjobs.yaml and the chart's copy of it
-python -m dtjob.crd --check     # exit code 1 where a file is not what would be written
-"""
+"""The CustomResourceDefinition, made from the models and the rules. `python -m dtjob.crd` writes it to its files."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -19,13 +13,11 @@ from dtjob.crd.rules import RULES, UNCHANGING
 from dtjob.crd.schema import Schema, spec_schema
 from dtjob.crd.status_schema import status_schema
 
-ROOT = Path(__file__).resolve().parents[3]
-FILE = ROOT / "crds" / f"{PLURAL}.yaml"
-CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
 KEEP = {"helm.sh/resource-policy": "keep"}
 """Uninstalling the chart must not delete every job with their definition."""
 HEADER = (
-    "# Made by `python -m dtjob.crd` from operator/dtjob/api/job.py and the rules beside it: change those, not this.\n"
+    "# Made by `python -m dtjob.crd` from operator/dtjob/api/ and the rules in operator/dtjob/crd/: "
+    "change those, not this.\n"
 )
 VALIDATIONS = "x-kubernetes-validations"
 
@@ -97,15 +89,10 @@ def schema() -> Schema:
 
 
 def text(annotations: dict[str, str] | None = None) -> str:
-    """A file's content."""
+    """A file's content: the definition as YAML, with these annotations."""
     made = crd()
     made["metadata"] |= {"annotations": annotations} if annotations else {}
     return HEADER + yaml.dump(made, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
-
-
-def files() -> dict[Path, str]:
-    """Each file that is made from here, and its content."""
-    return {FILE: text(), CHART_FILE: text(KEEP)}
 
 
 def _parts(schema: Schema, path: str) -> Iterator[Schema]:
@@ -125,17 +112,3 @@ class _Plain(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         """Write everything out."""
         return True
-
-
-def main(arguments: list[str]) -> int:
-    """Write the files, or with `--check` compare them."""
-    if arguments not in ([], ["--check"]):
-        print("usage: python -m dtjob.crd [--check]", file=sys.stderr)  # noqa: T201
-        return 2
-    stale = [file for file, content in files().items() if not (file.exists() and file.read_text() == content)]
-    for file in stale:
-        if arguments:
-            print(f"{file} is not fresh: run `python -m dtjob.crd`", file=sys.stderr)  # noqa: T201
-        else:
-            file.write_text(files()[file])
-    return 1 if arguments and stale else 0

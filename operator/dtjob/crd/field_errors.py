@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,19 +21,6 @@ class Problem:
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
-_KINDS = {
-    "bool_type": "must be true or false",
-    "dict_type": "must be a mapping (names with values)",
-    "int_from_float": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_type": "must be a whole number",
-    "list_type": "must be a list",
-    "model_type": "must be a mapping (names with values)",
-    "model_attributes_type": "must be a mapping (names with values)",
-}
-"""pydantic's errors about the kind of a value, in words."""
-
-
 def dotted(location: tuple[str | int, ...]) -> str:
     """pydantic's location as Kubernetes writes fields: `spec.replicas.worker.count`, `spec.program.args[1]`."""
     path = ""
@@ -44,34 +31,16 @@ def dotted(location: tuple[str | int, ...]) -> str:
 
 def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
     """One of pydantic's errors as a problem. `schema` is that of the whole manifest, to name the fields there are."""
-    kind, given, limits = str(error["type"]), error.get("input"), error.get("ctx") or {}
-    location: tuple[str | int, ...] = error["loc"]
-    if location and location[-1] in ("int", "str", "constrained-str"):  # the two halves of a quantity
-        return Problem(
-            dotted(location[:-1]), f"must be a quantity, such as 4, 500m or 16Gi (in quotes), not {_show(given)}"
-        )
-    path = dotted(location)
-    if kind == "missing":
-        return Problem(path, "is required; add it")
+    kind, location = str(error["type"]), error["loc"]
+    if location and location[-1] in QUANTITY_HALVES:
+        location, kind = location[:-1], "quantity"
     if kind == "extra_forbidden":
-        return Problem(path, f"is an unknown field; {_instead(location, schema)}")
-    if kind == "enum":
-        return Problem(path, f"must be one of {limits['expected'].replace(chr(39), '')}, not {_show(given)}")
-    if kind in ("greater_than_equal", "less_than_equal"):
-        bound = f"at least {limits['ge']}" if kind == "greater_than_equal" else f"at most {limits['le']}"
-        return Problem(path, f"must be {bound}, not {_show(given)}")
-    if kind == "string_too_short":
-        return Problem(path, "must not be empty; give it a value")
-    if kind == "string_too_long":
-        return Problem(path, f"must have at most {limits['max_length']} characters, and has {len(str(given))}")
-    if kind == "too_long":
-        return Problem(path, f"must have at most {limits['max_length']} entries, and has {limits['actual_length']}")
-    if kind == "string_type":
-        mend = ": put it into quotes" if isinstance(given, int | float) else ""
-        return Problem(path, f"must be text, not {_show(given)}{mend}")
-    if kind in _KINDS:
-        return Problem(path, f"{_KINDS[kind]}, not {_show(given)}")
-    return Problem(path, str(error["msg"]))
+        message = f"is an unknown field; {_instead(location, schema)}"
+    elif kind in _MESSAGES:
+        message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
+    else:
+        message = str(error["msg"])
+    return Problem(dotted(location), message)
 
 
 def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
@@ -129,3 +98,39 @@ def _show(value: Any) -> str:
     if value is None:
         return "nothing"
     return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _too_long(given: Any, limits: Mapping[str, Any]) -> str:
+    return f"must have at most {limits['max_length']} characters, and has {len(str(given))}"
+
+
+def _not_text(given: Any, _: Mapping[str, Any]) -> str:
+    return f"must be text, not {_show(given)}" + (": put it into quotes" if isinstance(given, int | float) else "")
+
+
+def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    return lambda given, _: f"must be {what}, not {_show(given)}"
+
+
+QUANTITY_HALVES = ("int", "str", "constrained-str")
+"""How pydantic ends the location of an error in a quantity, which is a number or a text."""
+
+_WHOLE, _MAPPING = _must_be("a whole number"), _must_be("a mapping (names with values)")
+_MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "missing": lambda _, __: "is required; add it",
+    "quantity": _must_be("a quantity, such as 4, 500m or 16Gi (in quotes)"),
+    "enum": lambda given, limits: f"must be one of {limits['expected'].replace(chr(39), '')}, not {_show(given)}",
+    "greater_than_equal": lambda given, limits: f"must be at least {limits['ge']}, not {_show(given)}",
+    "less_than_equal": lambda given, limits: f"must be at most {limits['le']}, not {_show(given)}",
+    "string_too_short": lambda _, __: "must not be empty; give it a value",
+    "string_too_long": _too_long,
+    "too_long": lambda _, limits: (
+        f"must have at most {limits['max_length']} entries, and has {limits['actual_length']}"
+    ),
+    "string_type": _not_text,
+    "bool_type": _must_be("true or false"),
+    "list_type": _must_be("a list"),
+    **dict.fromkeys(("int_from_float", "int_parsing", "int_type"), _WHOLE),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _MAPPING),
+}
+"""What each of pydantic's kinds of error says, of the value that was given and the error's limits."""

@@ -1,19 +1,12 @@
-"""All that a manifest must fulfil, and `problems`, which says without a cluster what an API server would refuse.
+"""All rules that a manifest must fulfil, beside what its fields say by themselves.
 
 The rules stand in `rules_roles.py`, `rules_pod.py`, `rules_trainer.py` and `rules_tpu.py`, each once with its CEL and
-its Python; `crd.py` puts the CEL into the CRD. The test of refusals sends every manifest of its table both ways and
-wants the same verdict.
+its Python; `definition.py` puts the CEL into the CRD, `problems.py` asks the Python.
 """
 
 from __future__ import annotations
 
-import json
-
-from pydantic import ValidationError
-
-from dtjob.api.job import API_VERSION, KIND, Job, Spec
-from dtjob.crd.field_errors import Problem, open_block_errors, sentence, without_empty_fields
-from dtjob.crd.rule import Rule, Unchanging, Value, values_at
+from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_pod import POD_RULES, VOLUME_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
@@ -33,75 +26,3 @@ UNCHANGING: tuple[Unchanging, ...] = tuple(
     for name, field in spec_schema()["properties"].items()
     if name not in CHANGEABLE
 )
-
-_MANIFEST_SCHEMA = {
-    "type": "object",
-    "properties": {"spec": spec_schema(), "metadata": {}, "apiVersion": {}, "kind": {}},
-}
-
-
-def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
-    """Everything that an API server would refuse in this manifest, in its order; empty where it is fine.
-
-    With `old`, the manifest is a change of that one. Rules between fields are looked at once each field by itself is
-    right.
-    """
-    if isinstance(manifest, Job):
-        manifest = manifest.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    try:
-        text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
-    except (TypeError, ValueError) as error:
-        return [Problem("", f"is not a manifest: {error}")]
-    manifest = without_empty_fields(json.loads(text), _MANIFEST_SCHEMA)
-    found = _kind_problems(manifest)
-    if found:
-        return found
-    try:
-        Job.model_validate_json(json.dumps(manifest), strict=True)
-    except ValidationError as error:
-        found = [sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)]
-        return list(dict.fromkeys(found))
-    return [
-        *open_block_errors(manifest["spec"], spec_schema(), "spec"),
-        *broken_rules(manifest),
-        *(changed_fields(manifest, old) if old else []),
-    ]
-
-
-def to_job(manifest: Value) -> Job:
-    """The job of a manifest without problems, read as the API server reads it."""
-    manifest = json.loads(json.dumps(manifest, default=str))
-    return Job.model_validate(without_empty_fields(manifest, _MANIFEST_SCHEMA))
-
-
-def broken_rules(manifest: Value) -> list[Problem]:
-    """The rules between fields that a manifest breaks, whose fields are right each by itself."""
-    return [
-        Problem(".".join(filter(None, (path, rule.field))), rule.message)
-        for rule in RULES
-        for path, value in values_at(manifest, rule.at)
-        if not rule.holds(value)
-    ]
-
-
-def changed_fields(manifest: Value, old: Value) -> list[Problem]:
-    """The fields that cannot change and did."""
-    new_spec, old_spec = (
-        Spec.model_validate(item["spec"]).model_dump(mode="json", by_alias=True) for item in (manifest, old)
-    )
-    return [
-        Problem(f"spec.{field.field}", field.message)
-        for field in UNCHANGING
-        if new_spec[field.field] != old_spec[field.field]
-    ]
-
-
-def _kind_problems(manifest: Value) -> list[Problem]:
-    """A manifest of something else."""
-    if not isinstance(manifest, dict):
-        return [Problem("", "is not a manifest: the top must be a mapping with apiVersion, kind, metadata and spec")]
-    return [
-        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}")
-        for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
-        if manifest.get(field) != wanted
-    ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from dtjob.api.job import GROUP, TRAINING_CONTAINER, Role
-from dtjob.api.pod_template import VOLUME_SOURCES
+from dtjob.api.job import GROUP
+from dtjob.api.pod_template import TRAINING_CONTAINER, VOLUME_SOURCES
+from dtjob.api.replicas import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
 _POD = "spec.replicas.*.template.spec"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.job import Role, Strategy
+from dtjob.api.network import Network
+from dtjob.api.replicas import Replica, Role
+from dtjob.api.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 
 NAME_LIMIT = 63
 """Longest DNS label, and so longest host name of a pod (RFC 1035)."""
 CLUSTER_SPEC_LIMIT = 128 * 1024 - 256
 """Longest cluster spec: Linux takes 128 KiB for one environment string (MAX_ARG_STRLEN), and TF_CONFIG has a frame."""
-CLUSTER_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
-"""The roles that stand in the cluster spec; the evaluator is outside."""
+ADDRESSED_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
+"""The roles whose addresses the cluster spec lists, under whichever strategy; the evaluator never is one."""
 
 _DNS_LABEL = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _SEVERAL_PODS = [strategy.value for strategy in Strategy if not strategy.single_pod]
@@ -20,8 +22,12 @@ _SEVERAL_PODS = [strategy.value for strategy in Strategy if not strategy.single_
 
 def _count(job: Value, role: str) -> int:
     """How many tasks of a role the job has."""
-    block = job["spec"]["replicas"].get(role)
-    return 0 if block is None else int(block.get("count", 1))
+    return _tasks(job["spec"]["replicas"], role)
+
+
+def _tasks(replicas: Value, role: str) -> int:
+    block = replicas.get(role)
+    return 0 if block is None else int(block.get("count", Replica().count))
 
 
 def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
@@ -39,15 +45,15 @@ def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
 
 
 def _cluster_spec_fits(job: Value) -> bool:
-    counts = {role.value: _count(job, role.value) for role in CLUSTER_ROLES}
-    port = (job["spec"].get("network") or {}).get("port", 2222)
+    counts = {role.value: _count(job, role.value) for role in ADDRESSED_ROLES}
+    port = (job["spec"].get("network") or {}).get("port", Network().port)
     return cluster_spec_length(job["metadata"]["name"], counts, port) <= CLUSTER_SPEC_LIMIT
 
 
 def _cluster_spec_cel() -> str:
     """The same sum in CEL."""
     parts = []
-    for role in CLUSTER_ROLES:
+    for role in ADDRESSED_ROLES:
         count = f"self.spec.replicas.{role.value}.count"
         frame = f"(2 * size(self.metadata.name) + size(string(self.spec.network.port)) + {len(role.value) + 7})"
         digits = " + ".join([count, *(f"({count} > {power} ? {count} - {power} : 0)" for power in (10, 100, 1000))])
@@ -97,7 +103,7 @@ def _at_most_one(role: str, why: str) -> Rule:
     return Rule(
         "spec.replicas",
         f"!has(self.{role}) || self.{role}.count <= 1",
-        lambda replicas: (replicas.get(role) or {}).get("count", 1) <= 1,
+        lambda replicas: _tasks(replicas, role) <= 1,
         f"there is at most one {role}: {why}",
         f"{role}.count",
     )

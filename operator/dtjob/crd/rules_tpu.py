@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dtjob.api.strategy import LOCAL_TPU, TPU_RESOURCE
 from dtjob.crd.rule import Reason, Rule, Value
-from dtjob.objects.accelerators import SINGLE_HOST_TOPOLOGIES, TPU_RESOURCE
+
+SINGLE_HOST_TOPOLOGIES = ("1x1", "2x2", "2x4", "1x1x1", "1x2x1", "2x2x1")
+"""GKE's TPU slices that one node holds, whichever kind of TPU it is (GKE, "Plan TPUs")."""
 
 _TPU = "spec.strategyOptions.tpu"
 
@@ -40,8 +43,8 @@ TPU_RULES = (
     ),
     Rule(
         _TPU,
-        "!has(self.topology) || self.address == 'local'",
-        lambda tpu: tpu.get("topology") is None or tpu.get("address", "local") == "local",
+        f"!has(self.topology) || self.address == '{LOCAL_TPU}'",
+        lambda tpu: tpu.get("topology") is None or tpu.get("address", LOCAL_TPU) == LOCAL_TPU,
         "accelerator and topology are for the TPU of the pod's own node: remove them, or address",
         "address",
         Reason.FORBIDDEN,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dtjob.api.job import Strategy
+from dtjob.api.failure_policy import Backoff
+from dtjob.api.network import Network
+from dtjob.api.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 
-DEFAULT_STATUS_PORT = 2223
 _FILE = "[^ ]+[.]py"
 _DEVICE = "(CPU|GPU):[0-9]+"
 _PARTITIONERS = ("fixedShards", "minShardBytes", "maxShardBytes")
 _MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
+_NETWORK, _BACKOFF = Network(), Backoff()
+"""With the defaults, which a rule's Python does not see filled in."""
 
 
 def _with_program_only(block: str, field: str) -> Rule:
@@ -177,20 +180,23 @@ TRAINER_RULES = (
     Rule(
         "spec",
         f"!has(self.program) || self.network.port != (has(self.network.statusPort) ? self.network.statusPort : "
-        f"{DEFAULT_STATUS_PORT})",
+        f"{_NETWORK.status_port})",
         lambda spec: spec.get("program") is None or _ports_differ(spec.get("network") or {}),
-        f"port and statusPort (by default {DEFAULT_STATUS_PORT}) must differ: give one of them another number",
+        f"port and statusPort (by default {_NETWORK.status_port}) must differ: give one of them another number",
         "network.port",
     ),
     Rule(
         "spec.failurePolicy.backoff",
         "self.maxSeconds >= self.initialSeconds",
-        lambda backoff: backoff.get("maxSeconds", 300) >= backoff.get("initialSeconds", 10),
-        "maxSeconds (by default 300) is below initialSeconds (by default 10): raise it, or lower initialSeconds",
+        lambda backoff: (
+            backoff.get("maxSeconds", _BACKOFF.max_seconds) >= backoff.get("initialSeconds", _BACKOFF.initial_seconds)
+        ),
+        f"maxSeconds (by default {_BACKOFF.max_seconds}) is below initialSeconds (by default "
+        f"{_BACKOFF.initial_seconds}): raise it, or lower initialSeconds",
         "maxSeconds",
     ),
 )
 
 
 def _ports_differ(network: Value) -> bool:
-    return bool(network.get("port", 2222) != network.get("statusPort", DEFAULT_STATUS_PORT))
+    return bool(network.get("port", _NETWORK.port) != network.get("statusPort", _NETWORK.status_port))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,22 +16,23 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
+import yaml
 from kubernetes.aio import client, config
 
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import lease
+from dtjob.kube.event import event_object
 from dtjob.objects import labels
-from dtjob.plan.actions import Event, Manifest
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
 
 logger = logging.getLogger(__name__)
 
 CALL_TIMEOUT_SECONDS = 30
 PAGE = 500
-COMPONENT = "dtjob"
 
-# Kind to API version and plural.
 KINDS = {
     "Pod": ("v1", "pods"),
     "Service": ("v1", "services"),
@@ -42,6 +42,11 @@ KINDS = {
     lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
 }
+"""Kind to API version and plural."""
+
+
+class NoCluster(Exception):
+    """No cluster is configured: neither a kubeconfig nor a pod's service account; the message says what was missed."""
 
 
 class ApiError(ClusterError):
@@ -130,31 +135,9 @@ class Kube:
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """POST a core/v1 Event."""
-        metadata, now = job["metadata"], datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": f"{metadata['name']}.{time.time_ns():x}", "namespace": metadata["namespace"]},
-            "involvedObject": {
-                "apiVersion": API_VERSION,
-                "kind": KIND,
-                "name": metadata["name"],
-                "namespace": metadata["namespace"],
-                "uid": metadata["uid"],
-                "resourceVersion": metadata["resourceVersion"],
-            },
-            "type": event.type,
-            "reason": event.reason,
-            # The API server's limit for an event's message.
-            "message": event.message[:1024],
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
+        metadata = job["metadata"]
         try:
-            await self._call("POST", _path("Event", metadata["namespace"]), body)
+            await self._call("POST", _path("Event", metadata["namespace"]), event_object(job, event, datetime.now(UTC)))
         except ClusterError as error:
             logger.warning(
                 "%s/%s: event %s was not recorded: %s", metadata["namespace"], metadata["name"], event.reason, error
@@ -233,17 +216,27 @@ async def connect(
 ) -> AsyncIterator[Kube]:
     """A connection by kubeconfig (a path, or kubectl's usual places), else by the pod's own service account.
 
-    Raises kubernetes' ConfigException where there is neither.
+    Raises NoCluster where there is neither.
     """
     configuration = client.Configuration()
+    try:
+        await _configure(configuration, kubeconfig, context)
+    except config.ConfigException as error:
+        raise NoCluster(str(error)) from None
+    async with client.ApiClient(configuration) as api_client:
+        yield Kube(api_client, observer)
+
+
+async def _configure(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
     try:
         await config.load_kube_config(config_file=kubeconfig, context=context, client_configuration=configuration)
     except config.ConfigException:
         if kubeconfig or context:
             raise
         config.load_incluster_config(client_configuration=configuration)
-    async with client.ApiClient(configuration) as api_client:
-        yield Kube(api_client, observer)
+    except (OSError, TypeError, ValueError, AttributeError, yaml.YAMLError) as error:
+        # What the loader stumbles over in a file that is not YAML, or holds something else.
+        raise NoCluster(f"the kubeconfig cannot be read: {' '.join(str(error).split())}") from error
 
 
 def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.client import Kube
-from dtjob.kube.lease import DEFAULT_SECONDS, KIND, Candidate
+from dtjob.kube.lease import KIND, Candidate
 from dtjob.kube.liveness import Pulse
 
 logger = logging.getLogger(__name__)
@@ -35,11 +35,11 @@ def own_identity() -> str:
 
 @dataclass(frozen=True)
 class Election:
-    """Which lease to hold, and as whom."""
+    """Which lease to hold, and as whom. `seconds`: how long a leader that died keeps it."""
 
     namespace: str
-    name: str = "dtjob"
-    seconds: int = DEFAULT_SECONDS
+    name: str
+    seconds: int
     identity: str = field(default_factory=own_identity)
 
 

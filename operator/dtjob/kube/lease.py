@@ -12,16 +12,16 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 
 API_VERSION = "coordination.k8s.io/v1"
 KIND = "Lease"
-DEFAULT_SECONDS = 15
-"""How long a leader that died keeps the lease; client-go's value."""
 
 
 class Candidate:
     """One process that wants to lead. `now` is always its own monotonic clock, in seconds; `wall` only informs people.
+
+    `seconds` is how long a leader that died keeps the lease.
 
     lease = …GET…                          # None: there is none
     if wish := candidate.wish(lease, now, wall):
@@ -30,7 +30,7 @@ class Candidate:
         candidate.wrote(sent)
     """
 
-    def __init__(self, identity: str, namespace: str, name: str, seconds: int = DEFAULT_SECONDS) -> None:
+    def __init__(self, identity: str, namespace: str, name: str, seconds: int) -> None:
         self.identity = identity
         self.namespace = namespace
         self.name = name

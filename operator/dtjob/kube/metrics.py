@@ -23,7 +23,7 @@ from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.plan import ENDED
 
 RECONCILE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

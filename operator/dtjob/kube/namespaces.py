@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+# Private, but what `kopf.operator(insights=…)` takes: kopf 1.45 gives the type no public name.
 from kopf._cogs.structs.references import Insights, NamespaceName
 
 logger = logging.getLogger(__name__)

@@ -34,15 +34,15 @@ RESYNC_MAY_TAKE_SECONDS = 300.0
 """How late a resync may be before the process counts as stuck: pages of a large cluster, each up to its timeout."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to run. `namespaces` empty: the whole cluster. Intervals in seconds. `liveness` and `metrics`: where
-    `/healthz` and `/metrics` are answered."""
+    """How to run. `namespaces` empty: the whole cluster. `liveness` and `metrics`: where `/healthz` and `/metrics` are
+    answered. The command line has the defaults of the intervals."""
 
+    resync_seconds: float
+    report_seconds: float
     namespaces: Sequence[str] = ()
     kubeconfig: str | None = None
-    resync_seconds: float = 180.0
-    report_seconds: float = 5.0
     liveness: Address | None = None
     metrics: Address | None = None
     election: Election | None = None
@@ -50,8 +50,8 @@ class Options:
 
 
 async def run(options: Options) -> None:
-    """Run the operator until SIGTERM or SIGINT. Raises ConfigException where no cluster is configured, and
-    EndpointError where the port of liveness or metrics cannot be had."""
+    """Run the operator until SIGTERM or SIGINT. Raises NoCluster where none is configured, and EndpointError where the
+    port of liveness or metrics cannot be had."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

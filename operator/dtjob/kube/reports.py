@@ -9,12 +9,13 @@ from typing import Any
 import aiohttp
 from pydantic import ValidationError
 
-from dtjob.api.job import Job, Role
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels, topology
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import container_status
 
 TIMEOUT = aiohttp.ClientTimeout(total=3)
@@ -46,7 +47,8 @@ def _to_ask(store: Store) -> list[tuple[JobKey, str, str]]:
             continue
         wanted = {topology.chief_task(job).id, f"{Role.EVALUATOR.value}-0"}
         for pod in store.children(key).owned(job, "Pod"):
-            if labels.task_id(pod) in wanted and (host := _running_at(pod)):
+            # Somebody may have taken our labels away.
+            if labels.names_a_task(pod) and labels.task_id(pod) in wanted and (host := _running_at(pod)):
                 url = f"http://{host}:{job.spec.network.status_port}/status"
                 asked.append((key, labels.task_id(pod), url))
     return asked

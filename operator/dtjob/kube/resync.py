@@ -16,7 +16,7 @@ from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import CHILD_KINDS, Store
 from dtjob.kube.client import ApiError, Kube, namespaces_or_all
 from dtjob.objects import labels
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from dtjob import times
 from dtjob.controller.cluster import AlreadyExists
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 
 Watcher = Callable[[str, Manifest], None]
 """Called with ADDED, MODIFIED or DELETED and a copy of the object, as a watch would."""

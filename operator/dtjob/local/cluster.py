@@ -19,7 +19,8 @@ from dtjob.local import command, leftovers, pod_status
 from dtjob.local.addresses import Addresses
 from dtjob.local.api_server import Objects, Watcher
 from dtjob.objects import labels, shared
-from dtjob.plan.actions import Event, Manifest
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
 
 TAIL_BYTES = 64 * 1024
 

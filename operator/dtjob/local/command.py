@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dtjob.api.job import TRAINING_CONTAINER
+from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.local.addresses import Addresses
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 
 _REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^()]*)\))")
 _INHERITED_NOT = ("DTJOB_", "TF_CONFIG")

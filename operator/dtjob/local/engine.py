@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.api.job import API_VERSION, KIND, CleanPods, Job, Role
+from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.replicas import Role
+from dtjob.api.run_policy import CleanPods
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
@@ -25,9 +27,10 @@ from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, Run
 from dtjob.local.status_client import read_status
 from dtjob.objects import labels, topology
 from dtjob.objects.defaults import Defaults
-from dtjob.objects.pod import grace_seconds
+from dtjob.objects.environment import grace_seconds
+from dtjob.objects.manifest import Manifest
 from dtjob.plan import children
-from dtjob.plan.actions import Event, Manifest
+from dtjob.plan.actions import Event
 from dtjob.plan.children import PodState
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.progress import last_words
@@ -95,7 +98,8 @@ class Engine:
             reconciling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await reconciling
-            await self._cluster.stop(grace_seconds(self.job), self._kill_now)
+            longest = max(grace_seconds(self.job, one) for one in topology.tasks(self.job))
+            await self._cluster.stop(longest, self._kill_now)
             polling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await polling

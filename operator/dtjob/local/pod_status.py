@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from dtjob import times
-from dtjob.api.job import TRAINING_CONTAINER
+from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.local.addresses import HOST
 
 MESSAGE_BYTES = 2048

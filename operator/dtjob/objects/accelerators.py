@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from dtjob.api.job import TRAINING_CONTAINER, Job, Role, Strategy
+from dtjob.api.job import Job
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Role
+from dtjob.api.strategy import TPU_RESOURCE, Strategy
 from dtjob.objects.topology import Task
 
-GPU_RESOURCE, TPU_RESOURCE = "nvidia.com/gpu", "google.com/tpu"
-SINGLE_HOST_TOPOLOGIES = ("1x1", "2x2", "2x4", "1x1x1", "1x2x1", "2x2x1")
-"""GKE's TPU slices that one node holds, whichever kind of TPU it is (GKE, "Plan TPUs")."""
+GPU_RESOURCE = "nvidia.com/gpu"
 TPU_LABELS = {"accelerator": "cloud.google.com/gke-tpu-accelerator", "topology": "cloud.google.com/gke-tpu-topology"}
 TPU_TOLERATION = {"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
 SHARED_MEMORY, SHARED_MEMORY_VOLUME = "/dev/shm", "dtjob-shm"

@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dtjob.api.job import GROUP, TRAINING_CONTAINER, Job, Replica, Role
+from dtjob.api.job import GROUP, Job
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Replica, Role
 from dtjob.objects import labels
 
 _LABEL_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.job import GROUP
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 
 JOB_NAME = f"{GROUP}/job-name"
 JOB_UID = f"{GROUP}/job-uid"

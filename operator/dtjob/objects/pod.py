@@ -1,29 +1,27 @@
 """A task's pod: what dtjob sets, over the user's template, over dtjob's defaults.
 
-Three kinds of fields meet here (design, section 1): ours (the CRD refuses them in a template), defaults where the user
-wins (security context, grace period, token mount, tolerations of a lost node), and merged ones (env, volumes, ports,
-labels).
+Three kinds of fields meet here: ours (the CRD refuses them in a template), defaults where the user wins (security
+context, grace period, token mount, tolerations of a lost node), and merged ones (env, volumes, ports, labels).
 """
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
 from typing import Any
 
-from dtjob.api.job import TRAINING_CONTAINER, Checkpoint, Job, Mount, Replica, Role
+from dtjob.api.checkpoint import Mount
+from dtjob.api.job import Job
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Replica, Role
 from dtjob.objects import accelerators, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.environment import CLUSTER_DIRECTORY, environment, grace_seconds
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.tolerations import with_node_loss
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Manifest
 
-CLUSTER_DIRECTORY = "/etc/dtjob"
 CHECKPOINT_VOLUME = "checkpoints"
 CLUSTER_VOLUME = "dtjob-cluster"
-DEFAULT_SAVE_SECONDS = 300
-TERMINATION_LOG = "/dev/termination-log"
-"""Kubernetes' default terminationMessagePath."""
 NON_ROOT_UID = 1000
 
 POD_SECURITY = {
@@ -74,6 +72,7 @@ def _spec(
     job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any], image: str | None
 ) -> dict[str, Any]:
     user: dict[str, Any] = template.get("spec") or {}
+    wanted_grace = user.get("terminationGracePeriodSeconds")
     containers = user.pop("containers", None) or []
     training: dict[str, Any] = {"image": image} if image else {}
     training |= next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
@@ -82,8 +81,8 @@ def _spec(
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": POD_SECURITY,
-        "terminationGracePeriodSeconds": grace_seconds(job),
         **user,
+        "terminationGracePeriodSeconds": grace_seconds(job, task) if wanted_grace is None else wanted_grace,
         "tolerations": with_node_loss(user.get("tolerations") or []),
         "hostname": topology.hostname(job, task),
         "subdomain": job.metadata.name,
@@ -98,26 +97,18 @@ def _spec(
     return accelerators.equip(job, task, spec)
 
 
-def grace_seconds(job: Job) -> int:
-    """Seconds between SIGTERM and SIGKILL: time to save, or Kubernetes' default where there is nothing to save."""
-    return job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else 30
-
-
 def _training_container(job: Job, task: Task, attempt: int, replica: Replica, user: dict[str, Any]) -> dict[str, Any]:
     network = job.spec.network
     ports = [{"name": "tensorflow", "containerPort": network.port}]
     if job.spec.program:
         ports.append({"name": "status", "containerPort": network.status_port})
-    last_words = {}
-    if job.spec.program:
-        last_words["DTJOB_TERMINATION_LOG"] = user.get("terminationMessagePath") or TERMINATION_LOG
     container: dict[str, Any] = {
         "securityContext": CONTAINER_SECURITY,
         # The last log lines tell why a task failed, without a permission to read logs.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **user,
         "name": TRAINING_CONTAINER,
-        "env": [*_environment(job, task, attempt), *_env(last_words), *(user.get("env") or [])],
+        "env": [*environment(job, task, attempt, user.get("terminationMessagePath")), *(user.get("env") or [])],
         "ports": [*ports, *(user.get("ports") or [])],
     }
     if job.spec.program:
@@ -130,56 +121,6 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
     if mounts or user.get("volumeMounts"):
         container["volumeMounts"] = [*mounts, *(user.get("volumeMounts") or [])]
     return container
-
-
-def _environment(job: Job, task: Task, attempt: int) -> list[dict[str, Any]]:
-    values = {
-        "DTJOB_NAME": job.metadata.name,
-        "DTJOB_NAMESPACE": job.metadata.namespace,
-        "DTJOB_UID": job.metadata.uid,
-        "DTJOB_ROLE": task.role.value,
-        "DTJOB_INDEX": str(task.index),
-    }
-    if job.spec.program is None:
-        cluster = {"configMapKeyRef": {"name": shared.config_map_name(job), "key": shared.CLUSTER_KEY}}
-        member = json.dumps({"type": task.role.value, "index": task.index})
-        return [
-            *_env(values),
-            {"name": "DTJOB_CLUSTER", "valueFrom": cluster},
-            # Expanded by the kubelet, so the cluster spec stands once in the API server and not in every pod.
-            {"name": "TF_CONFIG", "value": f'{{"cluster": $(DTJOB_CLUSTER), "task": {member}}}'},
-        ]
-    values |= {
-        "DTJOB_ATTEMPT": str(attempt),
-        "DTJOB_STRATEGY": job.spec.strategy.value,
-        "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{shared.CLUSTER_KEY}",
-        "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
-        "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
-        "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
-        "DTJOB_GRACE_SECONDS": str(grace_seconds(job)),
-    }
-    if job.spec.strategy_options:
-        options = job.spec.strategy_options.model_dump(mode="json", by_alias=True, exclude_none=True)
-        values["DTJOB_STRATEGY_OPTIONS"] = json.dumps(options)
-    if job.spec.checkpoint:
-        values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint_settings(job.spec.checkpoint))
-    if job.spec.evaluation and task.role is Role.EVALUATOR:
-        values["DTJOB_EVALUATION"] = job.spec.evaluation.model_dump_json(by_alias=True, exclude_none=True)
-    if job.spec.tensor_board and task.role is not Role.EVALUATOR:
-        values["DTJOB_TENSORBOARD"] = job.spec.tensor_board.model_dump_json(by_alias=True, exclude_none=True)
-    user = [variable.model_dump(by_alias=True, exclude_unset=True) for variable in job.spec.program.env]
-    return [*_env(values), *user]
-
-
-def _env(values: dict[str, str]) -> list[dict[str, Any]]:
-    return [{"name": name, "value": value.replace("$", "$$")} for name, value in values.items()]
-
-
-def _checkpoint_settings(checkpoint: Checkpoint) -> dict[str, Any]:
-    settings = checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"volume", "mount"})
-    if checkpoint.every_steps is None and checkpoint.every_seconds is None:
-        settings["everySeconds"] = DEFAULT_SAVE_SECONDS
-    return settings
 
 
 def _mounts_checkpoints(job: Job, task: Task) -> bool:

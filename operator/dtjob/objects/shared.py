@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtjob.api.job import API_VERSION, KIND, Job, NetworkPolicyMode
+from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.network import NetworkPolicyMode
 from dtjob.objects import labels, topology
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 
 CLUSTER_KEY = "cluster.json"
 """Key of the cluster spec in the job's ConfigMap."""

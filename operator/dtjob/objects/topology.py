@@ -6,14 +6,17 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from dtjob.api.job import Job, Mount, Role, Strategy
+from dtjob.api.checkpoint import Mount
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
+from dtjob.api.strategy import Strategy
 
-CLUSTER_ROLES = {
+CONNECTED_ROLES = {
     Strategy.MULTI_WORKER_MIRRORED: (Role.CHIEF, Role.WORKER),
     Strategy.PARAMETER_SERVER: (Role.CHIEF, Role.WORKER, Role.PS),
 }
-"""Roles in the cluster spec. The evaluator is never one: ParameterServer hangs with it inside (tensorflow-facts,
-TF_CONFIG)."""
+"""The roles whose tasks a strategy connects with each other; under the others one process trains alone. The evaluator
+is never among them: ParameterServer hangs with it inside its cluster (TensorFlow 2.21)."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ def chief_task(job: Job) -> Task:
     return Task(Role.CHIEF if job.spec.replicas.chief else Role.WORKER, 0)
 
 
+def connected(job: Job, task: Task) -> bool:
+    """Whether the strategy connects the task with others; an evaluator stands alone, as does a job of one process."""
+    return task.role in CONNECTED_ROLES.get(job.spec.strategy, ())
+
+
 def evaluator_follows_chief(job: Job) -> bool:
     """Whether the evaluator must run on the chief's node, since a ReadWriteOnce volume is attached to one node."""
     checkpoint = job.spec.checkpoint
@@ -66,7 +74,7 @@ def address(job: Job, task: Task, port: int) -> str:
 
 def cluster_spec(job: Job) -> dict[str, list[str]]:
     """TensorFlow's cluster spec: role to addresses."""
-    roles = CLUSTER_ROLES.get(job.spec.strategy, (Role.CHIEF,))
+    roles = CONNECTED_ROLES.get(job.spec.strategy, (Role.CHIEF,))
     spec: dict[str, list[str]] = {}
     for task in tasks(job):
         if task.role in roles:

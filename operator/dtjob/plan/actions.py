@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-Manifest = dict[str, Any]
-"""A Kubernetes object as plain JSON."""
+from dtjob.objects.manifest import Manifest
 
 
 @dataclass(frozen=True)

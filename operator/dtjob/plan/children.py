@@ -9,10 +9,11 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob import times
-from dtjob.api.job import TRAINING_CONTAINER, Job
+from dtjob.api.job import Job
+from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Manifest
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""

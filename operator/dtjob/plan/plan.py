@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from dtjob import times
-from dtjob.api.job import Job, Role
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
 from dtjob.objects import labels, shared, topology
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
 from dtjob.objects.pod import pod

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.api.job import Job, Role
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
 from dtjob.objects import topology
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView, terminated
 
 WRITE_EVERY = timedelta(seconds=10)

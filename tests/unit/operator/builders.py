@@ -9,11 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.api.job import Job, Role
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod as pod_of
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
+from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children, TaskView, view_tasks
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

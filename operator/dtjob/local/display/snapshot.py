@@ -8,11 +8,9 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.objects import labels, topology
+from dtjob.objects.exit_codes import TOLD_TO_END
+from dtjob.objects.manifest import Manifest
 from dtjob.plan import children
-from dtjob.plan.actions import Manifest
-
-STOPPED = 143
-"""Exit code of a supervisor that was told to end (docs/contract.md)."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def _line(
     if pod is None:
         state = "pending"
     elif end is not None:
-        state = {0: "finished", STOPPED: "stopped"}.get(end["exitCode"], "failed")
+        state = {0: "finished", TOLD_TO_END: "stopped"}.get(end["exitCode"], "failed")
     else:
         state = str(current.get("state", "starting"))
     if pod is not None and end is None and labels.SERVING not in labels.of(pod):

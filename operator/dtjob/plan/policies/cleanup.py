@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from dtjob.api.job import CleanPods, Job, Role, Strategy
-from dtjob.plan.actions import Delete, Manifest
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
+from dtjob.api.run_policy import CleanPods
+from dtjob.api.strategy import Strategy
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Delete
 from dtjob.plan.children import PodState, TaskView, deleting, ended, kept_by_sidecar, state_of
 
 LINGER = timedelta(seconds=60)

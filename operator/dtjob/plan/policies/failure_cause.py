@@ -9,8 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob import times
+from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, signal_of
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Manifest
 from dtjob.plan.children import PodState, deleting, state_of, terminated
 
 NEVER_RAN_REASONS = (
@@ -27,9 +28,6 @@ DISRUPTION_REASONS = ("Evicted", "Preempting", "Preempted", "NodeShutdown", "Ter
 
 UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
-
-RESTARTED_IN_VAIN = 76
-"""Exit code of a supervisor whose training process kept losing its peers without a new step (docs/contract.md)."""
 
 
 class Cause(StrEnum):
@@ -150,7 +148,7 @@ def _failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exit(code: int, signal_number: int) -> tuple[Cause, str]:
-    number = signal_number or (code - 128 if 128 < code < 128 + signal.NSIG else 0)
+    number = signal_number or signal_of(code)
     if number:
         try:
             name = signal.Signals(number).name
@@ -158,5 +156,5 @@ def _exit(code: int, signal_number: int) -> tuple[Cause, str]:
             name = f"signal {number}"
         return Cause.SIGNAL, f"was killed ({name})"
     if code == RESTARTED_IN_VAIN:
-        return Cause.ERROR, "kept losing its peers without a new step (exit code 76)"
+        return Cause.ERROR, f"kept losing its peers without a new step (exit code {code})"
     return Cause.ERROR, f"failed (exit code {code})"

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
-from dtjob.api.job import Backoff
+from dtjob.api.failure_policy import Backoff
 from dtjob.plan.policies.failure_cause import Cause
 
 WINDOW = timedelta(seconds=40)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from dtjob.api.job import TRAINING_CONTAINER
-from dtjob.plan.actions import Manifest
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import PodState, TaskView, container_status, ended
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dtjob.api.job import Job, Role, Strategy
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
+from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, finished, terminated

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from dtjob.controller.store import TOMBSTONES, Store
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 

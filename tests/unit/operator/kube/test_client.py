@@ -1,11 +1,13 @@
-"""The parts of kube.py that need no API server; the rest is tests/cluster's."""
+"""What of the client needs no API server; the rest is tests/cluster's."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from kubernetes.aio import client
 
-from dtjob.kube.client import Kube, resource_of
+from dtjob.kube.client import Kube, NoCluster, connect, resource_of
 
 
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])
@@ -30,3 +32,22 @@ async def test_kopf_is_given_the_bare_token(authorization: str):
 )  # fmt: skip
 def test_calls_are_counted_by_resource(path: str, resource: str):
     assert resource_of(path) == resource
+
+
+@pytest.mark.parametrize("text", ["{}", "", "- 1", "not: [yaml", "clusters: 3"])
+async def test_a_kubeconfig_of_no_use_is_an_error_of_ours(tmp_path: Path, text: str):
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(text)
+    with pytest.raises(NoCluster):
+        async with connect(str(kubeconfig)):
+            pass
+
+
+async def test_without_kubeconfig_and_outside_a_pod_there_is_no_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(NoCluster):
+        async with connect():
+            pass

@@ -70,7 +70,7 @@ def loop() -> Iterator[SimulatedLoop]:
 
 
 def leader(cluster: OneLease, name: str, exits: Exits) -> Leader:
-    return Leader(cluster, Election("system", identity=name), Pulse(), exits)  # type: ignore[arg-type]
+    return Leader(cluster, Election("system", "dtjob", 15, name), Pulse(), exits)  # type: ignore[arg-type]
 
 
 def test_a_leader_renews_for_ever(loop: SimulatedLoop) -> None:

@@ -14,7 +14,7 @@ from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.metrics import Metrics, job_metrics, new_restarts
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World, job_manifest
 

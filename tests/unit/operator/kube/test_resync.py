@@ -10,7 +10,7 @@ from dtjob.api.job import KIND
 from dtjob.controller.store import Store
 from dtjob.kube.client import ApiError, Kube
 from dtjob.kube.resync import resync
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from dtjob.api.job import Program
+from dtjob.api.program import Program
 from dtjob.local.addresses import Addresses
 from dtjob.local.command import expand, local_command, only_in_a_cluster
 from dtjob.objects import topology

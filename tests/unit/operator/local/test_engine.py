@@ -11,7 +11,7 @@ from dtjob.local import command
 from dtjob.local.command import Command
 from dtjob.local.engine import Engine, Outcome
 from dtjob.local.runs import open_run
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 
 SERVES = ["sleep", "600"]

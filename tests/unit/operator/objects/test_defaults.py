@@ -9,8 +9,9 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image, parse_label
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
-from dtjob.plan.actions import Create, Manifest, Plan
+from dtjob.plan.actions import Create, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from tests.unit.operator import builders

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.objects import labels, topology
+from dtjob.objects import labels
 from dtjob.objects.pod import pod
 from tests.unit.operator import builders
 
@@ -41,49 +40,17 @@ def test_identity():
     assert labels.attempt({"metadata": metadata}) == 3
 
 
-def test_the_supervisor_is_told_all_that_the_contract_lists():
-    job = builders.job(
-        checkpoint={"directory": "/checkpoints", "everySteps": 100}, strategyOptions={"communication": "Ring"}
-    )
-    told = environment(job, attempt=2)
-    assert told["DTJOB_ATTEMPT"] == "2"
-    assert told["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
-    assert told["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(job)
-    assert json.loads(told["DTJOB_STRATEGY_OPTIONS"]) == {"communication": "Ring"}
-    assert json.loads(told["DTJOB_CHECKPOINT"])["everySteps"] == 100
-    assert told["DTJOB_GRACE_SECONDS"] == str(spec(job)["terminationGracePeriodSeconds"]) == "60"
-    assert "TF_CONFIG" not in told
-    assert training(job)["command"] == ["python3", "-m", "dtjob_trainer"]
+def test_a_program_is_run_by_the_supervisor_and_another_image_runs_itself():
+    assert training(builders.job())["command"] == ["python3", "-m", "dtjob_trainer"]
+    assert "command" not in training(builders.job(program=False))
+    assert "DTJOB_TERMINATION_LOG" not in environment(builders.job(program=False))
 
 
-def test_only_the_evaluator_is_told_what_to_evaluate():
-    evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
-    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, evaluation=evaluation)
-    assert json.loads(environment(job, "evaluator-0")["DTJOB_EVALUATION"]) == evaluation
-    assert "DTJOB_EVALUATION" not in environment(job, "chief-0")
-
-
-def test_all_that_train_are_told_what_to_write_for_tensorboard():
-    board = {"everySteps": 50, "profile": {"firstStep": 100, "steps": 5}}
-    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, tensorBoard=board)
-    for task in ("chief-0", "worker-1"):  # what a step gives is brought together from all of them
-        assert json.loads(environment(job, task)["DTJOB_TENSORBOARD"]) == board
-    assert "DTJOB_TENSORBOARD" not in environment(job, "evaluator-0")
-
-
-def test_checkpoints_are_saved_every_five_minutes_where_nothing_is_said():
-    job = builders.job(checkpoint={"directory": "/checkpoints"})
-    assert json.loads(environment(job)["DTJOB_CHECKPOINT"])["everySeconds"] == 300
-
-
-def test_other_images_get_tf_config_which_the_kubelet_expands():
-    job = builders.job(program=False)
-    env = training(job, "worker-1")["env"]
-    order = [one["name"] for one in env]
-    assert order.index("DTJOB_CLUSTER") < order.index("TF_CONFIG")
-    expanded = environment(job, "worker-1")["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", topology.cluster_json(job))
-    assert json.loads(expanded) == json.loads(topology.tf_config(job, builders.task("worker-1")))
-    assert "command" not in training(job)
+def test_the_supervisor_leaves_its_last_words_where_the_kubelet_looks():
+    assert environment(builders.job())["DTJOB_TERMINATION_LOG"] == "/dev/termination-log"
+    job = with_template({"spec": {"containers": [{"name": "tensorflow", "terminationMessagePath": "/tmp/end"}]}})
+    assert environment(job)["DTJOB_TERMINATION_LOG"] == "/tmp/end"
+    assert environment(job, "chief-0")["DTJOB_TERMINATION_LOG"] == "/dev/termination-log"
 
 
 def test_a_users_dollar_is_a_dollar():

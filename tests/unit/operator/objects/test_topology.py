@@ -81,3 +81,16 @@ def test_the_cluster_spec_is_hashed_once_for_all_pods(monkeypatch: pytest.Monkey
     job = builders.job(name="counted")
     assert {topology.cluster_hash(job) for _ in range(100)} == {topology.cluster_hash(job)}
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("strategy", "connected"),
+    [
+        ("MultiWorkerMirrored", ["chief-0", "worker-0", "worker-1"]),
+        ("ParameterServer", ["chief-0", "worker-0", "worker-1", "ps-0"]),
+        ("Mirrored", []),
+    ],
+)
+def test_whom_a_strategy_connects(strategy: str, connected: list[str]):
+    job = builders.job(strategy, ps=int(strategy == "ParameterServer"), evaluator=True)
+    assert [task.id for task in topology.tasks(job) if topology.connected(job, task)] == connected

@@ -9,7 +9,8 @@ import pytest
 
 from dtjob.api.job import Job
 from dtjob.objects import labels
-from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from tests.unit.operator import builders

@@ -17,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import labels, topology
-from dtjob.plan.actions import Create, Delete, Manifest, Plan, StopServing
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.children import ended as has_ended
 from dtjob.plan.plan import ENDED, plan

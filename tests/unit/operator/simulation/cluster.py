@@ -18,7 +18,8 @@ from dtjob import times
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.objects import labels
-from dtjob.plan.actions import Event, Manifest
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
 from tests.unit.operator.simulation.invariants import Rules
 
 

@@ -19,7 +19,7 @@ from dtjob.kube.client import Kube
 from dtjob.kube.resync import resync
 from dtjob.kube.watch import take_in
 from dtjob.objects import labels
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import Crash, SimulatedCluster
 from tests.unit.operator.simulation.time import SimulatedLoop

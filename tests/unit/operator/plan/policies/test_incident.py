@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from dtjob.api.job import Backoff
+from dtjob.api.failure_policy import Backoff
 from dtjob.plan.policies.failure_cause import Cause
 from dtjob.plan.policies.incident import FORGET_AFTER, Incident, joined, next_incident, wait_before
 from tests.unit.operator.builders import NOW, at

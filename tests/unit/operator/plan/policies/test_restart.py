@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.plan.actions import Manifest
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.policies.failure_cause import Cause
 from dtjob.plan.policies.incident import Incident
 from dtjob.plan.policies.restart import Decision, failures, restart_evaluator, restart_training

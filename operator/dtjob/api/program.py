@@ -1,0 +1,21 @@
+"""The manifest's `program`: what the trainer image's supervisor runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dtjob.api.block import Block, Text
+from dtjob.api.pod_template import EnvVar
+
+
+class Program(Block):
+    """The training program, run by the trainer image's supervisor."""
+
+    entry: Text
+    """A Python file in the image (ends in .py; relative to its working directory) or a module name."""
+    args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(default_factory=list)
+    """Arguments of the program."""
+    env: Annotated[list[EnvVar], Field(max_length=512)] = Field(default_factory=list)
+    """Environment variables for every task."""

@@ -1,0 +1,52 @@
+"""The manifest's `replicas`: the job's tasks, by role."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from dtjob.api.block import Block
+from dtjob.api.pod_template import PodTemplate, Resources
+
+MAX_REPLICAS = 4000
+"""Most workers whose cluster spec fits one environment string (128 KiB, Linux's MAX_ARG_STRLEN) at a short name."""
+
+
+class Role(StrEnum):
+    """What a task does in the cluster, in the order in which tasks are listed and created."""
+
+    CHIEF = "chief"
+    WORKER = "worker"
+    PS = "ps"
+    EVALUATOR = "evaluator"
+
+
+class Replica(Block):
+    """The tasks of one role."""
+
+    count: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
+    """How many tasks. chief and evaluator take one."""
+    resources: Resources | None = None
+    """Compute resources of the training container; the short way for template.spec.containers[].resources."""
+    template: PodTemplate | None = None
+    """Pod template for this role: anything of a pod that dtjob does not set itself."""
+
+
+class Replicas(Block):
+    """The job's tasks, by role."""
+
+    chief: Replica | None = None
+    """The task that writes checkpoints and decides success. Left out under MultiWorkerMirrored, worker 0 is it."""
+    worker: Replica | None = None
+    """Tasks that train (MultiWorkerMirrored, ParameterServer)."""
+    ps: Replica | None = None
+    """Parameter servers, which hold the variables (ParameterServer only)."""
+    evaluator: Replica | None = None
+    """Evaluates each checkpoint beside the training; its failure never fails the job."""
+
+    def get(self, role: Role) -> Replica | None:
+        """The replica block of `role`, None where the job has no such tasks."""
+        replica: Replica | None = getattr(self, role.value)
+        return replica

@@ -1,0 +1,105 @@
+"""What a training container is told: the variables of docs/contract.md."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dtjob.api.checkpoint import DEFAULT_EVERY_SECONDS, Checkpoint
+from dtjob.api.job import Job
+from dtjob.api.program import Program
+from dtjob.api.replicas import Role
+from dtjob.objects import shared, topology
+from dtjob.objects.topology import Task
+
+CLUSTER_DIRECTORY = "/etc/dtjob"
+"""Where the job's ConfigMap is mounted."""
+TERMINATION_LOG = "/dev/termination-log"
+"""Kubernetes' default terminationMessagePath."""
+GRACE_SECONDS_WITHOUT_CHECKPOINTS = 30
+"""Kubernetes' default terminationGracePeriodSeconds: there is nothing to save."""
+
+Variable = dict[str, Any]
+"""One entry of a container's `env`."""
+
+
+def grace_seconds(job: Job, task: Task) -> int:
+    """Seconds between SIGTERM and SIGKILL of the task's pod: its template's, else the time to save."""
+    replica = job.spec.replicas.get(task.role)
+    template = replica.template.spec if replica and replica.template else None
+    wanted = ((template.model_extra if template else None) or {}).get("terminationGracePeriodSeconds")
+    if isinstance(wanted, int):
+        return wanted
+    return job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else GRACE_SECONDS_WITHOUT_CHECKPOINTS
+
+
+def environment(job: Job, task: Task, attempt: int, termination_log: str | None = None) -> list[Variable]:
+    """The variables of one attempt at a task, in their order; then those of `program.env`.
+
+    `termination_log` is the container's terminationMessagePath where it is not Kubernetes' default.
+    """
+    values = {
+        "DTJOB_NAME": job.metadata.name,
+        "DTJOB_NAMESPACE": job.metadata.namespace,
+        "DTJOB_UID": job.metadata.uid,
+        "DTJOB_ROLE": task.role.value,
+        "DTJOB_INDEX": str(task.index),
+    }
+    if job.spec.program is None:
+        return [*_literal(values), *_for_other_images(job, task)]
+    values |= {
+        "DTJOB_ATTEMPT": str(attempt),
+        "DTJOB_STRATEGY": job.spec.strategy.value,
+        "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{shared.CLUSTER_KEY}",
+        "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
+        "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
+        "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
+        "DTJOB_GRACE_SECONDS": str(grace_seconds(job, task)),
+        **_blocks(job, task),
+        "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
+    }
+    return [*_literal(values), *_of_the_program(job.spec.program)]
+
+
+def _for_other_images(job: Job, task: Task) -> list[Variable]:
+    """TF_CONFIG, where no supervisor makes it."""
+    cluster = {"configMapKeyRef": {"name": shared.config_map_name(job), "key": shared.CLUSTER_KEY}}
+    member = json.dumps({"type": task.role.value, "index": task.index})
+    return [
+        {"name": "DTJOB_CLUSTER", "valueFrom": cluster},
+        # Expanded by the kubelet, so the cluster spec stands once in the API server and not in every pod.
+        {"name": "TF_CONFIG", "value": f'{{"cluster": $(DTJOB_CLUSTER), "task": {member}}}'},
+    ]
+
+
+def _blocks(job: Job, task: Task) -> dict[str, str]:
+    """The manifest's blocks that the trainer reads, each as JSON; those that the job has and the task needs."""
+    spec, evaluates = job.spec, task.role is Role.EVALUATOR
+    values = {}
+    if spec.strategy_options:
+        values["DTJOB_STRATEGY_OPTIONS"] = json.dumps(
+            spec.strategy_options.model_dump(mode="json", by_alias=True, exclude_none=True)
+        )
+    if spec.checkpoint:
+        values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint(spec.checkpoint))
+    if spec.evaluation and evaluates:
+        values["DTJOB_EVALUATION"] = spec.evaluation.model_dump_json(by_alias=True, exclude_none=True)
+    if spec.tensor_board and not evaluates:
+        values["DTJOB_TENSORBOARD"] = spec.tensor_board.model_dump_json(by_alias=True, exclude_none=True)
+    return values
+
+
+def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    settings = checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"volume", "mount"})
+    if checkpoint.every_steps is None and checkpoint.every_seconds is None:
+        settings["everySeconds"] = DEFAULT_EVERY_SECONDS
+    return settings
+
+
+def _of_the_program(program: Program) -> list[Variable]:
+    return [variable.model_dump(by_alias=True, exclude_unset=True) for variable in program.env]
+
+
+def _literal(values: dict[str, str]) -> list[Variable]:
+    """The kubelet expands $(NAME) in values; a dollar of ours is a dollar."""
+    return [{"name": name, "value": value.replace("$", "$$")} for name, value in values.items()]

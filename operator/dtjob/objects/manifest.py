@@ -1,0 +1,8 @@
+"""The form that every Kubernetes object has here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Manifest = dict[str, Any]
+"""A Kubernetes object as plain JSON."""

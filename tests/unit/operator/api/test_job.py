@@ -1,0 +1,30 @@
+"""The manifest as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.api.job import Job
+from tests.refusals import GOOD
+
+
+@pytest.mark.parametrize("name", [name for name in GOOD if "empty" not in name])
+def test_what_was_written_is_what_is_kept(name: str) -> None:
+    """Pods are made of what the user wrote: nothing may be lost, and nothing added."""
+    job = Job.model_validate(GOOD[name])
+    assert job.model_dump(mode="json", by_alias=True, exclude_unset=True) == GOOD[name]
+
+
+def test_a_job_that_the_api_server_has_stored_is_read() -> None:
+    metadata = {
+        "name": "digits",
+        "uid": "a",
+        "resourceVersion": "7",
+        "generation": 2,
+        "managedFields": [{"manager": "x"}],
+    }
+    status = {"phase": "Running", "later": {"field": 1}}
+    job = Job.model_validate({**GOOD["smallest"], "metadata": metadata, "status": status})
+    assert (job.metadata.uid, job.metadata.resource_version, job.metadata.generation) == ("a", "7", 2)
+    assert job.metadata.namespace == "default"
+    assert job.status == status

@@ -1,0 +1,39 @@
+"""The command line as its user meets it: a job's file, and `dtjob` with its exit code and what it says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli import main
+from tests.unit.operator.cli.manifest import GOOD
+
+
+@pytest.fixture
+def dtjob(monkeypatch, capsys):
+    """Runs `dtjob ARGUMENTS…` and gives exit code, standard output and standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["dtjob", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main.main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    file = tmp_path / "digits.yaml"
+    file.write_text(GOOD)
+    return file
+
+
+@pytest.fixture
+def without_image(tmp_path: Path) -> Path:
+    file = tmp_path / "no-image.yaml"
+    file.write_text(GOOD.replace("  image: dtjob-trainer:dev\n", ""))
+    return file

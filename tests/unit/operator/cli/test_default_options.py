@@ -1,0 +1,26 @@
+"""`--default-image` and `--default-pod-label`."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.default_options import defaults
+
+
+def test_what_is_given_is_taken() -> None:
+    made = defaults("registry:5000/trainer@sha256:0", ["team=vision", "example.com/queue=a"])
+    assert made.image == "registry:5000/trainer@sha256:0"
+    assert made.pod_labels == {"team": "vision", "example.com/queue": "a"}
+    assert (defaults(None, []).image, defaults(None, []).pod_labels) == (None, {})
+
+
+@pytest.mark.parametrize("image", ["", " ", "a b", "a\n"])
+def test_what_is_no_image_is_refused(image: str) -> None:
+    with pytest.raises(BadInput, match=r"--default-image: .* is no image"):
+        defaults(image, [])
+
+
+def test_what_is_no_label_is_refused() -> None:
+    with pytest.raises(BadInput, match="--default-pod-label: 'team' is not KEY=VALUE"):
+        defaults(None, ["a=b", "team"])

@@ -1,0 +1,52 @@
+"""`dtjob explain`: what a job would be in a cluster."""
+
+from __future__ import annotations
+
+import json
+
+import yaml
+
+
+def test_explain_shows_hosts_and_tf_config(dtjob, good):
+    code, out, _ = dtjob("explain", good)
+    assert code == 0
+    assert "digits-worker-1.digits:2222" in out
+    assert '"task": {"type": "worker", "index": 1}' in out
+    assert "TF_CONFIG  none: it stands alone" in out  # the evaluator
+
+
+def test_explain_yaml_is_what_would_be_created(dtjob, good):
+    _, out, _ = dtjob("explain", good, "-o", "yaml")
+    objects = list(yaml.safe_load_all(out))
+    assert [item["kind"] for item in objects] == ["Service", "ConfigMap", "NetworkPolicy"] + ["Pod"] * 4
+    chief = objects[3]
+    assert (chief["spec"]["hostname"], chief["spec"]["subdomain"]) == ("digits-chief-0", "digits")
+
+
+def test_explain_says_what_is_written_for_tensorboard(dtjob, good):
+    assert "TensorBoard" not in dtjob("explain", good)[1]
+    good.write_text(f"{good.read_text()}  tensorBoard: {{profile: {{firstStep: 200}}}}\n")
+    _, out, _ = dtjob("explain", good)
+    assert "/checkpoints/events/train, for TensorBoard, every 100 steps" in out
+    assert "steps 200 to 204 of chief-0" in out
+
+
+def test_explain_json_has_each_task(dtjob, good):
+    _, out, _ = dtjob("explain", good, "-o", "json")
+    tasks = {task["task"]: task for task in json.loads(out)["tasks"]}
+    assert list(tasks) == ["chief-0", "worker-0", "worker-1", "evaluator-0"]
+    assert tasks["worker-1"]["tfConfig"]["task"] == {"type": "worker", "index": 1}
+    assert tasks["evaluator-0"]["tfConfig"] is None
+
+
+def test_explain_shows_a_job_with_the_operators_defaults(dtjob, without_image, good):
+    assert "Image: left out" in dtjob("explain", without_image)[1]
+    assert "Image: dtjob-trainer:dev" in dtjob("explain", good, "--default-image=other:1")[1]
+    options = ("--default-image=other:1", "--default-pod-label=team=vision")
+    assert "Image: other:1" in dtjob("explain", without_image, *options)[1]
+    _, out, _ = dtjob("explain", without_image, "-o", "yaml", *options)
+    pods = [one for one in yaml.safe_load_all(out) if one["kind"] == "Pod"]
+    assert {one["spec"]["containers"][0]["image"] for one in pods} == {"other:1"}
+    assert {one["metadata"]["labels"]["team"] for one in pods} == {"vision"}
+    chief = json.loads(dtjob("explain", without_image, "-o", "json")[1])["objects"][3]
+    assert "image" not in chief["spec"]["containers"][0]

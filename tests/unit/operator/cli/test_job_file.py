@@ -1,0 +1,75 @@
+"""A manifest's file: everything that can be wrong with it is a sentence and exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.job_file import LARGEST_BYTES, read_job, read_manifest
+from tests.unit.operator.cli.manifest import GOOD
+
+BAD_FILES = {
+    "not YAML": ("spec: [", "is not YAML: line 1"),
+    "empty": ("", "is empty; give one DistributedTrainingJob"),
+    "only a comment": ("# nothing\n", "is empty"),
+    "two documents": (f"{GOOD}\n---\n{GOOD}", "holds 2 documents, 2 of them a DistributedTrainingJob"),
+    "no job among two": ("kind: Pod\n---\nkind: Secret\n", "holds 2 documents, 0 of them a DistributedTrainingJob"),
+    "a list": ("- 1\n", "the top must be a mapping"),
+    "a word": ("hello", "the top must be a mapping"),
+    "another kind": ("apiVersion: v1\nkind: Pod\n", "must be DistributedTrainingJob, not 'Pod'"),
+    "a date that is none": (GOOD.replace("digits}", "2026-13-45}"), "put values that look like dates into quotes"),
+    "a loop": ("&a [*a]", "is not a manifest"),
+    "control characters": ("a: \x07", "is not YAML"),
+    "a wrong value": (GOOD.replace("count: 2", "count: 0"), "spec.replicas.worker.count: must be at least 1"),
+    "an unknown field": (GOOD.replace("image:", "picture: x\n  image:"), "spec.picture: is an unknown field"),
+    "a broken rule": (GOOD.replace("MultiWorkerMirrored", "Mirrored"), "spec.replicas"),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), BAD_FILES.values(), ids=BAD_FILES.keys())
+@pytest.mark.parametrize("command", ["run", "validate", "explain"])
+def test_bad_file_is_one_sentence_and_exit_code_2(dtjob, tmp_path, command, text, wanted):
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    code, out, err = dtjob(command, file)
+    assert (code, out) == (2, "")
+    assert wanted in err
+    assert all(line.startswith(f"dtjob: {file}: ") for line in err.splitlines())
+
+
+def test_a_file_for_kubectl_may_hold_the_jobs_claim_too(dtjob, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: digits}}\n---\n{GOOD}")
+    assert dtjob("validate", file)[0] == 0
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "explain"])
+def test_file_that_cannot_be_read(dtjob, tmp_path, command):
+    binary = tmp_path / "model.keras"
+    binary.write_bytes(b"PK\x03\x04\xff\xfe")
+    for file, wanted in (
+        (tmp_path / "missing.yaml", "No such file"),
+        (tmp_path, "Is a directory"),
+        (binary, "is not a text file in UTF-8"),
+    ):
+        code, out, err = dtjob(command, file)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"dtjob: {file}: ")
+        assert wanted in err
+
+
+def test_a_file_that_no_api_server_would_take_is_not_read(tmp_path: Path):
+    file = tmp_path / "job.yaml"
+    file.write_text(GOOD + "#" * LARGEST_BYTES)
+    with pytest.raises(BadInput, match="larger than 1536 KiB"):
+        read_manifest(file)
+    file.write_text((GOOD + "#" * LARGEST_BYTES)[:LARGEST_BYTES])
+    assert read_job(file).metadata.name == "digits"
+
+
+def test_of_several_documents_the_one_job_is_taken(tmp_path: Path):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"---\n{GOOD}\n---\n---\nkind: ConfigMap\n")
+    assert read_manifest(file)["metadata"] == {"name": "digits"}

@@ -1,0 +1,54 @@
+"""`dtjob operator`: its options, and a process that cannot begin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli import operator
+from dtjob.cli.bad_input import BadInput
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--default-image=", "--default-image: '' is no image"),
+        ("--default-image=a b", "--default-image: 'a b' is no image"),
+        ("--default-pod-label=team", "--default-pod-label: 'team' is not KEY=VALUE"),
+        ("--default-pod-label=training.dtjob.dev/role=ps", "training.dtjob.dev/role belongs to dtjob"),
+        ("--metrics=8081", "--metrics: '8081' is not host:port"),
+        ("--liveness=8080", "--liveness: '8080' is not host:port"),
+    ],
+)
+def test_operator_refuses_wrong_options_at_its_start(dtjob, option, said):
+    code, _, err = dtjob("operator", option)
+    assert code == 2
+    assert said in err
+
+
+def test_operator_without_a_cluster(dtjob, tmp_path):
+    code, _, err = dtjob("operator", "--kubeconfig", tmp_path / "none")
+    assert code == 2
+    assert "--kubeconfig" in err
+
+
+def test_a_kubeconfig_that_configures_nothing_is_one_sentence(dtjob, tmp_path):
+    file = tmp_path / "config"
+    file.write_text("{}")
+    code, out, err = dtjob("operator", "--kubeconfig", file)
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert line.startswith("dtjob: no cluster is configured (")
+    assert "give --kubeconfig FILE, set KUBECONFIG, or run in a pod" in line
+
+
+def test_the_lease_is_in_the_pods_own_namespace_where_none_is_given(monkeypatch, tmp_path: Path):
+    own = tmp_path / "namespace"
+    monkeypatch.setattr(operator, "OWN_NAMESPACE", own)
+    with pytest.raises(BadInput, match="--lease-namespace"):
+        operator.election(None, "dtjob", 15)
+    own.write_text("training\n")
+    assert operator.election(None, "dtjob", 15).namespace == "training"
+    chosen = operator.election("other", "mine", 30)
+    assert (chosen.namespace, chosen.name, chosen.seconds) == ("other", "mine", 30)

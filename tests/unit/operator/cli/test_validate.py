@@ -1,0 +1,44 @@
+"""`dtjob validate`: a sentence for each file, and for each thing that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.validate import verdicts
+from tests.unit.operator.cli.manifest import GOOD
+
+
+def test_every_violation_has_its_line(dtjob, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(GOOD.replace("count: 2", "count: 0").replace("everySteps: 100", "everySteps: 0"))
+    _, _, err = dtjob("validate", file)
+    assert len(err.splitlines()) == 2
+
+
+def test_validate_looks_at_every_file(dtjob, good, tmp_path):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("- 1")
+    assert dtjob("validate", good) == (0, f"{good}: digits is valid\n", "")
+    code, out, err = dtjob("validate", bad, good)
+    assert code == 2
+    assert str(good) in out
+    assert str(bad) in err
+
+
+def test_validate_says_that_the_operator_must_have_an_image(dtjob, without_image):
+    code, out, _ = dtjob("validate", without_image)
+    assert code == 0
+    assert "is valid; it leaves out spec.image" in out
+
+
+def test_all_that_is_wrong_is_said_after_the_last_file(good: Path, tmp_path: Path):
+    bad, worse = tmp_path / "bad.yaml", tmp_path / "worse.yaml"
+    bad.write_text("- 1")
+    said = verdicts([bad, good, worse])
+    assert next(said) == f"{good}: digits is valid"
+    with pytest.raises(BadInput) as wrong:
+        next(said)
+    assert [line.partition(": ")[0] for line in wrong.value.lines] == [str(bad), str(worse)]

@@ -1,0 +1,75 @@
+"""`problems` refuses what the API server refuses (tests/cluster/test_refusal.py has its answers to the same table)."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.crd.problems import problems, to_job
+from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, job
+
+
+def names(rows: list[Bad]) -> list[str]:
+    return [row.name for row in rows]
+
+
+def test_the_table_is_long_enough_and_has_no_name_twice() -> None:
+    assert len(BAD) >= 60
+    assert len(GOOD) >= 20
+    assert len(set(names([*BAD, *CHANGES]))) == len(BAD) + len(CHANGES)
+
+
+@pytest.mark.parametrize("row", BAD, ids=names(BAD))
+def test_bad_manifests_are_refused_with_field_and_mend(row: Bad) -> None:
+    said = " | ".join(str(problem) for problem in problems(row.manifest))
+    assert said
+    for part in row.or_says or row.says:
+        assert part in said
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_manifests_have_no_problems(name: str) -> None:
+    assert problems(GOOD[name]) == []
+    assert to_job(GOOD[name]).metadata.name
+
+
+@pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
+def test_changes_are_refused(row: Bad) -> None:
+    said = " | ".join(str(problem) for problem in problems(row.manifest, old=BEFORE))
+    for part in row.says:
+        assert part in said
+
+
+@pytest.mark.parametrize("name", CHANGES_TAKEN)
+def test_failure_and_run_policy_may_change(name: str) -> None:
+    assert problems(CHANGES_TAKEN[name], old=BEFORE) == []
+
+
+def test_several_problems_come_together() -> None:
+    found = problems(job(image="", replicas={"chief": {"count": 0}, "wroker": {}}))
+    assert [problem.field for problem in found] == [
+        "spec.image",
+        "spec.replicas.chief.count",
+        "spec.replicas.wroker",
+    ]
+
+
+@pytest.mark.parametrize("thing", [None, [], "text", 3, {}, {"apiVersion": "v1", "kind": "Pod"}])
+def test_something_else_is_no_manifest(thing: Any) -> None:
+    assert problems(thing)
+
+
+def test_a_job_is_taken_as_well_as_a_dictionary() -> None:
+    assert problems(to_job(GOOD["everything"])) == []
+
+
+def test_a_bare_date_is_text_as_in_kubectl() -> None:
+    args = [datetime.date(2026, 11, 21)]
+    assert to_job(job(program={"entry": "a.py", "args": args})).spec.program.args == ["2026-11-21"]  # type: ignore[union-attr]
+
+
+def test_an_empty_field_is_as_if_left_out_as_in_an_api_server() -> None:
+    assert problems(job(checkpoint=None, network={"port": None})) == []
+    assert to_job(job(checkpoint=None, network={"port": None})).spec.network.port == 2222

@@ -1,0 +1,40 @@
+"""One rule: the places that it speaks of, and its entry in the CRD."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.crd.rule import Reason, Rule, Unchanging, values_at
+
+
+def test_values_at_finds_every_place_of_a_rule() -> None:
+    manifest = {"a": {"x": {"l": [{"b": 1}, {"b": 2}]}, "y": {"l": []}, "z": None}}
+    assert list(values_at(manifest, "a.*.l[].b")) == [("a.x.l[0].b", 1), ("a.x.l[1].b", 2)]
+    assert list(values_at(manifest, "")) == [("", manifest)]
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "path"),
+    [
+        ("replicas.ps", "remove it", {"fieldPath": ".replicas.ps"}),
+        ("", "remove it", {}),
+        ("metadata.name", "metadata.name: remove it", {}),  # which a fieldPath may not name
+    ],
+)
+def test_a_rule_as_an_api_server_reads_it(field: str, message: str, path: dict[str, str]) -> None:
+    rule = Rule("spec", "has(self.a)", lambda value: "a" in value, "remove it", field, Reason.FORBIDDEN)
+    assert rule.validation() == {
+        "rule": "has(self.a)",
+        "message": message,
+        "reason": "FieldValueForbidden",
+        **path,
+    }
+
+
+def test_an_optional_field_cannot_come_or_go_either() -> None:
+    assert Unchanging("strategy", required=True).validation()["rule"] == "self.strategy == oldSelf.strategy"
+    optional = Unchanging("image", required=False).validation()
+    assert (
+        optional["rule"] == "has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image)"
+    )
+    assert optional["message"].startswith("image cannot be changed: delete the job")

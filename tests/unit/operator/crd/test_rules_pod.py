@@ -1,0 +1,41 @@
+"""What belongs to dtjob in a pod: a rule's Python over any form of a template."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from dtjob.api.pod_template import VOLUME_SOURCES
+from dtjob.crd.problems import problems
+from tests.refusals.manifests import checkpoint, job, pod
+
+
+@pytest.mark.parametrize("source", VOLUME_SOURCES)
+def test_each_volume_source_is_taken_alone(source: str) -> None:
+    assert problems(checkpoint(volume={source: {}})) == []
+
+
+def test_two_volume_sources_and_none_are_refused() -> None:
+    for sources in ((), *combinations(("emptyDir", "nfs", "persistentVolumeClaim"), 2)):
+        (found,) = problems(checkpoint(volume={source: {} for source in sources}))
+        assert (found.field, "exactly one volume source" in found.message) == ("spec.checkpoint.volume", True)
+
+
+@pytest.mark.parametrize(
+    ("amount", "taken"),
+    [
+        *((amount, True) for amount in (1, "4", "500m", "16Gi", "1e9", "1E-3", ".5", "5.", "-1", "+2k", "100n")),
+        *((amount, False) for amount in ("16GB", "", "m", "1 Gi", "1e", "four", "1.2.3", "0x1", "16gi", "1\n")),
+    ],
+)
+def test_amounts_have_the_form_of_kubernetes_quantities(amount: str | int, taken: bool) -> None:
+    manifest = job(replicas={"chief": {"resources": {"limits": {"memory": amount}}}})
+    assert (problems(manifest) == []) == taken
+
+
+def test_containers_without_names_in_common_are_taken() -> None:
+    containers = [{"name": "log"}, {"name": "tensorflow"}]
+    assert problems(job(replicas=pod(containers=containers, initContainers=[{"name": "get"}]))) == []
+    (found,) = problems(job(replicas=pod(containers=containers, initContainers=[{"name": "log"}])))
+    assert found.field == "spec.replicas.worker.template.spec.initContainers"

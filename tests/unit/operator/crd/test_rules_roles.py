@@ -1,0 +1,46 @@
+"""How long a job's cluster spec gets, which limits its tasks and its name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtjob.api.job import Job
+from dtjob.crd.rules_roles import CLUSTER_SPEC_LIMIT, NAME_RULES, cluster_spec_length
+from dtjob.objects import topology
+from tests.refusals import job
+
+
+@given(
+    name=st.integers(1, 55).map(lambda length: "a" * length),
+    counts=st.fixed_dictionaries({role: st.integers(0, 1200) for role in ("chief", "worker", "ps")}),
+    port=st.sampled_from([2222, 65535]),
+)
+def test_the_length_of_the_cluster_spec_is_exact(name: str, counts: dict[str, int], port: int) -> None:
+    spec = {
+        role: [f"{name}-{role}-{index}.{name}:{port}" for index in range(count)]
+        for role, count in counts.items()
+        if count
+    }
+    if spec:
+        assert cluster_spec_length(name, counts, port) == len(json.dumps(spec, separators=(",", ":")))
+
+
+@pytest.mark.parametrize("network", [{}, {"port": 65535}])
+def test_the_rule_takes_what_fits_to_the_last_character(network: dict[str, Any]) -> None:
+    """Its Python fills in the default port, as the API server has done for its CEL."""
+    rule = NAME_RULES[-1]
+
+    def fits(name: str, workers: int) -> bool:
+        manifest = job("MultiWorkerMirrored", name, replicas={"worker": {"count": workers}}, network=network)
+        length = len(topology.cluster_json(Job.model_validate(manifest)))
+        assert rule.holds(manifest) == (length <= CLUSTER_SPEC_LIMIT)
+        return rule.holds(manifest)
+
+    name = "a" * 40
+    most = max(count for count in range(1000, 1500) if fits(name, count))
+    assert 1000 < most < 1499

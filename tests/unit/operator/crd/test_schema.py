@@ -1,0 +1,107 @@
+"""The models as a structural schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from enum import StrEnum
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from dtjob.api.block import Block, OpenBlock
+from dtjob.api.job import Spec
+from dtjob.crd.schema import spec_schema, structural
+
+
+def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield schema
+    for part in schema.get("properties", {}).values():
+        yield from nodes(part)
+    for key in ("items", "additionalProperties"):
+        if key in schema:
+            yield from nodes(schema[key])
+
+
+class Kind(StrEnum):
+    A = "a"
+    B = "b"
+
+
+class Inner(OpenBlock):
+    """An open
+    block."""
+
+    size: Annotated[int, Field(ge=1)] = 4
+
+
+class Outer(Block):
+    """A block."""
+
+    first_kind: Kind | None = None
+    """Which kind."""
+    inner: Inner = Inner()
+    """The inner one."""
+    amount: int | Annotated[str, Field(max_length=8)] = 1
+    """How much."""
+    names: list[str] = Field(default_factory=list)
+    """Names."""
+
+
+def test_models_are_inlined_and_described_as_their_fields_are() -> None:
+    assert structural(Outer) == {
+        "type": "object",
+        "description": "A block.",
+        "properties": {
+            "firstKind": {"type": "string", "enum": ["a", "b"], "description": "Which kind."},
+            "inner": {
+                "type": "object",
+                "description": "The inner one.",
+                "properties": {"size": {"type": "integer", "minimum": 1, "default": 4}},
+                "x-kubernetes-preserve-unknown-fields": True,
+                "default": {"size": 4},  # written out: a rule is checked against the default unfilled
+            },
+            "amount": {"x-kubernetes-int-or-string": True, "maxLength": 8, "description": "How much.", "default": 1},
+            "names": {"type": "array", "items": {"type": "string"}, "description": "Names."},
+        },
+    }
+
+
+def test_a_choice_that_no_structural_schema_can_say_is_an_error_of_ours() -> None:
+    class Bad(Block):
+        field: bool | int = 1
+
+    with pytest.raises(ValueError, match="no structural schema"):
+        structural(Bad)
+
+
+def test_the_schema_is_structural() -> None:
+    for node in nodes(spec_schema()):
+        assert "type" in node or "x-kubernetes-int-or-string" in node
+        assert not {"$ref", "anyOf", "nullable", "title"} & set(node)
+
+
+def test_every_field_that_is_ours_is_described() -> None:
+    schema = deepcopy(spec_schema())
+    schema["properties"]["checkpoint"]["properties"]["volume"]["properties"] = {}  # these are Kubernetes' own
+    for node in nodes(schema):
+        for name, part in node.get("properties", {}).items():
+            assert part.get("description"), name
+
+
+def test_defaults_are_those_of_the_models() -> None:
+    defaults = {name: part["default"] for name, part in spec_schema()["properties"].items() if "default" in part}
+    model = Spec.model_validate({"strategy": "Default", "image": "a", "replicas": {}})
+    whole = model.model_dump(
+        mode="json", by_alias=True, include={"failure_policy", "run_policy", "scheduling", "network"}
+    )
+    del whole["network"]["statusPort"], whole["scheduling"]["priorityClassName"]
+    assert defaults == whole
+
+
+def test_presence_that_means_something_is_not_defaulted() -> None:
+    properties = spec_schema()["properties"]
+    for field in ("keep", "async"):
+        assert "default" not in properties["checkpoint"]["properties"][field]
+    assert "default" not in properties["network"]["properties"]["statusPort"]

@@ -1,0 +1,91 @@
+"""The operator's process: how it waits at its start, and that it stops when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dtjob.controller.cluster import ClusterError
+from dtjob.kube import process
+from dtjob.kube.client import NoCluster
+from tests.unit.operator.simulation.time import SimulatedLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[SimulatedLoop]:
+    loop = SimulatedLoop()
+    yield loop
+    loop.close()
+
+
+class Lists:
+    """A resync that fails so often, and when it was tried."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.tried_at: list[float] = []
+
+    async def __call__(self) -> None:
+        self.tried_at.append(asyncio.get_running_loop().time())
+        if len(self.tried_at) <= self.failures:
+            raise ClusterError("the API server did not answer")
+
+
+def test_an_api_server_that_is_away_at_the_start_is_waited_for(loop: SimulatedLoop) -> None:
+    lists = Lists(9)
+    loop.run_until_complete(process._first_resync(lists))
+    waits = [later - earlier for earlier, later in zip(lists.tried_at, lists.tried_at[1:], strict=False)]
+    assert waits == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 30, 30], abs=0.01)
+
+
+def test_a_later_resync_that_fails_is_tried_again_at_its_time(loop: SimulatedLoop) -> None:
+    async def story() -> list[float]:
+        lists = Lists(1)
+        resyncs = asyncio.create_task(process._resync_forever(lists, 180))
+        await asyncio.sleep(600)
+        resyncs.cancel()
+        return lists.tried_at
+
+    assert loop.run_until_complete(story()) == pytest.approx([180, 360, 540], abs=0.01)
+
+
+@pytest.mark.parametrize(("stopped_after", "done"), [(10.0, True), (3.0, False)])
+def test_work_is_given_up_where_the_process_is_told_to_stop(
+    loop: SimulatedLoop, stopped_after: float, done: bool
+) -> None:
+    async def story() -> tuple[bool, bool]:
+        stop, cancelled = asyncio.Event(), False
+
+        async def work() -> None:
+            nonlocal cancelled
+            try:
+                await asyncio.sleep(5)
+            except asyncio.CancelledError:
+                cancelled = True
+                raise
+
+        asyncio.get_running_loop().call_later(stopped_after, stop.set)
+        return await process._unless_stopped(stop, work()), cancelled
+
+    assert loop.run_until_complete(story()) == (done, not done)
+
+
+def test_an_error_of_the_work_is_not_swallowed(loop: SimulatedLoop) -> None:
+    async def fail() -> None:
+        raise ValueError("a bug")
+
+    async def story() -> None:
+        await process._unless_stopped(asyncio.Event(), fail())
+
+    with pytest.raises(ValueError, match="a bug"):
+        loop.run_until_complete(story())
+
+
+async def test_without_a_cluster_it_says_so(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text("{}")
+    with pytest.raises(NoCluster):
+        await process.run(process.Options(kubeconfig=str(kubeconfig), resync_seconds=180, report_seconds=5))

@@ -1,0 +1,136 @@
+"""Whom the operator asks for reports, and which answers it believes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from dtjob.api.job import Job
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.kube import reports
+from dtjob.kube.endpoint import serving
+from dtjob.local.addresses import free_ports
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.operator import job_manifest
+
+KEY = ("default", "digits")
+
+
+def stored(job: Job, *, host: str = "10.0.0.7", **pods: Manifest) -> Store:
+    """What is known of a job whose pods run, each at this address. `pods` takes the place of those of its tasks."""
+    store = Store()
+    manifest = job_manifest(job)
+    manifest["metadata"]["resourceVersion"] = "1"
+    store.apply({**manifest, "status": job.status})
+    for task_id, pod in {**builders.all_pods(job), **pods}.items():
+        pod["metadata"]["uid"] = task_id
+        pod["status"]["podIP"] = host
+        store.apply(pod)
+    return store
+
+
+def asked(store: Store) -> dict[str, str]:
+    return {task_id: url for _, task_id, url in reports._to_ask(store)}
+
+
+def test_the_chief_and_the_evaluator_are_asked() -> None:
+    assert asked(stored(builders.job(evaluator=True, network={"statusPort": 3001}))) == {
+        "chief-0": "http://10.0.0.7:3001/status",
+        "evaluator-0": "http://10.0.0.7:3001/status",
+    }
+    assert list(asked(stored(builders.job(chief=False)))) == ["worker-0"]
+
+
+def test_an_address_of_ipv6_is_written_as_urls_have_it() -> None:
+    assert asked(stored(builders.job(), host="fd00::7"))["chief-0"] == "http://[fd00::7]:2223/status"
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        builders.job(program=False),
+        builders.job(status={"phase": "Succeeded"}),
+        builders.job(status={"phase": "Failed"}),
+    ],
+    ids=["other image", "succeeded", "failed"],
+)
+def test_who_has_nothing_to_say_is_not_asked(job: Job) -> None:
+    assert asked(stored(job)) == {}
+
+
+def test_a_pod_that_does_not_run_is_not_asked() -> None:
+    job = builders.job(evaluator=True)
+    ended = builders.pod(job, "chief-0", builders.ended(1))
+    waiting = builders.pod(job, "evaluator-0", builders.waiting("ImagePullBackOff"))
+    assert asked(stored(job, **{"chief-0": ended, "evaluator-0": waiting})) == {}
+
+
+@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
+def test_a_pod_whose_labels_somebody_took_away_does_not_end_the_operator(label: str) -> None:
+    job = builders.job()
+    pod = builders.pod(job, "worker-1", builders.running())
+    del pod["metadata"]["labels"][label]
+    assert list(asked(stored(job, **{"worker-1": pod}))) == ["chief-0"]
+
+
+def test_a_job_of_older_rules_and_a_strangers_pod_are_passed_over() -> None:
+    store = stored(builders.job())
+    invalid = deepcopy(store.job(KEY))
+    assert invalid is not None
+    invalid["spec"]["replicas"]["chief"] = {"count": 0}
+    invalid["metadata"]["resourceVersion"] = "2"
+    store.apply(invalid)
+    assert asked(store) == {}
+    strangers = builders.all_pods(builders.job(uid="another"))
+    assert asked(stored(builders.job(), **strangers)) == {}
+
+
+async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:
+    """Store and queued keys after so many rounds in which the chief answers so."""
+    (port,) = free_ports(1)
+    job = builders.job(network={"statusPort": port})
+    store, queue, enough = stored(job, host="127.0.0.1"), WorkQueue[JobKey](), asyncio.Event()
+    questions = 0
+
+    def status(_: web.Request) -> web.Response:
+        nonlocal questions
+        questions += 1
+        if questions > rounds:
+            enough.set()
+        return answer if isinstance(answer, web.Response) else web.json_response(answer)
+
+    async with serving("/status", status, ("127.0.0.1", port), "--test"):
+        polling = asyncio.create_task(reports.poll_forever(store, queue, 0.01))
+        async with asyncio.timeout(20):
+            await enough.wait()
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await polling
+    return store, [await queue.get() for _ in range(len(queue))]
+
+
+async def test_a_report_is_kept_and_the_job_is_looked_at() -> None:
+    report = {"jobUid": builders.JOB_UID, "step": 120}
+    store, due = await polled(report)
+    assert store.children(KEY).reports == {"chief-0": report}
+    assert due == [KEY]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"jobUid": "an earlier job", "step": 9}, {"step": 9}, ["step"], "text"],
+    ids=["another job's", "nobody's", "a list", "a word"],
+)
+async def test_what_is_not_this_jobs_report_is_not_believed(answer: Any) -> None:
+    store, due = await polled(answer)
+    assert store.children(KEY).reports == {}
+    assert due == []

@@ -1,0 +1,92 @@
+"""kopf as an event source: what its events do to store and queue, and what it may not do to objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kopf
+import pytest
+
+from dtjob.api.job import API_VERSION, KIND
+from dtjob.controller.cluster import JobKey
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.kube import watch
+from dtjob.kube.client import Credentials
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.operator import job_manifest
+
+KEY = ("default", "digits")
+CREDENTIALS = Credentials("https://10.0.0.1", "/ca.pem", None, False, "secret", None, None)
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def queue() -> WorkQueue[JobKey]:
+    return WorkQueue()
+
+
+async def credentials() -> Credentials:
+    return CREDENTIALS
+
+
+async def due(queue: WorkQueue[JobKey]) -> list[JobKey]:
+    keys = [await queue.get() for _ in range(len(queue))]
+    for key in keys:
+        queue.done(key)
+    return keys
+
+
+async def test_only_what_changes_something_makes_a_job_due(store: Store, queue: WorkQueue[JobKey]) -> None:
+    pod = builders.pod(builders.job(), "chief-0")
+    for type_, wanted in ((None, [KEY]), ("MODIFIED", []), ("DELETED", [KEY]), ("DELETED", []), ("ADDED", [])):
+        watch.take_in(store, queue, type_, pod)
+        assert await due(queue) == wanted, type_
+    assert store.children(KEY).objects == ()
+
+
+async def test_handlers_give_objects_the_kind_that_a_watch_leaves_out(store: Store, queue: WorkQueue[JobKey]) -> None:
+    made = watch.registry(store, queue, credentials)
+    on_job, on_pod = (handler.fn for handler in made._watching.get_all_handlers())
+    for handler, manifest in (
+        (on_job, job_manifest(builders.job())),
+        (on_pod, builders.pod(builders.job(), "chief-0")),
+    ):
+        body = {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind")}
+        await handler(type="ADDED", body=body, logger=None)
+    job = store.job(KEY)
+    assert job is not None
+    assert (job["apiVersion"], job["kind"]) == (API_VERSION, KIND)
+    assert [one["kind"] for one in store.children(KEY).objects] == ["Pod"]
+    assert await due(queue) == [KEY]
+
+
+async def test_kopf_logs_in_as_our_own_connection_does(store: Store, queue: WorkQueue[JobKey]) -> None:
+    (login,) = watch.registry(store, queue, credentials)._activities.get_all_handlers()
+    connection = await login.fn()
+    assert (connection.server, connection.token, connection.insecure) == ("https://10.0.0.1", "secret", False)
+
+
+def test_nothing_is_written_to_objects_and_only_our_pods_are_watched() -> None:
+    chosen = watch.settings()
+    body, patch = kopf.Body(_pod()), kopf.Patch()
+    storages: Any = (chosen.persistence.diffbase_storage, chosen.persistence.progress_storage)
+    diffbase, progress = storages
+    diffbase.store(body=body, patch=patch, essence={"spec": {}})
+    progress.store(key="a", record={"started": "now"}, body=body, patch=patch)
+    progress.touch(body=body, patch=patch, value="now")
+    progress.purge(key="a", body=body, patch=patch)
+    assert dict(patch) == {}
+    assert (diffbase.fetch(body=body), progress.fetch(key="a", body=body)) == (None, None)
+    assert (chosen.scanning.disabled, chosen.posting.enabled) == (True, False)
+    assert chosen.watching.label_selectors["pods"] == labels.JOB_NAME
+
+
+def _pod() -> Manifest:
+    return builders.pod(builders.job(), "chief-0")

@@ -1,0 +1,107 @@
+"""What a training container is told: the variables of docs/contract.md, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.objects import topology
+from dtjob.objects.environment import environment, grace_seconds
+from dtjob.objects.pod import pod
+from tests.refusals import GOOD
+from tests.unit.operator import builders
+
+CONTRACT = (Path(__file__).parents[4] / "docs" / "contract.md").read_text()
+
+
+def told(job: Job, task: str = "worker-0", attempt: int = 0) -> dict[str, str]:
+    found = environment(job, builders.task(task), attempt)
+    return {one["name"]: one["value"] for one in found if "value" in one}
+
+
+def test_the_contract_lists_what_is_told_and_nothing_else() -> None:
+    table = CONTRACT.split("## Environment")[1].split("\n\n")[1]
+    listed = {name for row in table.splitlines() for name in re.findall(r"`([A-Z_]+)`", row.split("|")[1])}
+    job = Job.model_validate({**GOOD["everything"], "metadata": {"name": "everything", "uid": "a"}})
+    names = {one["name"] for task in topology.tasks(job) for one in environment(job, task, 0)}
+    of_the_user = {"A"}
+    by_others = {"TF_CONFIG", "DTJOB_PARENT"}  # the supervisor, and `dtjob run`
+    assert names - of_the_user == listed - by_others
+
+
+def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
+    job = builders.job(
+        checkpoint={"directory": "/checkpoints", "everySteps": 100}, strategyOptions={"communication": "Ring"}
+    )
+    values = told(job, attempt=2)
+    assert values["DTJOB_ATTEMPT"] == "2"
+    assert values["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
+    assert values["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(job)
+    assert json.loads(values["DTJOB_STRATEGY_OPTIONS"]) == {"communication": "Ring"}
+    assert json.loads(values["DTJOB_CHECKPOINT"])["everySteps"] == 100
+    assert values["DTJOB_GRACE_SECONDS"] == "60"
+    assert "TF_CONFIG" not in values
+
+
+def test_only_the_evaluator_is_told_what_to_evaluate():
+    evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
+    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, evaluation=evaluation)
+    assert json.loads(told(job, "evaluator-0")["DTJOB_EVALUATION"]) == evaluation
+    assert "DTJOB_EVALUATION" not in told(job, "chief-0")
+
+
+def test_all_that_train_are_told_what_to_write_for_tensorboard():
+    board = {"everySteps": 50, "profile": {"firstStep": 100, "steps": 5}}
+    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, tensorBoard=board)
+    for task in ("chief-0", "worker-1"):  # what a step gives is brought together from all of them
+        assert json.loads(told(job, task)["DTJOB_TENSORBOARD"]) == board
+    assert "DTJOB_TENSORBOARD" not in told(job, "evaluator-0")
+
+
+def test_checkpoints_are_saved_every_five_minutes_where_nothing_is_said():
+    job = builders.job(checkpoint={"directory": "/checkpoints"})
+    assert json.loads(told(job)["DTJOB_CHECKPOINT"])["everySeconds"] == 300
+
+
+def test_other_images_get_tf_config_which_the_kubelet_expands():
+    job = builders.job(program=False)
+    order = [one["name"] for one in environment(job, builders.task("worker-1"), 0)]
+    assert order.index("DTJOB_CLUSTER") < order.index("TF_CONFIG")
+    expanded = told(job, "worker-1")["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", topology.cluster_json(job))
+    assert json.loads(expanded) == json.loads(topology.tf_config(job, builders.task("worker-1")))
+    first_five = {"DTJOB_NAME", "DTJOB_NAMESPACE", "DTJOB_UID", "DTJOB_ROLE", "DTJOB_INDEX"}
+    assert set(order) == first_five | {"DTJOB_CLUSTER", "TF_CONFIG"}
+
+
+def test_a_dollar_of_ours_is_a_dollar() -> None:
+    job = builders.job(checkpoint={"directory": "/checkpoints/$(HOME)"})
+    assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == "/checkpoints/$$(HOME)"
+
+
+def with_grace(value: Any) -> Job:
+    template = {"spec": {"terminationGracePeriodSeconds": value}}
+    replicas = {"chief": {}, "worker": {"count": 2, "template": template}}
+    return builders.job(replicas=replicas, checkpoint={"directory": "/checkpoints", "saveTimeoutSeconds": 90})
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(7, 7), (600, 600), (0, 0), (None, 90)])
+def test_the_supervisor_knows_the_grace_period_that_its_pod_has(value: int | None, wanted: int) -> None:
+    """Told a longer one, it would be killed before it has ended what still runs."""
+    job = with_grace(value)
+    for task, seconds in (("worker-0", wanted), ("chief-0", 90)):
+        assert told(job, task)["DTJOB_GRACE_SECONDS"] == str(seconds)
+        assert pod(job, builders.task(task), 0)["spec"]["terminationGracePeriodSeconds"] == seconds
+
+
+def test_without_checkpoints_there_is_nothing_to_save() -> None:
+    assert grace_seconds(builders.job(), builders.task("chief-0")) == 30
+
+
+def test_a_grace_period_that_is_no_number_is_left_to_the_api_server_to_refuse() -> None:
+    job = with_grace("7")
+    assert pod(job, builders.task("worker-0"), 0)["spec"]["terminationGracePeriodSeconds"] == "7"
