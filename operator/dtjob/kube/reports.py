@@ -10,6 +10,7 @@ import aiohttp
 from pydantic import ValidationError
 
 from dtjob.api.job import Job, Role
+from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
@@ -36,7 +37,7 @@ def _to_ask(store: Store) -> list[tuple[JobKey, str, str]]:
     asked = []
     for key in store.job_keys():
         manifest = store.job(key)
-        if manifest is None or (manifest.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        if manifest is None or (manifest.get("status") or {}).get("phase") in ENDED:
             continue
         try:
             job = Job.model_validate(manifest)

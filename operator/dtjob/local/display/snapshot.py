@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob.api.job import Job
+from dtjob.api.phase import Phase
 from dtjob.objects import labels, topology
 from dtjob.plan import children
 from dtjob.plan.actions import Manifest
@@ -46,7 +47,7 @@ class Snapshot:
     @property
     def phase(self) -> str:
         """The job's phase."""
-        return str(self.status.get("phase", "Pending"))
+        return str(self.status.get("phase", Phase.PENDING))
 
 
 @dataclass(frozen=True)

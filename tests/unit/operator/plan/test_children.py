@@ -52,10 +52,10 @@ def test_a_tasks_state_is_that_of_its_current_attempt():
     job = builders.with_status(JOB, {"attempts": {"worker-0": 1}})
     old = builders.pod(job, "worker-0", builders.ended(1))
     chief, first, second = builders.views(job, old)
-    assert [view.state(NOW) for view in (chief, first, second)] == [PodState.MISSING] * 3
+    assert [view.state for view in (chief, first, second)] == [PodState.MISSING] * 3
     assert first.pods == (old,)
     new = builders.pod(job, "worker-0", builders.running(), attempt=1)
-    assert builders.views(job, old, new)[1].state(NOW) is PodState.RUNNING
+    assert builders.views(job, old, new)[1].state is PodState.RUNNING
 
 
 def test_owned_is_by_uid_and_not_by_label():
