@@ -28,12 +28,12 @@ async def poll_forever(store: Store, queue: WorkQueue[JobKey], every_seconds: fl
     connector = aiohttp.TCPConnector(limit=AT_ONCE)
     async with aiohttp.ClientSession(timeout=TIMEOUT, connector=connector) as session:
         while True:
-            await asyncio.gather(*(_ask(session, store, queue, *asked) for asked in _to_ask(store)))
+            await asyncio.gather(*(_ask(session, store, queue, *asked) for asked in supervisors_to_ask(store)))
             await asyncio.sleep(every_seconds)
 
 
-def _to_ask(store: Store) -> list[tuple[JobKey, str, str]]:
-    """Job, task and URL of each supervisor to ask."""
+def supervisors_to_ask(store: Store) -> list[tuple[JobKey, str, str]]:
+    """Job, task id and URL of each supervisor to ask: the running chief's and evaluator's, of each job that goes on."""
     asked = []
     for key in store.job_keys():
         manifest = store.job(key)

@@ -60,7 +60,7 @@ def _with_image(situation: Situation) -> Situation:
     job, image = situation.job, image_of(situation.job, situation.defaults)
     if job.spec.image is not None or not image:
         return situation
-    return situation.having(replace(situation.status, image=image))
+    return situation.with_status(replace(situation.status, image=image))
 
 
 def _without_image(situation: Situation) -> Plan:
@@ -70,18 +70,18 @@ def _without_image(situation: Situation) -> Plan:
     status = set_condition(status, BLOCKED, True, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, situation.now)
     status = replace(count_tasks(status, situation.views), ready=f"0/{len(situation.views)}")
     events = [] if told else [Event("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)]
-    return _finish(situation.having(status), [], events, [])
+    return _finish(situation.with_status(status), [], events, [])
 
 
 def _succeed(situation: Situation) -> Plan:
     status = set_phase(situation.status, Phase.SUCCEEDED, "Completed", "training has ended", situation.now)
-    return _after_the_end(situation.having(status), [Event("Normal", Phase.SUCCEEDED.value, "Training has ended")])
+    return _after_the_end(situation.with_status(status), [Event("Normal", Phase.SUCCEEDED.value, "Training has ended")])
 
 
 def _give_up(situation: Situation, decision: GiveUp) -> Plan:
     status = replace(situation.status, first_failure=decision.first.to_json())
     status = set_phase(status, Phase.FAILED, "MaxRestartsExceeded", decision.why, situation.now)
-    return _after_the_end(situation.having(status), [Event("Warning", Phase.FAILED.value, decision.why)])
+    return _after_the_end(situation.with_status(status), [Event("Warning", Phase.FAILED.value, decision.why)])
 
 
 def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
@@ -91,7 +91,7 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
         status = replace(status, ready=situation.status.ready)
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
     removed, look_again_at = pods_to_remove(situation)
-    return _finish(situation.having(status), removed, events, [look_again_at])
+    return _finish(situation.with_status(status), removed, events, [look_again_at])
 
 
 def _describe(situation: Situation) -> tuple[Situation, list[Event]]:
@@ -102,9 +102,9 @@ def _describe(situation: Situation) -> tuple[Situation, list[Event]]:
     status = set_condition(status, BLOCKED, bool(blocked), "CannotCreate" if blocked else "Created", blocked, now)
     status = replace(count_tasks(status, situation.views), all_created=all(view.pod for view in situation.views))
     if not blocked:
-        return situation.having(status), []
+        return situation.with_status(status), []
     told = [] if situation.status.reason == BLOCKED else [Event("Warning", BLOCKED, blocked)]
-    return situation.having(replace(status, reason=BLOCKED, message=blocked)), told
+    return situation.with_status(replace(status, reason=BLOCKED, message=blocked)), told
 
 
 def _times_to_look(situation: Situation, *decisions: TrainingDecision | EvaluatorDecision) -> list[datetime | None]:

@@ -42,7 +42,7 @@ class Situation:
         status = replace(written, observed_generation=job.metadata.generation, progress=progress)
         return cls(job, children, views, reports, written, status, now, defaults)
 
-    def having(self, status: Status) -> Situation:
+    def with_status(self, status: Status) -> Situation:
         """The same moment with another status; only tasks that it gives another attempt are looked at again."""
         attempts = status.attempts
         if attempts == self.status.attempts:

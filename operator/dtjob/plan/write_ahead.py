@@ -40,21 +40,21 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
         case ReplaceEvaluator(failure=failure):
             status = replace(status, restarts=replace(status.restarts, evaluator=status.restarts.evaluator + 1))
             told = Event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; training goes on")
-            return situation.having(status), [told]
+            return situation.with_status(status), [told]
         case FollowChief():
             told = Event("Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts")
-            return situation.having(status), [told]
+            return situation.with_status(status), [told]
         case _:
-            return situation.having(status), []
+            return situation.with_status(status), []
 
 
 def _restarting(situation: Situation, status: Status, decision: Begin | Join) -> Written:
     """With the incident, and its cause where that is a new one."""
     status, first = replace(status, incident=decision.incident), decision.first
     if first is None:
-        return situation.having(status), []
+        return situation.with_status(status), []
     told = Event("Warning", Phase.RESTARTING.value, f"{first.sentence()}; {_consequence(situation, decision.tasks)}")
-    return situation.having(replace(status, first_failure=first.to_json())), [told]
+    return situation.with_status(replace(status, first_failure=first.to_json())), [told]
 
 
 def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:

@@ -152,7 +152,7 @@ def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...
 def situation(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Situation:
     """The job with these pods; `status` are fields of its status, which is read beforehand."""
     seen = Situation.of(job, Children(tuple(pods)), now)
-    return seen.having(replace(seen.status, **status))
+    return seen.with_status(replace(seen.status, **status))
 
 
 def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manifest]:

@@ -58,6 +58,26 @@ def test_a_tasks_state_is_that_of_its_current_attempt():
     assert builders.views(job, old, new)[1].state is PodState.RUNNING
 
 
+def test_a_task_is_up_while_it_runs_and_when_it_has_done_its_part():
+    job = builders.job(workers=3, evaluator=True)
+    pods = (
+        builders.pod(job, "chief-0", builders.ended(0)),
+        builders.pod(job, "worker-0", builders.running()),
+        builders.pod(job, "worker-1", builders.unschedulable()),
+        builders.pod(job, "worker-2", builders.ended(1)),
+    )
+    views = builders.views(job, *pods)
+    assert [view.task.id for view in views if view.up] == ["chief-0", "worker-0"]
+    assert [view.task.id for view in views if view.evaluates] == ["evaluator-0"]
+
+
+def test_when_a_pod_was_made_and_when_its_training_ended():
+    pod = builders.pod(JOB, "worker-0", builders.ended(1, at(7)), created=at(2))
+    assert (children.created_at(pod), children.ended_at(pod)) == (at(2), at(7))
+    for status in (builders.running(), builders.evicted(), {}):
+        assert children.ended_at(builders.pod(JOB, "worker-0", status)) is None
+
+
 def test_owned_is_by_uid_and_not_by_label():
     ours, others = builders.pod(JOB, "worker-0"), builders.pod(builders.job(uid="earlier"), "worker-1")
     orphan = builders.pod(JOB, "chief-0")
