@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dtjob.api.job import Job
+from dtjob.api.phase import Phase
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.job_file import read_job
 from dtjob.local import command
@@ -26,7 +27,7 @@ from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.display.story import Story, progress_text
 from dtjob.local.display.summary import summary, summary_text
 from dtjob.local.engine import Engine, Outcome
-from dtjob.local.runs import SUCCEEDED, Run, RunStateError, open_run
+from dtjob.local.runs import Run, RunStateError, open_run
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.pod import pod
@@ -72,7 +73,7 @@ def run(options: Options) -> int:
         _print(json.dumps(result), sys.stdout)
     if outcome.interrupted is not None:
         return of_signal(outcome.interrupted)
-    return 0 if result["phase"] == SUCCEEDED else 1
+    return 0 if result["phase"] == Phase.SUCCEEDED else 1
 
 
 def check_runs_here(job: Job) -> None:

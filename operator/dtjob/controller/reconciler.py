@@ -12,6 +12,7 @@ from typing import TypeGuard
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
+from dtjob.api.phase import Phase
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.store import Store
@@ -124,7 +125,7 @@ class Reconciler:
         old = manifest.get("status") or {}
         if old.get("reason") == "InvalidSpec" and old.get("message") == message:
             return
-        status = {**old, "phase": old.get("phase", "Pending"), "reason": "InvalidSpec", "message": message}
+        status = {**old, "phase": old.get("phase", Phase.PENDING.value), "reason": "InvalidSpec", "message": message}
         self._store.apply(await self._cluster.write_status(manifest, status))
         await self._cluster.emit(manifest, Event("Warning", "InvalidSpec", message))
 

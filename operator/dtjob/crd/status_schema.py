@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dtjob.api.phase import Phase
 from dtjob.crd.schema import PRESERVE, Schema
 
 
@@ -29,11 +30,15 @@ def _block(description: str, **properties: Any) -> Schema:
     return block | ({"properties": properties} if properties else {})
 
 
+def _either(*words: str) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
 def status_schema() -> Schema:
     """The schema of a job's status."""
     condition = _block(
         "One condition.",
-        type=_text("Kind of condition, such as Running, Restarting, Succeeded or Failed."),
+        type=_text(f"Kind of condition, such as {_either(*list(Phase)[1:])}."),
         status={"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it holds."},
         reason=_text("Why, in one word for programs."),
         message=_text("Why, in words for people."),
@@ -50,7 +55,7 @@ def status_schema() -> Schema:
     return _block(
         "What became of the job; written by the operator.",
         observedGeneration=_whole("The generation of the job that this status speaks of."),
-        phase=_text("Where the job stands: Pending, Running, Restarting, Succeeded or Failed."),
+        phase=_text(f"Where the job stands: {_either(*Phase)}."),
         reason=_text("Why it stands there, in one word."),
         message=_text("Why it stands there, in words."),
         conditions=conditions,

@@ -19,12 +19,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from dtjob import __version__
+from dtjob.api.phase import ENDED, Phase
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.plan import ENDED
 
 RECONCILE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: from a look that changes nothing to one that creates a job of many pods."""
@@ -146,7 +146,7 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
     }
     for job in jobs:
         status = job.get("status") or {}
-        phase = str(status.get("phase") or "Pending")
+        phase = str(status.get("phase") or Phase.PENDING)
         by_phase[phase, str(_block(job, "spec").get("strategy", ""))] += 1
         if phase in ENDED:
             continue

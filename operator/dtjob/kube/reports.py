@@ -10,6 +10,7 @@ import aiohttp
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
+from dtjob.api.phase import ENDED
 from dtjob.api.replicas import Role
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
@@ -28,16 +29,16 @@ async def poll_forever(store: Store, queue: WorkQueue[JobKey], every_seconds: fl
     connector = aiohttp.TCPConnector(limit=AT_ONCE)
     async with aiohttp.ClientSession(timeout=TIMEOUT, connector=connector) as session:
         while True:
-            await asyncio.gather(*(_ask(session, store, queue, *asked) for asked in _to_ask(store)))
+            await asyncio.gather(*(_ask(session, store, queue, *asked) for asked in supervisors_to_ask(store)))
             await asyncio.sleep(every_seconds)
 
 
-def _to_ask(store: Store) -> list[tuple[JobKey, str, str]]:
-    """Job, task and URL of each supervisor to ask."""
+def supervisors_to_ask(store: Store) -> list[tuple[JobKey, str, str]]:
+    """Job, task id and URL of each supervisor to ask: the running chief's and evaluator's, of each job that goes on."""
     asked = []
     for key in store.job_keys():
         manifest = store.job(key)
-        if manifest is None or (manifest.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        if manifest is None or (manifest.get("status") or {}).get("phase") in ENDED:
             continue
         try:
             job = Job.model_validate(manifest)

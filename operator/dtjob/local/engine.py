@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.phase import ENDED, Phase
 from dtjob.api.replicas import Role
 from dtjob.api.run_policy import CleanPods
 from dtjob.controller.cluster import JobKey
@@ -23,7 +24,7 @@ from dtjob.local.addresses import Addresses
 from dtjob.local.cluster import Directories, ProcessCluster
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.recovery import Recoveries
-from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, Run
+from dtjob.local.runs import UNFINISHED, Run
 from dtjob.local.status_client import read_status
 from dtjob.objects import labels, topology
 from dtjob.objects.defaults import Defaults
@@ -34,12 +35,12 @@ from dtjob.plan.actions import Event
 from dtjob.plan.children import PodState
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.progress import last_words
+from dtjob.plan.situation import Situation
 
 POLL_SECONDS = 0.3
 POLL_SECONDS_RECOVERING = 0.1
 """Steps after a failure are looked for more often, as recoverySeconds is measured by them."""
 
-ENDED = (SUCCEEDED, FAILED)
 DEFAULTS = Defaults(image=sys.executable)
 """A job needs no image here: this Python stands for it."""
 Observer = Callable[[Snapshot], None]
@@ -108,15 +109,15 @@ class Engine:
         status = dict(self._cluster.job.get("status") or {})
         if self._has_succeeded(status):
             # It ended while it was being stopped.
-            status |= {"phase": SUCCEEDED, "reason": "Completed", "message": "training has ended"}
-            self._run.save(SUCCEEDED, status)
+            status |= {"phase": Phase.SUCCEEDED.value, "reason": "Completed", "message": "training has ended"}
+            self._run.save(Phase.SUCCEEDED.value, status)
             return Outcome(replace(self.snapshot(), status=status), None)
         self._run.save(UNFINISHED, status)
         return Outcome(self.snapshot(), self._signal)
 
     def _has_succeeded(self, status: dict[str, Any]) -> bool:
-        views = children.view_tasks(self.job, self._store.children(self._key), status.get("attempts") or {})
-        return succeeded(self.job, views, datetime.now(UTC))
+        job = self.job.model_copy(update={"status": status})
+        return succeeded(Situation.of(job, self._store.children(self._key), datetime.now(UTC)))
 
     def stop(self, signal_number: int) -> None:
         """End the run: every process is asked to save and end; the second call kills them."""

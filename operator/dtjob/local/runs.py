@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from dtjob.api.job import Job
+from dtjob.api.phase import Phase
 
 FILE = "run.json"
 LOCK = "lock"
 CHECKPOINTS = "checkpoints"
-SUCCEEDED, FAILED, UNFINISHED = "Succeeded", "Failed", "Running"
+UNFINISHED = "Running"
+"""What stands for the phase of a run that has neither succeeded nor failed, whatever its job's last one was."""
 
 
 class RunStateError(Exception):
@@ -110,7 +112,7 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
     latest = latest_run(home)
     record = _read(latest) if latest else None
     if latest and record and is_done(latest, record.uid):
-        record = replace(record, phase=SUCCEEDED)  # dtjob itself was killed after the training had ended
+        record = replace(record, phase=Phase.SUCCEEDED.value)  # dtjob itself was killed after the training had ended
     resume, why = choose(record, latest.name if latest else "", spec_hash(job), fresh)
     if resume and latest is not None and record is not None:
         directory = latest
@@ -131,11 +133,11 @@ def choose(record: RunRecord | None, name: str, wanted_hash: str, fresh: bool) -
         return False, "new run"
     if fresh:
         return False, "new run, as --fresh asks"
-    if record.phase == SUCCEEDED:
+    if record.phase == Phase.SUCCEEDED:
         return False, f"new run: {name} has succeeded"
     if record.spec_hash != wanted_hash:
         return False, f"new run: the manifest has changed since {name}"
-    if record.phase == FAILED:
+    if record.phase == Phase.FAILED:
         return True, f"resumes {name}, which failed, with all its restarts again; --fresh begins a new one"
     return True, f"resumes {name}, which had not finished; --fresh begins a new one"
 

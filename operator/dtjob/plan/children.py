@@ -11,12 +11,16 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""
+
+POD_ENDED = ("Failed", "Succeeded")
+"""A pod's own phases when all of its containers have ended."""
 
 
 @dataclass(frozen=True)
@@ -54,30 +58,41 @@ class PodState(StrEnum):
 
 @dataclass(frozen=True)
 class TaskView:
-    """One task, its current attempt and the pods that exist for it (of any attempt)."""
+    """One task, its current attempt, the pods that exist for it (of any attempt), and which of them is the current
+    attempt's (None: none is) in which state."""
 
     task: Task
     attempt: int
     pods: tuple[Manifest, ...]
+    pod: Manifest | None
+    state: PodState
+
+    @classmethod
+    def of(cls, task: Task, attempt: int, pods: tuple[Manifest, ...], now: datetime) -> TaskView:
+        """The task as it is at `now`."""
+        pod = next((pod for pod in pods if labels.attempt(pod) == attempt), None)
+        return cls(task, attempt, pods, pod, PodState.MISSING if pod is None else state_of(pod, now))
 
     @property
-    def pod(self) -> Manifest | None:
-        """The pod of the current attempt, None where there is none."""
-        return next((pod for pod in self.pods if labels.attempt(pod) == self.attempt), None)
+    def evaluates(self) -> bool:
+        """Whether this is the evaluator, without which training goes on."""
+        return self.task.role is Role.EVALUATOR
 
-    def state(self, now: datetime) -> PodState:
-        """The state of the current attempt at `now`."""
-        return PodState.MISSING if self.pod is None else state_of(self.pod, now)
+    @property
+    def up(self) -> bool:
+        """Whether it counts as ready: it runs, or has done its part."""
+        return self.state in (PodState.RUNNING, PodState.SUCCEEDED)
 
 
-def view_tasks(job: Job, children: Children, attempts: Mapping[str, int]) -> list[TaskView]:
-    """Every task of the job with its pods. `attempts` is sparse: a task that is not in it is at attempt 0."""
+def view_tasks(job: Job, children: Children, attempts: Mapping[str, int], now: datetime) -> tuple[TaskView, ...]:
+    """Every task of the job with its pods at `now`. `attempts` is sparse: a task that is not in it is at attempt 0."""
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
         if not labels.names_a_task(pod):
             continue  # somebody took our labels away; its name stays taken, which a create will say
         by_task.setdefault(labels.task_id(pod), []).append(pod)
-    return [TaskView(task, attempts.get(task.id, 0), tuple(by_task.get(task.id, ()))) for task in topology.tasks(job)]
+    tasks = ((task, task.id) for task in topology.tasks(job))
+    return tuple(TaskView.of(task, attempts.get(id_, 0), tuple(by_task.get(id_, ())), now) for task, id_ in tasks)
 
 
 def container_status(pod: Manifest) -> dict[str, Any]:
@@ -93,6 +108,17 @@ def terminated(pod: Manifest) -> dict[str, Any] | None:
     return state
 
 
+def created_at(pod: Manifest) -> datetime:
+    """When the API server took the pod in, by its clock."""
+    return times.parse(pod["metadata"]["creationTimestamp"])
+
+
+def ended_at(pod: Manifest) -> datetime | None:
+    """When the training container ended, by its node's clock; None where it has not, or nobody saw it."""
+    finished = (terminated(pod) or {}).get("finishedAt")
+    return times.parse(finished) if finished else None
+
+
 def ended(pod: Manifest) -> bool:
     """Whether nothing of this pod trains any more."""
     return terminated(pod) is not None or finished(pod)
@@ -100,7 +126,7 @@ def ended(pod: Manifest) -> bool:
 
 def finished(pod: Manifest) -> bool:
     """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
-    return (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded")
+    return (pod.get("status") or {}).get("phase") in POD_ENDED
 
 
 def kept_by_sidecar(pod: Manifest) -> bool:
@@ -144,7 +170,7 @@ def state_of(pod: Manifest, now: datetime) -> PodState:
         done = end.get("exitCode") == 0 and not _was_told_to_end(pod, end)
         return PodState.SUCCEEDED if done else PodState.FAILED
     phase = (pod.get("status") or {}).get("phase")
-    if phase in ("Failed", "Succeeded"):
+    if phase in POD_ENDED:
         # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
         return PodState.FAILED
     gone = lost_at(pod)

@@ -1,32 +1,33 @@
-"""Conditions in the Kubernetes form."""
+"""Conditions in the Kubernetes form: one list of JSON, whatever they are about."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from dtjob import times
 
-RUNNING = "Running"
-RESTARTING = "Restarting"
 BLOCKED = "Blocked"
-SUCCEEDED = "Succeeded"
-FAILED = "Failed"
+"""The one condition that is no phase: something that the job needs cannot be made."""
+
+Conditions = tuple[dict[str, Any], ...]
 
 
 def with_condition(
-    conditions: list[dict[str, Any]], type_: str, holds: bool, reason: str, message: str, now: datetime
-) -> list[dict[str, Any]]:
+    conditions: Iterable[dict[str, Any]], type_: str, holds: bool, reason: str, message: str, now: datetime
+) -> Conditions:
     """The conditions with one of them set. A condition that never held is left out; one that did stays, as False.
 
     `lastTransitionTime` moves only when the status does (Kubernetes API conventions).
     """
+    conditions = tuple(conditions)
     old = next((condition for condition in conditions if condition["type"] == type_), None)
     if old is None and not holds:
         return conditions
     status = "True" if holds else "False"
     since = old["lastTransitionTime"] if old and old["status"] == status else times.rfc3339(now)
-    new = {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
+    said = {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
     if old is None:
-        return [*conditions, new]
-    return [new if condition is old else condition for condition in conditions]
+        return (*conditions, said)
+    return tuple({**old, **said} if condition is old else condition for condition in conditions)

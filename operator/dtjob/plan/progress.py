@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,11 +19,32 @@ from dtjob.plan.children import TaskView, terminated
 WRITE_EVERY = timedelta(seconds=10)
 """Progress alone is written to the API server no more often than this."""
 
-PROGRESS_FIELDS = ("progress", "checkpoint", "evaluation")
 COPIED = ("step", "totalSteps", "epoch", "loss", "metrics", "stepsPerSecond", "resume", "model")
 
 
-def final_reports(job: Job, views: list[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True)
+class Progress:
+    """The status' blocks `progress`, `checkpoint` and `evaluation`, empty where they are left out.
+
+    They stay JSON: they are carried from the reports to the user, and decided on are only a step and a time.
+    """
+
+    training: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def checkpoint_step(self) -> int:
+        """The step of the newest checkpoint known, -1 where there is none."""
+        return int(self.checkpoint.get("step", -1))
+
+    def next_write(self) -> datetime | None:
+        """When progress alone may be written again after this, None where none was written yet."""
+        written = self.training.get("time")
+        return times.parse(written) + WRITE_EVERY if written else None
+
+
+def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The reports, and for tasks that finished the one that their supervisor left as its termination message."""
     merged = dict(reports)
     for view in views:
@@ -45,31 +67,29 @@ def last_words(pod: Manifest) -> dict[str, Any] | None:
     return left if isinstance(left, dict) else None
 
 
-def progress_status(
-    job: Job, old: Mapping[str, Any], reports: Mapping[str, dict[str, Any]], now: datetime
-) -> dict[str, Any]:
-    """The status' progress fields; a field keeps its old value where nothing newer was reported."""
-    fields = {name: old[name] for name in PROGRESS_FIELDS if name in old}
+def progress_status(job: Job, old: Progress, reports: Mapping[str, dict[str, Any]], now: datetime) -> Progress:
+    """The progress that these reports tell of; what none of them has anything newer about stays as it was."""
     chief = readable(reports.get(topology.chief_task(job).id, {}))
-    if "step" in chief:
-        progress = {name: chief[name] for name in COPIED if name in chief}
-        total = chief.get("totalSteps")
-        if total:
-            progress["percent"] = f"{min(100, 100 * chief['step'] // total)}%"
-        if chief.get("etaSeconds") is not None:
-            progress["etaSeconds"] = chief["etaSeconds"]
-            progress["eta"] = duration(chief["etaSeconds"])
-        if without_time(old.get("progress", {})) == progress:
-            progress["time"] = old["progress"]["time"]
-        else:
-            progress["time"] = times.rfc3339(now)
-        fields["progress"] = progress
-    if "checkpoint" in chief and chief["checkpoint"]["step"] >= fields.get("checkpoint", {}).get("step", -1):
-        fields["checkpoint"] = chief["checkpoint"]
     evaluator = readable(reports.get(f"{Role.EVALUATOR.value}-0", {}))
-    if "evaluation" in evaluator:
-        fields["evaluation"] = evaluator["evaluation"]
-    return fields
+    checkpoint = chief.get("checkpoint")
+    return Progress(
+        training=_training(chief, old.training, now) if "step" in chief else old.training,
+        checkpoint=checkpoint if checkpoint and checkpoint["step"] >= old.checkpoint_step else old.checkpoint,
+        evaluation=evaluator.get("evaluation", old.evaluation),
+    )
+
+
+def _training(chief: Mapping[str, Any], old: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """What the chief says, with the time of the first look at which it said that."""
+    training = {name: chief[name] for name in COPIED if name in chief}
+    total = chief.get("totalSteps")
+    if total:
+        training["percent"] = f"{min(100, 100 * chief['step'] // total)}%"
+    if chief.get("etaSeconds") is not None:
+        training["etaSeconds"] = chief["etaSeconds"]
+        training["eta"] = duration(chief["etaSeconds"])
+    without_time = {name: value for name, value in old.items() if name != "time"}
+    return {**training, "time": old["time"] if without_time == training else times.rfc3339(now)}
 
 
 def readable(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,22 +120,6 @@ def _is_endless(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def checkpoint_step(fields: Mapping[str, Any]) -> int:
-    """The step of the newest checkpoint known, -1 where there is none."""
-    return int(fields.get("checkpoint", {}).get("step", -1))
-
-
-def without_time(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """The progress without the moment at which it was written."""
-    return {name: value for name, value in progress.items() if name != "time"}
-
-
-def next_write(old: Mapping[str, Any]) -> datetime | None:
-    """When progress may be written again, None where none was written yet."""
-    written = old.get("progress", {}).get("time")
-    return times.parse(written) + WRITE_EVERY if written else None
 
 
 def duration(seconds: float) -> str:

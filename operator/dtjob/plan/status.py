@@ -1,68 +1,203 @@
-"""Small writers of the job's status, used by `plan` only."""
+"""A job's status: what `plan` knows of a job beside what it observes. JSON at the edges, a value in between."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from dtjob import times
+from dtjob.api.phase import ENDED, Phase
 from dtjob.objects.topology import Task
-from dtjob.plan import conditions
 from dtjob.plan.children import PodState, TaskView
+from dtjob.plan.conditions import Conditions, with_condition
 from dtjob.plan.policies.failure_cause import Cause
+from dtjob.plan.policies.incident import Incident
+from dtjob.plan.progress import Progress
 
-PHASE_CONDITIONS = (conditions.RUNNING, conditions.RESTARTING, conditions.SUCCEEDED, conditions.FAILED)
+PHASE_CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUCCEEDED, Phase.FAILED)
+"""The phases that have a condition of their name; a job is Pending while none of them holds."""
+
+COUNTED_AS = {
+    PodState.RUNNING: "active",
+    PodState.PENDING: "pending",
+    PodState.SUCCEEDED: "succeeded",
+    PodState.FAILED: "failed",
+    PodState.LOST: "failed",
+}
+"""Names of the counts in `replicaStatuses`."""
 
 
-def set_phase(status: dict[str, Any], phase: str, reason: str, message: str, now: datetime) -> None:
+@dataclass(frozen=True)
+class Restarts:
+    """How often tasks were started anew: `total` restarts of training by cause, and the evaluator's own apart."""
+
+    total: int = 0
+    causes: Mapping[str, int] = field(default_factory=dict)
+    evaluator: int = 0
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that a newer operator wrote; kept."""
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Restarts:
+        """The counts that `status.restarts` holds."""
+        others = {name: value for name, value in fields.items() if name not in ("total", "causes", "evaluator")}
+        return cls(fields.get("total", 0), fields.get("causes", {}), fields.get("evaluator", 0), others)
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts in the status' form."""
+        counts = {**self.others, "total": self.total, "causes": dict(self.causes), "evaluator": self.evaluator}
+        return {name: count for name, count in counts.items() if count or name not in ("causes", "evaluator")}
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status, as `plan` reads and writes it. A field is None where nobody has written it yet.
+
+    Blocks that are only carried to the user stay JSON. `from_json` and `to_json` lose nothing that an operator wrote,
+    be it a newer one: what this version does not know is in `others`.
+    """
+
+    observed_generation: int | None = None
+    phase: Phase | None = None
+    reason: str | None = None
+    message: str | None = None
+    conditions: Conditions = ()
+    image: str | None = None
+    ready: str | None = None
+    start_time: str | None = None
+    completion_time: datetime | None = None
+    replica_statuses: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress = field(default_factory=Progress)
+    restarts: Restarts = field(default_factory=Restarts)
+    first_failure: Mapping[str, Any] = field(default_factory=dict)
+    incident: Incident | None = None
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """The attempt of each task by its id; sparse: a task that never failed is not in it."""
+    all_created: bool | None = None
+    """Whether every current attempt has had its pod, so that one that is missing was deleted."""
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Status:
+        """The status that a job has."""
+        return cls(
+            observed_generation=fields.get("observedGeneration"),
+            phase=Phase.known(fields.get("phase")),
+            reason=fields.get("reason"),
+            message=fields.get("message"),
+            conditions=tuple(fields.get("conditions", ())),
+            image=fields.get("image"),
+            ready=fields.get("ready"),
+            start_time=fields.get("startTime"),
+            completion_time=times.parse(fields["completionTime"]) if fields.get("completionTime") else None,
+            replica_statuses=fields.get("replicaStatuses", {}),
+            progress=Progress(fields.get("progress", {}), fields.get("checkpoint", {}), fields.get("evaluation", {})),
+            restarts=Restarts.from_json(fields.get("restarts", {})),
+            first_failure=fields.get("firstFailure", {}),
+            incident=Incident.from_json(fields["incident"]) if fields.get("incident") else None,
+            attempts=fields.get("attempts", {}),
+            all_created=fields.get("allCreated"),
+            others={name: value for name, value in fields.items() if name not in WRITTEN},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The status as it is written; what is None or empty is left out."""
+        return {**self.others, **{name: value for name, value in self._fields().items() if value is not None}}
+
+    def _fields(self) -> dict[str, Any]:
+        """All that this version writes, None where it is left out."""
+        return {
+            "observedGeneration": self.observed_generation,
+            "phase": self.phase.value if self.phase else None,
+            "reason": self.reason,
+            "message": self.message,
+            "conditions": list(self.conditions),
+            "image": self.image,
+            "ready": self.ready,
+            "startTime": self.start_time,
+            "completionTime": times.rfc3339(self.completion_time) if self.completion_time else None,
+            "replicaStatuses": dict(self.replica_statuses) or None,
+            "progress": dict(self.progress.training) or None,
+            "checkpoint": dict(self.progress.checkpoint) or None,
+            "evaluation": dict(self.progress.evaluation) or None,
+            "restarts": self.restarts.to_json(),
+            "firstFailure": dict(self.first_failure) or None,
+            "incident": self.incident.to_json() if self.incident else None,
+            "attempts": dict(self.attempts) or None,
+            "allCreated": self.all_created,
+        }
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job has ended, well or not."""
+        return self.phase in ENDED
+
+    def ever(self, type_: str) -> bool:
+        """Whether this condition holds or has held."""
+        return any(condition["type"] == type_ for condition in self.conditions)
+
+
+WRITTEN = frozenset(Status()._fields())
+"""The fields of the status that this version knows."""
+
+
+def set_phase(status: Status, phase: Phase, reason: str, message: str, now: datetime) -> Status:
     """Set phase, reason and message, and the condition of the phase's name; the other phases' conditions turn
     False."""
-    status["phase"], status["reason"], status["message"] = phase, reason, message
-    known = status.setdefault("conditions", [])
-    for type_ in PHASE_CONDITIONS:
-        known = conditions.with_condition(known, type_, type_ == phase, reason, message, now)
-    status["conditions"] = known
-    status.setdefault("startTime", times.rfc3339(now))
-    if phase in (conditions.SUCCEEDED, conditions.FAILED):
-        status["completionTime"] = times.rfc3339(now)
+    conditions = status.conditions
+    for one in PHASE_CONDITIONS:
+        conditions = with_condition(conditions, one.value, one is phase, reason, message, now)
+    return replace(
+        status,
+        phase=phase,
+        reason=reason,
+        message=message,
+        conditions=conditions,
+        start_time=status.start_time or times.rfc3339(now),
+        # To the second, as it will be read back.
+        completion_time=now.replace(microsecond=0) if phase in ENDED else status.completion_time,
+    )
 
 
-def bump_attempts(status: dict[str, Any], tasks: Iterable[Task]) -> None:
-    """Give each task its next attempt. The map is sparse: a task that never failed is not in it."""
-    attempts = status.setdefault("attempts", {})
+def set_condition(status: Status, type_: str, holds: bool, reason: str, message: str, now: datetime) -> Status:
+    """Set one condition that is no phase."""
+    return replace(status, conditions=with_condition(status.conditions, type_, holds, reason, message, now))
+
+
+def bump_attempts(status: Status, tasks: Iterable[Task]) -> Status:
+    """Give each task its next attempt."""
+    attempts = dict(status.attempts)
     for task in tasks:
         attempts[task.id] = attempts.get(task.id, 0) + 1
-    status["allCreated"] = False
+    return replace(status, attempts=attempts, all_created=False)
 
 
-def count_restart(status: dict[str, Any], cause: Cause, instead_of: Cause | None) -> None:
+def count_restart(status: Status, cause: Cause, instead_of: Cause | None = None) -> Status:
     """Count a restart under its cause; `instead_of` is the cause under which the same incident was counted before."""
-    restarts = status["restarts"]
-    causes = restarts.setdefault("causes", {})
-    if instead_of is None:
-        restarts["total"] += 1
-    elif causes[instead_of.value] > 1:
+    restarts, causes = status.restarts, dict(status.restarts.causes)
+    if instead_of is not None:
         causes[instead_of.value] -= 1
-    else:
-        del causes[instead_of.value]
     causes[cause.value] = causes.get(cause.value, 0) + 1
+    total = restarts.total if instead_of else restarts.total + 1
+    causes = {name: count for name, count in causes.items() if count}
+    return replace(status, restarts=replace(restarts, total=total, causes=causes))
 
 
-def replica_statuses(views: list[TaskView], now: datetime) -> dict[str, dict[str, int]]:
+def count_tasks(status: Status, views: Iterable[TaskView]) -> Status:
+    """Write how many tasks are up, and the tasks by role and state."""
+    views = tuple(views)
+    ready = f"{sum(view.up for view in views)}/{len(views)}"
+    return replace(status, ready=ready, replica_statuses=replica_statuses(views))
+
+
+def replica_statuses(views: Iterable[TaskView]) -> dict[str, dict[str, int]]:
     """Tasks by role and state: total, and active, pending, succeeded, failed where above 0."""
     counts: dict[str, dict[str, int]] = {}
-    names = {
-        PodState.RUNNING: "active",
-        PodState.PENDING: "pending",
-        PodState.SUCCEEDED: "succeeded",
-        PodState.FAILED: "failed",
-        PodState.LOST: "failed",
-    }
     for view in views:
         role = counts.setdefault(view.task.role.value, {"replicas": 0})
         role["replicas"] += 1
-        name = names.get(view.state(now))
-        if name:
+        if name := COUNTED_AS.get(view.state):
             role[name] = role.get(name, 0) + 1
     return counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from dtjob.objects.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children, TaskView, view_tasks
+from dtjob.plan.situation import Situation
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 JOB_UID = "11111111-2222-3333-4444-555555555555"
@@ -144,9 +146,15 @@ def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
     return {"phase": "Failed", "reason": reason, "message": "Node didn't have enough resource: cpu"}
 
 
-def views(job: Job, *pods: Manifest) -> list[TaskView]:
+def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...]:
     """The job's tasks with these pods, at the attempts of its status."""
-    return view_tasks(job, Children(tuple(pods)), job.status.get("attempts", {}))
+    return view_tasks(job, Children(tuple(pods)), job.status.get("attempts", {}), now)
+
+
+def situation(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Situation:
+    """The job with these pods; `status` are fields of its status, which is read beforehand."""
+    seen = Situation.of(job, Children(tuple(pods)), now)
+    return seen.with_status(replace(seen.status, **status))
 
 
 def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manifest]:

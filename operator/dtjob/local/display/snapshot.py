@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob.api.job import Job
+from dtjob.api.phase import Phase
 from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
@@ -44,7 +45,7 @@ class Snapshot:
     @property
     def phase(self) -> str:
         """The job's phase."""
-        return str(self.status.get("phase", "Pending"))
+        return str(self.status.get("phase", Phase.PENDING))
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
 from dtjob.plan.progress import duration
 
-BY_PLAN_ONLY = ("Succeeded",)
+BY_PLAN_ONLY = (Phase.SUCCEEDED.value,)
 """Events that say no more than the summary does."""
 
 EVALUATOR = "evaluator:"

@@ -6,9 +6,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot, restarts_by_cause
 from dtjob.local.display.story import ACCURACIES, metrics_text
-from dtjob.local.runs import FAILED, SUCCEEDED
 from dtjob.plan.progress import duration
 
 INTERRUPTED = "Interrupted"
@@ -17,9 +17,9 @@ INTERRUPTED = "Interrupted"
 def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted: int | None) -> dict[str, Any]:
     """The run's result: what `dtjob run -o json` prints.
 
-    `phase` is Succeeded, Failed or Interrupted; `metrics` are the last epoch's at the chief task, `val_` ones included;
-    `restarts.byCause` counts incidents by the first cause; `recoverySeconds` are from a failure's being observed to the
-    first training step after it.
+    `phase` is Interrupted or that in which the job ended; `metrics` are the last epoch's at the chief task, `val_` ones
+    included; `restarts.byCause` counts incidents by the first cause; `recoverySeconds` are from a failure's being
+    observed to the first training step after it.
     """
     chief, status = snapshot.chief, snapshot.status
     by_cause = restarts_by_cause(status)
@@ -61,8 +61,8 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
     """The result in lines. `command` is what goes on with a run that has not finished."""
     took = duration(result["seconds"])
     heads = {
-        SUCCEEDED: f"{result['job']} has succeeded in {took}",
-        FAILED: f"{result['job']} has failed after {took}: {result['message'] or result['reason']}",
+        Phase.SUCCEEDED: f"{result['job']} has succeeded in {took}",
+        Phase.FAILED: f"{result['job']} has failed after {took}: {result['message'] or result['reason']}",
         INTERRUPTED: f"{result['job']} was stopped by {result['reason']} after {took}; no process is left",
     }
     lines = [heads.get(result["phase"], f"{result['job']} is {result['phase']}")]
@@ -80,7 +80,7 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
     if result["recoverySeconds"]:
         each = ", ".join(f"{seconds:.1f} s" for seconds in result["recoverySeconds"])
         lines.append(_row("recovery", f"{each} from the failure to the first new step"))
-    if result["phase"] == FAILED:
+    if result["phase"] == Phase.FAILED:
         lines += _failure(result, logs)
     elif result["model"]:
         lines.append(_row("model", str(result["model"])))

@@ -9,6 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot, TaskLine, task_lines
 from dtjob.local.display.story import EVALUATOR, metrics_text, progress_text
 from dtjob.plan.progress import duration
@@ -51,7 +52,7 @@ def _header(snapshot: Snapshot, stopping: bool) -> Text:
     state = snapshot.phase
     if stopping:
         state = "Stopping: saving a checkpoint (Ctrl-C again kills)" if snapshot.pids else "Stopped"
-    colour = "yellow" if stopping or snapshot.phase in ("Pending", "Restarting") else "green"
+    colour = "yellow" if stopping or snapshot.phase in (Phase.PENDING, Phase.RESTARTING) else "green"
     header = Text.assemble((snapshot.job.metadata.name, "bold"), f"  {strategy}  ", (state, colour))
     header.append(f"  {duration(snapshot.elapsed)}", style="dim")
     return header

@@ -5,36 +5,33 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.phase import Phase
 from dtjob.api.run_policy import CleanPods
 from dtjob.api.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
-from dtjob.plan.children import PodState, TaskView, deleting, ended, kept_by_sidecar, state_of
+from dtjob.plan.children import PodState, TaskView, deleting, ended, kept_by_sidecar
+from dtjob.plan.situation import Situation
 
 LINGER = timedelta(seconds=60)
 """Time to end by themselves: MultiWorkerMirrored tasks finish up to 25 s apart."""
 
 
-def pods_to_remove(
-    job: Job, views: list[TaskView], success: bool, completed_at: datetime, now: datetime
-) -> tuple[list[Delete], datetime | None]:
+def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]:
     """The pods that an ended job gives up now, and when to look again for those that may still end by themselves."""
-    policy = job.spec.run_policy.clean_pods
-    if policy is CleanPods.NONE:
+    policy, ended_at = situation.job.spec.run_policy.clean_pods, situation.status.completion_time
+    if policy is CleanPods.NONE or ended_at is None:
         return [], None
-    linger_until = completed_at + LINGER
+    linger_until = ended_at + LINGER
     removed, waits = [], False
-    for view in views:
+    for view in situation.views:
         for pod in view.pods:
-            # A sidecar keeps a pod whose training container has ended, and would keep it for ever.
-            stays = ended(pod) and not kept_by_sidecar(pod)
-            if deleting(pod) or (stays and policy is not CleanPods.ALL):
+            if deleting(pod) or (_leaves_nothing_running(pod) and policy is not CleanPods.ALL):
                 continue
-            if success and not ended(pod):
-                if _evaluates(job, view, pod, now):
+            if situation.status.phase is Phase.SUCCEEDED and not ended(pod):
+                if _evaluates(situation.job, view, pod):
                     continue
-                if _ends_by_itself(job, view) and now < linger_until:
+                if _ends_by_itself(situation.job, view) and situation.now < linger_until:
                     waits = True
                     continue
             name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
@@ -42,12 +39,17 @@ def pods_to_remove(
     return removed, linger_until if waits else None
 
 
-def _evaluates(job: Job, view: TaskView, pod: Manifest, now: datetime) -> bool:
+def _leaves_nothing_running(pod: Manifest) -> bool:
+    """Whether the pod has ended, and not only its training: a sidecar would keep it for ever."""
+    return ended(pod) and not kept_by_sidecar(pod)
+
+
+def _evaluates(job: Job, view: TaskView, pod: Manifest) -> bool:
     """Whether our evaluator is at work in this pod: it ends once it has done what the finished run has left it, however
     long that takes. Of an image without a supervisor nobody knows whether its evaluator ever ends."""
-    is_evaluator = view.task.role is Role.EVALUATOR and job.spec.program is not None
-    return is_evaluator and pod is view.pod and state_of(pod, now) is PodState.RUNNING
+    at_work = pod is view.pod and view.state is PodState.RUNNING
+    return view.evaluates and job.spec.program is not None and at_work
 
 
 def _ends_by_itself(job: Job, view: TaskView) -> bool:
-    return view.task.role is Role.EVALUATOR or job.spec.strategy is not Strategy.PARAMETER_SERVER
+    return view.evaluates or job.spec.strategy is not Strategy.PARAMETER_SERVER

@@ -12,7 +12,7 @@ from dtjob import times
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.children import PodState, deleting, state_of, terminated
+from dtjob.plan.children import PodState, TaskView, deleting, ended_at, terminated
 
 NEVER_RAN_REASONS = (
     "UnexpectedAdmissionError",
@@ -64,7 +64,7 @@ class Failure:
     message: str
     exit_code: int | None = None
 
-    def as_status(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The failure in the status' form; `exitCode` only where the container ended."""
         fields: dict[str, Any] = {
             "task": self.task.id,
@@ -84,20 +84,20 @@ class Failure:
         return f"{self.task.id} {self.reason}"
 
 
-def failure_of(task: Task, pod: Manifest, now: datetime) -> Failure | None:
-    """The failure of this pod, None where it has not failed. A deletionTimestamp alone is no failure."""
-    state = state_of(pod, now)
-    if state not in (PodState.FAILED, PodState.LOST):
+def failure_of(view: TaskView, now: datetime) -> Failure | None:
+    """The failure of the task's current attempt, None where it has not failed. A deletionTimestamp alone is no
+    failure."""
+    pod = view.pod
+    if pod is None or view.state not in (PodState.FAILED, PodState.LOST):
         return None
     end = terminated(pod) or {}
     status = pod.get("status") or {}
-    cause, reason = _cause(pod, state, end, status)
+    cause, reason = _cause(pod, view.state, end, status)
     said = end.get("message") or _failed_init_end(status).get("message") or status.get("message") or ""
-    finished = end.get("finishedAt")
     return Failure(
-        task=task,
+        task=view.task,
         cause=cause,
-        time=times.parse(finished) if finished else now,
+        time=ended_at(pod) or now,
         pod=pod["metadata"]["name"],
         node=(pod.get("spec") or {}).get("nodeName", ""),
         reason=reason,
@@ -112,6 +112,12 @@ def vanished(task: Task, pod_name: str, now: datetime) -> Failure:
 
 
 def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
+    """The cause and what became of the pod, in words. What was done to a pod explains its containers' ends too."""
+    return _done_to(pod, state, status) or _end_of_its_own(end, status)
+
+
+def _done_to(pod: Manifest, state: PodState, status: dict[str, Any]) -> tuple[Cause, str] | None:
+    """What node, scheduler or user did to the pod, None where it ended by itself."""
     if state is PodState.LOST:
         return Cause.DISRUPTION, "was lost with its node"
     disruption = next(
@@ -126,11 +132,16 @@ def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str
         return Cause.DISRUPTION, f"was disrupted ({pod_reason})"
     if deleting(pod):
         return Cause.DELETED, "was deleted"
+    return None
+
+
+def _end_of_its_own(end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
+    """What the training container's end says, and where it never began an init container's."""
     if not end and (failed_init := _failed_init_end(status)):
         cause, how = _exit(int(failed_init["exitCode"]), int(failed_init.get("signal") or 0))
         return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:
-        return Cause.NOT_STARTED, f"never started ({pod_reason or 'no container status'})"
+        return Cause.NOT_STARTED, f"never started ({status.get('reason') or 'no container status'})"
     if end.get("reason") in UNSEEN_END_REASONS:
         return Cause.DISRUPTION, f"ended unseen, as when its node restarts ({end['reason']})"
     if end.get("reason") == "OOMKilled":

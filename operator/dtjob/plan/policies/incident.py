@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,9 @@ WINDOW = timedelta(seconds=40)
 
 FORGET_AFTER = timedelta(minutes=10)
 """An incident this long ago no longer lengthens the wait, as with the kubelet's crash-loop backoff."""
+
+WRITTEN = ("startedAt", "cause", "notBefore", "charged", "inARow", "checkpointStep", "attempts")
+"""The fields of `status.incident` that this version knows."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,12 @@ class Incident:
     """The attempt that each task was at when it began, by task id and without those at 0. None where an earlier version
     of the operator wrote it."""
 
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that a newer operator wrote; kept."""
+
     @classmethod
-    def from_status(cls, status: dict[str, Any]) -> Incident | None:
-        """The incident that the status holds, None before the first."""
-        fields = status.get("incident")
-        if not fields:
-            return None
+    def from_json(cls, fields: Mapping[str, Any]) -> Incident:
+        """The incident that `status.incident` holds."""
         return cls(
             started_at=times.parse(fields["startedAt"]),
             cause=Cause(fields["cause"]),
@@ -50,11 +53,13 @@ class Incident:
             in_a_row=fields["inARow"],
             checkpoint_step=fields["checkpointStep"],
             attempts=fields.get("attempts"),
+            others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
-    def as_status(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The incident in the status' form."""
         fields: dict[str, Any] = {
+            **self.others,
             "startedAt": times.rfc3339(self.started_at),
             "cause": self.cause.value,
             "notBefore": times.rfc3339(self.not_before),
@@ -97,10 +102,11 @@ def next_incident(
         charged, refilled_at = previous.charged, previous.checkpoint_step
         in_a_row = previous.in_a_row if now - previous.started_at < FORGET_AFTER else 0
     in_a_row += 1
+    started_at = now.replace(microsecond=0)  # as the status will hold it: now and after a restart of the operator alike
     return Incident(
-        started_at=now,
+        started_at=started_at,
         cause=cause,
-        not_before=now + wait_before(in_a_row, backoff),
+        not_before=started_at + wait_before(in_a_row, backoff),
         charged=charged + (1 if cause.charged else 0),
         in_a_row=in_a_row,
         checkpoint_step=refilled_at,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dtjob.api.pod_template import TRAINING_CONTAINER
@@ -13,26 +12,32 @@ from dtjob.plan.children import PodState, TaskView, container_status, ended
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
 
-def waiting_reason(views: list[TaskView], now: datetime) -> str:
+def waiting_reason(views: Sequence[TaskView]) -> str:
     """What the first task that cannot start waits for, such as an image; where there is none, which container beside a
     running task does not run; empty where every pod is well."""
+    # Only the task that writes checkpoints waits for its predecessor, and it stands first.
+    if waits := _for_predecessor(views[0]):
+        return f"{views[0].task.id} waits: {waits}"
     beside = ""
     for view in views:
-        # Only the task that writes checkpoints waits for its predecessor, and it stands first.
-        old = next((pod for pod in view.pods if not ended(pod)), None) if view is views[0] else None
-        if view.pod is None and old is not None:
-            node = (old.get("spec") or {}).get("nodeName", "")
-            where = f" on node {node}" if node else ""
-            return f"{view.task.id} waits: its earlier pod {old['metadata']['name']}{where} has not ended"
-        state = view.state(now)
-        if view.pod is None or state not in (PodState.PENDING, PodState.RUNNING):
+        if view.pod is None or view.state not in (PodState.PENDING, PodState.RUNNING):
             continue
         reason = _harmful_wait(view.pod)
-        if state is PodState.RUNNING:
+        if view.state is PodState.RUNNING:
             beside = beside or (reason and f"{view.task.id} runs, but {reason}")
         elif reason := reason or _unscheduled(view.pod):
             return f"{view.task.id} waits: {reason}"
     return beside
+
+
+def _for_predecessor(view: TaskView) -> str:
+    """The earlier pod that has not ended, while the current attempt has none."""
+    old = next((pod for pod in view.pods if not ended(pod)), None)
+    if view.pod is not None or old is None:
+        return ""
+    node = (old.get("spec") or {}).get("nodeName", "")
+    where = f" on node {node}" if node else ""
+    return f"its earlier pod {old['metadata']['name']}{where} has not ended"
 
 
 def _harmful_wait(pod: Manifest) -> str:

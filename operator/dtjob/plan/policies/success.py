@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from dtjob.api.job import Job
-from dtjob.objects import topology
-from dtjob.plan.children import PodState, TaskView
+from dtjob.plan.children import PodState
+from dtjob.plan.situation import Situation
 
 
-def succeeded(job: Job, views: list[TaskView], now: datetime) -> bool:
+def succeeded(situation: Situation) -> bool:
     """Whether training has ended well: the chief task exited 0 (worker 0 where there is no chief, as in TFJob)."""
-    chief = topology.chief_task(job)
-    return any(view.task == chief and view.state(now) is PodState.SUCCEEDED for view in views)
+    return situation.chief.state is PodState.SUCCEEDED

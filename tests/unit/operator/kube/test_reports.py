@@ -39,7 +39,7 @@ def stored(job: Job, *, host: str = "10.0.0.7", **pods: Manifest) -> Store:
 
 
 def asked(store: Store) -> dict[str, str]:
-    return {task_id: url for _, task_id, url in reports._to_ask(store)}
+    return {task_id: url for _, task_id, url in reports.supervisors_to_ask(store)}
 
 
 def test_the_chief_and_the_evaluator_are_asked() -> None:

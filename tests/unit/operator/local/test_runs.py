@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, RunStateError, open_run
+from dtjob.api.phase import Phase
+from dtjob.local.runs import UNFINISHED, RunStateError, open_run
 from tests.unit.operator.builders import job
 
 
@@ -33,7 +34,7 @@ def test_an_unfinished_run_is_resumed_with_its_uid(tmp_path):
 
 
 def test_a_failed_run_is_resumed_with_a_new_budget(tmp_path):
-    opened(tmp_path).save(FAILED, {"phase": FAILED, "incident": {"charged": 10}})
+    opened(tmp_path).save(Phase.FAILED, {"phase": Phase.FAILED, "incident": {"charged": 10}})
     second = opened(tmp_path)
     assert second.resumed
     assert second.record.status is None
@@ -42,7 +43,7 @@ def test_a_failed_run_is_resumed_with_a_new_budget(tmp_path):
 
 def test_a_run_that_succeeded_is_left_alone(tmp_path):
     first = opened(tmp_path)
-    first.save(SUCCEEDED, {"phase": SUCCEEDED})
+    first.save(Phase.SUCCEEDED, {"phase": Phase.SUCCEEDED})
     second = opened(tmp_path)
     assert second.directory.name == "run-2"
     assert second.record.uid != first.record.uid

@@ -52,10 +52,30 @@ def test_a_tasks_state_is_that_of_its_current_attempt():
     job = builders.with_status(JOB, {"attempts": {"worker-0": 1}})
     old = builders.pod(job, "worker-0", builders.ended(1))
     chief, first, second = builders.views(job, old)
-    assert [view.state(NOW) for view in (chief, first, second)] == [PodState.MISSING] * 3
+    assert [view.state for view in (chief, first, second)] == [PodState.MISSING] * 3
     assert first.pods == (old,)
     new = builders.pod(job, "worker-0", builders.running(), attempt=1)
-    assert builders.views(job, old, new)[1].state(NOW) is PodState.RUNNING
+    assert builders.views(job, old, new)[1].state is PodState.RUNNING
+
+
+def test_a_task_is_up_while_it_runs_and_when_it_has_done_its_part():
+    job = builders.job(workers=3, evaluator=True)
+    pods = (
+        builders.pod(job, "chief-0", builders.ended(0)),
+        builders.pod(job, "worker-0", builders.running()),
+        builders.pod(job, "worker-1", builders.unschedulable()),
+        builders.pod(job, "worker-2", builders.ended(1)),
+    )
+    views = builders.views(job, *pods)
+    assert [view.task.id for view in views if view.up] == ["chief-0", "worker-0"]
+    assert [view.task.id for view in views if view.evaluates] == ["evaluator-0"]
+
+
+def test_when_a_pod_was_made_and_when_its_training_ended():
+    pod = builders.pod(JOB, "worker-0", builders.ended(1, at(7)), created=at(2))
+    assert (children.created_at(pod), children.ended_at(pod)) == (at(2), at(7))
+    for status in (builders.running(), builders.evicted(), {}):
+        assert children.ended_at(builders.pod(JOB, "worker-0", status)) is None
 
 
 def test_owned_is_by_uid_and_not_by_label():

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dtjob.plan.conditions import BLOCKED, RUNNING, with_condition
+from dtjob.api.phase import Phase
+from dtjob.plan.conditions import BLOCKED, with_condition
 from tests.unit.operator.builders import NOW, at
 
 
 def test_a_condition_that_never_held_is_left_out():
-    assert with_condition([], BLOCKED, False, "Created", "", NOW) == []
+    assert with_condition([], BLOCKED, False, "Created", "", NOW) == ()
 
 
 def test_the_transition_time_moves_with_the_status_only():
-    once = with_condition([], RUNNING, True, "AllTasksRunning", "", NOW)
-    again = with_condition(once, RUNNING, True, "AllTasksRunning", "worker-0 waits", at(5))
+    once = with_condition([], Phase.RUNNING, True, "AllTasksRunning", "", NOW)
+    again = with_condition(once, Phase.RUNNING, True, "AllTasksRunning", "worker-0 waits", at(5))
     assert (again[0]["message"], again[0]["lastTransitionTime"]) == ("worker-0 waits", "2026-11-21T10:00:00Z")
-    over = with_condition(again, RUNNING, False, "Error", "", at(9))
+    over = with_condition(again, Phase.RUNNING, False, "Error", "", at(9))
     assert (over[0]["status"], over[0]["lastTransitionTime"]) == ("False", "2026-11-21T10:00:09Z")
 
 
 def test_others_keep_their_place_and_the_old_list_is_left_alone():
-    both = with_condition(with_condition([], RUNNING, True, "a", "", NOW), BLOCKED, True, "b", "", NOW)
-    changed = with_condition(both, RUNNING, False, "c", "", at(1))
-    assert [one["type"] for one in changed] == [RUNNING, BLOCKED]
+    both = with_condition(with_condition([], Phase.RUNNING, True, "a", "", NOW), BLOCKED, True, "b", "", NOW)
+    changed = with_condition(both, Phase.RUNNING, False, "c", "", at(1))
+    assert [one["type"] for one in changed] == [Phase.RUNNING, BLOCKED]
     assert both[0]["status"] == "True"

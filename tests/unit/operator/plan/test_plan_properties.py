@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dtjob.api.job import KIND, Job
+from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.children import ended as has_ended
-from dtjob.plan.plan import ENDED, plan
+from dtjob.plan.plan import plan
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.simulation.operator import World

@@ -1,43 +1,131 @@
-"""dtjob_trainer.process.progress: JSON lines, merged, not too many."""
+"""Progress: what of a supervisor's report reaches the status."""
+
+from __future__ import annotations
 
 import json
-import os
+import math
+from typing import Any
 
-from dtjob_trainer.process.progress import Progress, timestamp
+import pytest
 
+from dtjob.objects.shared import shared_objects
+from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
+from dtjob.plan.progress import WRITE_EVERY, Progress, duration, final_reports, progress_status
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
 
-def test_reports_at_once_and_holds_updates_back() -> None:
-    read_end, write_end = os.pipe()
-    progress = Progress(write_end)
-    progress.report(state="training")
-    for step in range(100):
-        progress.update(step=step)
-    progress.report(checkpoint={"step": 99})
-    os.close(write_end)
-    with os.fdopen(read_end) as pipe:
-        lines = [json.loads(line) for line in pipe]
-    assert lines[0] == {"state": "training"}
-    assert lines[-1]["checkpoint"] == {"step": 99}
-    assert len(lines) < 50
-    merged = {key: value for line in lines for key, value in line.items()}
-    assert merged == progress.status == {"state": "training", "step": 99, "checkpoint": {"step": 99}}
+JOB = builders.job(evaluator=True)
+NONE = Progress()
+REPORT = {"step": 120, "totalSteps": 460, "loss": 0.31, "stepsPerSecond": 41.0, "etaSeconds": 8.3}
 
 
-def test_a_reader_that_is_gone_does_not_stop_training() -> None:
-    read_end, write_end = os.pipe()
-    os.close(read_end)
-    progress = Progress(write_end)
-    progress.report(step=1)
-    progress.report(step=2)
-    assert progress.status == {"step": 2}
-    os.close(write_end)
+def test_a_report_becomes_progress():
+    assert progress_status(JOB, NONE, {"chief-0": REPORT}, NOW).training == {
+        **REPORT, "percent": "26%", "eta": "8s", "time": "2026-11-21T10:00:00Z",
+    }  # fmt: skip
 
 
-def test_without_a_descriptor_status_is_kept() -> None:
-    progress = Progress.from_environment({})
-    progress.report(step=1)
-    assert progress.status == {"step": 1}
+def test_the_chief_task_of_a_job_without_chief_is_worker_0():
+    job = builders.job(chief=False)
+    assert progress_status(job, NONE, {"worker-0": REPORT}, NOW).training["step"] == 120
+    assert progress_status(job, NONE, {"worker-1": REPORT}, NOW) == NONE
 
 
-def test_timestamps_are_rfc_3339_in_utc() -> None:
-    assert timestamp().endswith("Z")
+def test_the_time_moves_only_with_the_rest():
+    old = progress_status(JOB, NONE, {"chief-0": REPORT}, NOW)
+    assert progress_status(JOB, old, {"chief-0": REPORT}, at(60)) == old
+    newer = progress_status(JOB, old, {"chief-0": {**REPORT, "step": 121}}, at(60))
+    assert newer.training["time"] == "2026-11-21T10:01:00Z"
+
+
+def test_checkpoints_never_go_back_and_silence_changes_nothing():
+    old = progress_status(JOB, NONE, {"chief-0": {"checkpoint": {"step": 100, "time": "t"}}}, NOW)
+    assert old.checkpoint_step == 100
+    assert progress_status(JOB, old, {"chief-0": {"checkpoint": {"step": 50, "time": "t"}}}, NOW) == old
+    assert progress_status(JOB, old, {}, NOW) == old
+    assert NONE.checkpoint_step == -1
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_no_number_does_not_reach_the_api_server(value: float):
+    """NaN is no JSON: the API server would refuse every status of a job that diverges, its restarts included."""
+    report = {**REPORT, "loss": value, "metrics": {"accuracy": value, "mae": 1.0}}
+    reports = {"chief-0": report, "evaluator-0": {"evaluation": {"step": 100, "metrics": {"loss": value}}}}
+    status = plan(JOB, Children((), reports), NOW).status
+    assert status is not None
+    assert "loss" not in json.loads(json.dumps(status, allow_nan=False))["progress"]
+    assert status["progress"]["metrics"] == {"mae": 1.0}
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"step": "many"},
+        {"step": 3, "totalSteps": "all"},
+        {"step": 3, "etaSeconds": "soon"},
+        {"checkpoint": {}},
+        {"checkpoint": 7},
+        {"checkpoint": {"step": None}},
+        {"step": None, "checkpoint": None, "evaluation": None},
+    ],
+)
+def test_a_report_of_another_shape_is_no_reason_to_stop(report: dict[str, Any]):
+    """Whatever listens on the status port, or writes a termination message, the job goes on."""
+    for children in (
+        Children((), {"chief-0": report}),
+        Children((builders.pod(JOB, "chief-0", builders.ended(0, message=json.dumps(report))),)),
+    ):
+        assert plan(JOB, children, NOW).status is not None
+
+
+def test_the_last_word_of_a_finished_task_counts():
+    job = builders.job()
+    left = json.dumps({"step": 460, "model": "/checkpoints/model.keras"})
+    views = builders.views(job, builders.pod(job, "chief-0", builders.ended(0, message=left)))
+    assert final_reports(views, {"chief-0": REPORT})["chief-0"] == {
+        **REPORT, "step": 460, "model": "/checkpoints/model.keras",
+    }  # fmt: skip
+    for message in ("{half", "Training has ended", ""):
+        views = builders.views(job, builders.pod(job, "chief-0", builders.ended(0, message=message)))
+        assert final_reports(views, {}) == {}
+
+
+def test_a_failed_tasks_last_word_is_its_log_and_no_report():
+    views = builders.views(JOB, builders.pod(JOB, "chief-0", builders.ended(1, message=json.dumps({"step": 460}))))
+    assert final_reports(views, {"chief-0": REPORT}) == {"chief-0": REPORT}
+
+
+def test_an_evaluation_is_the_evaluators_word():
+    evaluation = {"step": 100, "metrics": {"accuracy": 0.9}}
+    made = progress_status(JOB, NONE, {"evaluator-0": {"evaluation": evaluation, "step": 3}}, NOW)
+    assert made == Progress(evaluation=evaluation)
+    assert progress_status(JOB, NONE, {"chief-0": {"evaluation": evaluation}}, NOW) == NONE
+
+
+def test_the_next_write_is_a_while_after_the_last():
+    written = progress_status(JOB, NONE, {"chief-0": REPORT}, at(5))
+    assert (NONE.next_write(), written.next_write()) == (None, at(5) + WRITE_EVERY)
+
+
+def test_progress_alone_is_written_every_ten_seconds():
+    job = builders.job()
+    pods = tuple(builders.all_pods(job).values())
+    objects = (*pods, *(builders.stored(one) for one in shared_objects(job)))
+    status = plan(job, Children(objects, {"chief-0": REPORT}), NOW).status
+    assert status is not None
+    job = builders.with_status(job, status)
+    later = Children(objects, {"chief-0": {**REPORT, "step": 200}})
+    early = plan(job, later, at(9))
+    assert (early.status, early.look_again_at) == (None, at(10))
+    due = plan(job, later, at(10))
+    assert due.status is not None
+    assert due.status["progress"]["step"] == 200
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (-3, "0s"), (45.4, "45s"), (200, "3m20s"), (3600, "1h"), (7500, "2h5m"), (273600, "3d4h")],
+)
+def test_durations_read_as_kubectls_do(seconds: float, text: str):
+    assert duration(seconds) == text

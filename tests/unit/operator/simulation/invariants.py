@@ -8,12 +8,12 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import KIND, Job
+from dtjob.api.phase import ENDED
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.children import ended, terminated
 
-ENDED = ("Succeeded", "Failed")
 Objects = Mapping[tuple[str, str], Manifest]
 
 

@@ -8,15 +8,24 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.api.phase import Phase
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Delete
 from dtjob.plan.policies.cleanup import pods_to_remove
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 
+def remove(job: Job, *pods: Manifest, success: bool, now: datetime) -> tuple[list[Delete], datetime | None]:
+    """What goes of a job that ended at NOW."""
+    phase = Phase.SUCCEEDED if success else Phase.FAILED
+    return pods_to_remove(builders.situation(job, *pods, now=now, phase=phase, completion_time=NOW))
+
+
 def removed(job: Job, success: bool, now: datetime) -> tuple[list[str], datetime | None]:
     pods = builders.all_pods(job)
     pods["chief-0"]["status"] = builders.ended(0 if success else 1)
-    deletes, again = pods_to_remove(job, builders.views(job, *pods.values()), success, NOW, now)
+    deletes, again = remove(job, *pods.values(), success=success, now=now)
     return sorted(one.name for one in deletes), again
 
 
@@ -35,10 +44,9 @@ def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
     """One evaluation may take longer than any deadline, and under `checkpoints: Every` several may be left to do."""
     job = builders.job("Mirrored", evaluator=True, runPolicy=policy(clean))
     pod = builders.pod(job, "evaluator-0", builders.running())
-    views = builders.views(job, pod)
-    assert pods_to_remove(job, views, True, NOW, at(1)) == ([], None)
-    assert pods_to_remove(job, views, True, NOW, at(86_400)) == ([], None)
-    assert [one.name for one in pods_to_remove(job, views, False, NOW, at(1))[0]] == ["digits-evaluator-0-0"]
+    assert remove(job, pod, success=True, now=at(1)) == ([], None)
+    assert remove(job, pod, success=True, now=at(86_400)) == ([], None)
+    assert [one.name for one in remove(job, pod, success=False, now=at(1))[0]] == ["digits-evaluator-0-0"]
 
 
 @pytest.mark.parametrize(
@@ -53,9 +61,9 @@ def test_an_evaluator_of_which_nobody_knows_that_it_ends_goes_after_a_while(
     program: bool, status: dict[str, Any], attempt: int
 ):
     job = builders.job("Mirrored", evaluator=True, program=program, status={"attempts": {"evaluator-0": attempt}})
-    views = builders.views(job, builders.pod(job, "evaluator-0", status))
-    assert pods_to_remove(job, views, True, NOW, at(59)) == ([], at(60))
-    deletes, again = pods_to_remove(job, views, True, NOW, at(60))
+    pod = builders.pod(job, "evaluator-0", status)
+    assert remove(job, pod, success=True, now=at(59)) == ([], at(60))
+    deletes, again = remove(job, pod, success=True, now=at(60))
     assert ([one.name for one in deletes], again) == (["digits-evaluator-0-0"], None)
 
 
@@ -86,7 +94,7 @@ def test_a_pod_that_only_its_sidecar_keeps_goes_at_once(clean: str, expected: li
     sidecar = {"name": "shipper", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
     kept = {**status, "containerStatuses": [*status["containerStatuses"], sidecar]}
     pod = builders.pod(job, "chief-0", kept)
-    deletes, again = pods_to_remove(job, builders.views(job, pod), success, NOW, at(1))
+    deletes, again = remove(job, pod, success=success, now=at(1))
     assert ([one.name for one in deletes], again) == (expected, None)
 
 
@@ -94,10 +102,10 @@ def test_a_pod_whose_end_the_kubelet_has_not_written_yet_stays():
     """Its container has ended and its phase is still Running: seen on a real node for a second."""
     job = builders.job("Mirrored")
     pod = builders.pod(job, "chief-0", {**builders.ended(0), "phase": "Running"})
-    assert pods_to_remove(job, builders.views(job, pod), True, NOW, at(1)) == ([], None)
+    assert remove(job, pod, success=True, now=at(1)) == ([], None)
 
 
 def test_what_is_being_deleted_is_not_deleted_again():
     job = builders.job("Mirrored")
     pod = builders.deleting(builders.pod(job, "chief-0", builders.running()))
-    assert pods_to_remove(job, builders.views(job, pod), False, NOW, at(1)) == ([], None)
+    assert remove(job, pod, success=False, now=at(1)) == ([], None)

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.children import TaskView
 from dtjob.plan.policies.failure_cause import Cause, Failure, failure_of, vanished
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -15,9 +18,13 @@ from tests.unit.operator.builders import NOW, at
 JOB = builders.job()
 
 
+def failed(pod: Manifest, now: datetime) -> Failure | None:
+    return failure_of(TaskView.of(builders.task("worker-1"), 0, (pod,), now), now)
+
+
 def failure(status: dict[str, Any], deleted: bool = False) -> Failure:
     pod = builders.pod(JOB, "worker-1", status)
-    found = failure_of(builders.task("worker-1"), builders.deleting(pod) if deleted else pod, at(10))
+    found = failed(builders.deleting(pod) if deleted else pod, at(10))
     assert found is not None
     return found
 
@@ -69,12 +76,12 @@ def test_a_user_who_deletes_a_pod_is_no_failure_of_its_own():
 @pytest.mark.parametrize("status", [builders.running(), builders.unschedulable(), {}])
 def test_a_deletion_that_was_only_asked_for_is_no_failure(status: dict[str, Any]):
     pod = builders.deleting(builders.pod(JOB, "worker-1", status), grace=30)
-    assert failure_of(builders.task("worker-1"), pod, at(44)) is None
+    assert failed(pod, at(44)) is None
 
 
 def test_a_pod_that_outlives_its_grace_period_is_lost():
     pod = builders.deleting(builders.pod(JOB, "worker-1", builders.running()), grace=30)
-    found = failure_of(builders.task("worker-1"), pod, at(45))
+    found = failed(pod, at(45))
     assert found is not None
     assert (found.cause, found.sentence()) == (Cause.DISRUPTION, "worker-1 was lost with its node")
 
@@ -84,7 +91,7 @@ def test_only_the_jobs_own_doing_is_charged():
 
 
 def test_the_status_holds_what_one_asks_first():
-    assert failure(builders.ended(1, message="ValueError: bad shape\n")).as_status() == {
+    assert failure(builders.ended(1, message="ValueError: bad shape\n")).to_json() == {
         "task": "worker-1",
         "pod": "digits-worker-1-0",
         "node": "node-1",

@@ -9,6 +9,7 @@ import pytest
 from dtjob.api.failure_policy import Backoff
 from dtjob.plan.policies.failure_cause import Cause
 from dtjob.plan.policies.incident import FORGET_AFTER, Incident, joined, next_incident, wait_before
+from dtjob.plan.status import Status
 from tests.unit.operator.builders import NOW, at
 
 BACKOFF = Backoff()
@@ -69,15 +70,14 @@ def test_what_failed_later_than_it_or_was_made_since_does_not_belong_to_it(
 
 @pytest.mark.parametrize("incident", [FIRST, AGAIN])
 def test_it_survives_the_status(incident: Incident):
-    assert Incident.from_status({"incident": incident.as_status()}) == incident
-    assert Incident.from_status({}) is None
+    assert Incident.from_json(incident.to_json()) == incident
+    assert Status.from_json({}).incident is None
 
 
 def test_one_that_an_older_operator_wrote_is_read():
     """Nobody noted the attempts: what fails in its time belongs to it."""
-    written = AGAIN.as_status()
+    written = AGAIN.to_json()
     del written["attempts"]
-    read = Incident.from_status({"incident": written})
-    assert read is not None
+    read = Incident.from_json(written)
     assert (read.holds("worker-0", 3, at(40)), read.holds("worker-0", 3, at(41))) == (True, False)
-    assert read.as_status() == written
+    assert read.to_json() == written

@@ -10,7 +10,6 @@ import pytest
 
 from dtjob.plan.policies.pending import waiting_reason
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW
 
 
 def beside(status: dict[str, Any], name: str, reason: str, *, init: bool = False) -> dict[str, Any]:
@@ -41,13 +40,13 @@ def beside(status: dict[str, Any], name: str, reason: str, *, init: bool = False
 )  # fmt: skip
 def test_words(status: dict[str, Any], words: str):
     job = builders.job()
-    assert waiting_reason(builders.views(job, builders.pod(job, "worker-0", status)), NOW) == words
+    assert waiting_reason(builders.views(job, builders.pod(job, "worker-0", status))) == words
 
 
 def test_the_first_task_that_waits_is_named():
     job = builders.job()
     pods = builders.all_pods(job, builders.unschedulable("no GPU"))
-    assert waiting_reason(builders.views(job, *pods.values()), NOW) == "chief-0 waits: Unschedulable: no GPU"
+    assert waiting_reason(builders.views(job, *pods.values())) == "chief-0 waits: Unschedulable: no GPU"
 
 
 def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_container():
@@ -55,7 +54,7 @@ def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_contain
     pods = builders.all_pods(job)
     pods["chief-0"]["status"] = beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
     pods["worker-1"]["status"] = builders.unschedulable("no GPU")
-    assert waiting_reason(builders.views(job, *pods.values()), NOW) == "worker-1 waits: Unschedulable: no GPU"
+    assert waiting_reason(builders.views(job, *pods.values())) == "worker-1 waits: Unschedulable: no GPU"
 
 
 def test_a_chief_that_waits_for_its_predecessors_end_says_so():
@@ -63,13 +62,13 @@ def test_a_chief_that_waits_for_its_predecessors_end_says_so():
     job = builders.job(status={"attempts": {"chief-0": 1}})
     old = builders.deleting(builders.pod(job, "chief-0", builders.running()))
     words = "chief-0 waits: its earlier pod digits-chief-0-0 on node node-1 has not ended"
-    assert waiting_reason(builders.views(job, old), NOW) == words
+    assert waiting_reason(builders.views(job, old)) == words
     old["status"] = builders.ended(143)
-    assert waiting_reason(builders.views(job, old), NOW) == ""
+    assert waiting_reason(builders.views(job, old)) == ""
 
 
 def test_others_do_not_wait_for_theirs():
     job = builders.job(status={"attempts": {"worker-0": 1}})
     pods = builders.all_pods(job)
     pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))
-    assert waiting_reason(builders.views(job, *pods.values()), NOW) == ""
+    assert waiting_reason(builders.views(job, *pods.values())) == ""

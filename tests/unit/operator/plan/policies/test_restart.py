@@ -2,29 +2,56 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from dtjob.api.job import Job
 from dtjob.objects.manifest import Manifest
+from dtjob.plan import decisions
+from dtjob.plan.decisions import (
+    Begin,
+    EvaluatorDecision,
+    FollowChief,
+    GiveUp,
+    Join,
+    Nothing,
+    Recall,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+)
 from dtjob.plan.policies.failure_cause import Cause
 from dtjob.plan.policies.incident import Incident
-from dtjob.plan.policies.restart import Decision, failures, restart_evaluator, restart_training
+from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
+from dtjob.plan.progress import Progress
+from dtjob.plan.situation import Situation
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 
+def see(
+    job: Job, *pods: Manifest, now: datetime = NOW, previous: Incident | None = None, step: int = -1, **status: Any
+) -> Situation:
+    progress = Progress(checkpoint={"step": step} if step >= 0 else {})
+    return builders.situation(job, *pods, now=now, incident=previous, progress=progress, **status)
+
+
 def decide(
     job: Job, pods: dict[str, Manifest], now: datetime = NOW, previous: Incident | None = None, step: int = -1
-) -> Decision:
-    views = builders.views(job, *pods.values())
-    return restart_training(job, views, failures(job, views, True, now), previous, step, now)
+) -> TrainingDecision:
+    situation = see(job, *pods.values(), now=now, previous=previous, step=step, all_created=True)
+    return restart_training(situation, failures(situation))
 
 
-def replaced(decision: Decision) -> list[str]:
-    return [task.id for task in decision.replaced]
+def decide_evaluator(job: Job, *pods: Manifest, now: datetime, all_created: bool = False) -> EvaluatorDecision:
+    situation = see(job, *pods, now=now, all_created=all_created)
+    return restart_evaluator(situation, failures(situation), ())
+
+
+def replaced(decision: TrainingDecision | EvaluatorDecision) -> list[str]:
+    return [task.id for task in decisions.replaced(decision)]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +107,8 @@ def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
     if chief_made:
         pods["chief-0"] = builders.pod(job, "chief-0", builders.running(), attempt=1, created=chief_made)
     pods["worker-0"]["status"] = builders.ended(0, finished_at)
-    views = builders.views(job, *pods.values())
-    decision = restart_training(job, views, [], previous, -1, at(601))
-    assert (replaced(decision), decision.new, decision.first) == (expected, False, None)
-    assert decision.incident == (previous if expected else None)
+    decision = restart_training(see(job, *pods.values(), now=at(601), previous=previous), [])
+    assert decision == (Recall(tuple(builders.task(one) for one in expected)) if expected else Nothing())
 
 
 def test_collateral_ends_wait_for_the_first_cause():
@@ -91,11 +116,10 @@ def test_collateral_ends_wait_for_the_first_cause():
     job = builders.job(program=False)
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.ended(1)
-    early = decide(job, pods, at(1))
-    assert (replaced(early), early.look_again_at) == ([], at(2))
+    assert decide(job, pods, at(1)) == Wait(at(2))
     pods["worker-1"]["status"] = builders.out_of_memory(at(1))
     late = decide(job, pods, at(2))
-    assert late.first is not None
+    assert isinstance(late, Begin)
     assert (late.first.task.id, late.first.cause) == ("worker-1", Cause.OOM_KILLED)
 
 
@@ -111,13 +135,12 @@ def test_failures_of_one_incident_are_charged_once():
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory()
     first = decide(job, pods, at(1))
-    assert first.incident is not None
+    assert isinstance(first, Begin)
     job = builders.with_status(job, {"attempts": {"worker-0": 1}})
     pods["worker-0"] = builders.pod(job, "worker-0", builders.running(), attempt=1, created=at(1))
     pods["worker-2"]["status"] = builders.ended(76, at(20))
     second = decide(job, pods, at(20), first.incident)
-    assert (replaced(second), second.new) == (["worker-2"], False)
-    assert second.incident == first.incident
+    assert second == Join((builders.task("worker-2"),), first.incident, Cause.OOM_KILLED, None)
 
 
 def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
@@ -128,9 +151,8 @@ def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
     pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
     pods["worker-2"]["status"] = builders.ended(1, at(14))
     decision = decide(job, pods, at(16), previous)
-    assert decision.incident is not None
-    assert decision.first is not None
-    assert (decision.new, decision.incident.charged, decision.first.task.id) == (True, 2, "worker-0")
+    assert isinstance(decision, Begin)
+    assert (decision.incident.charged, decision.first.task.id) == (2, "worker-0")
     assert replaced(decision) == ["worker-0", "worker-2"]
 
 
@@ -140,8 +162,10 @@ def test_an_eviction_that_shows_late_gives_the_charge_back():
     previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts={})
     pods["worker-1"]["status"] = builders.disrupted(when=at(8))
     decision = decide(job, pods, at(9), previous)
-    assert decision.incident is not None
+    assert isinstance(decision, Join)
+    assert decision.first is not None
     assert (decision.incident.cause, decision.incident.charged) == (Cause.DISRUPTION, 0)
+    assert (decision.counted_as, decision.first.task.id) == (Cause.ERROR, "worker-1")
 
 
 @pytest.mark.parametrize("spent", [0, 3])
@@ -150,8 +174,8 @@ def test_the_budget(spent: int):
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory(at(100))
     previous = Incident(NOW, Cause.ERROR, NOW, charged=spent, in_a_row=spent, checkpoint_step=50)
-    assert bool(decide(job, pods, at(100), previous, step=50).gives_up) == (spent == 3)
-    assert not decide(job, pods, at(100), previous, step=51).gives_up
+    assert isinstance(decide(job, pods, at(100), previous, step=50), GiveUp) == (spent == 3)
+    assert isinstance(decide(job, pods, at(100), previous, step=51), Begin)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +191,9 @@ def test_giving_up_says_why(budget: int, step: int, words: str):
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory(at(100))
     previous = Incident(NOW, Cause.ERROR, NOW, charged=budget, in_a_row=1, checkpoint_step=step)
-    assert decide(job, pods, at(100), previous, step).gives_up == f"worker-0 ran out of memory (OOMKilled); {words}"
+    decision = decide(job, pods, at(100), previous, step)
+    assert isinstance(decision, GiveUp)
+    assert decision.why == f"worker-0 ran out of memory (OOMKilled); {words}"
 
 
 def test_disruptions_are_never_charged():
@@ -176,24 +202,23 @@ def test_disruptions_are_never_charged():
         pods = builders.all_pods(job)
         pods["worker-0"]["status"] = status
         decision = decide(job, pods)
-        assert decision.incident is not None
-        assert (decision.gives_up, decision.incident.charged) == ("", 0)
+        assert isinstance(decision, Begin)
+        assert decision.incident.charged == 0
 
 
 @pytest.mark.parametrize("status", [builders.evicted(), builders.ended(1, at(1)), builders.rejected()])
 def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
     job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 1}})
-    views = builders.views(job, builders.pod(job, "evaluator-0", status, attempt=1))
-    early = restart_evaluator(job, views, failures(job, views, False, at(2)), (), at(2))
-    assert (early.replaced, early.look_again_at) == ((), NOW + timedelta(seconds=10))
-    due = restart_evaluator(job, views, failures(job, views, False, at(10)), (), at(10))
+    pod = builders.pod(job, "evaluator-0", status, attempt=1)
+    assert decide_evaluator(job, pod, now=at(2)) == Wait(at(10))
+    due = decide_evaluator(job, pod, now=at(10))
+    assert isinstance(due, ReplaceEvaluator)
     assert replaced(due) == ["evaluator-0"]
 
 
 def test_a_vanished_evaluator_comes_back_at_once():
     job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 3}})
-    views = builders.views(job)
-    assert replaced(restart_evaluator(job, views, failures(job, views, True, NOW), (), NOW)) == ["evaluator-0"]
+    assert replaced(decide_evaluator(job, now=NOW, all_created=True)) == ["evaluator-0"]
 
 
 SIDECAR_RUNS = {"phase": "Running"}
@@ -218,6 +243,8 @@ def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     checkpoint = {"directory": "/checkpoints", "volume": volume, "mount": mount}
     job = builders.job(evaluator=True, checkpoint=checkpoint, status={"attempts": {"evaluator-0": 1}})
-    views = builders.views(job, *([builders.pod(job, "evaluator-0", status, attempt=1)] if status else []))
-    decision = restart_evaluator(job, views, failures(job, views, False, at(1)), (builders.task(lost),), at(1))
-    assert (replaced(decision), decision.first) == (expected, None)
+    pods = [builders.pod(job, "evaluator-0", status, attempt=1)] if status else []
+    situation = see(job, *pods, now=at(1), all_created=False)
+    decision = restart_evaluator(situation, failures(situation), (builders.task(lost),))
+    assert isinstance(decision, FollowChief | Wait | Nothing)
+    assert replaced(decision) == expected

@@ -6,7 +6,6 @@ import pytest
 
 from dtjob.plan.policies.success import succeeded
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW
 
 
 @pytest.mark.parametrize(
@@ -17,15 +16,15 @@ def test_whose_end_counts(chief: bool, finished: str, success: bool):
     job = builders.job(chief=chief)
     pods = builders.all_pods(job)
     pods[finished]["status"] = builders.ended(0)
-    assert succeeded(job, builders.views(job, *pods.values()), NOW) is success
+    assert succeeded(builders.situation(job, *pods.values())) is success
 
 
 def test_only_the_current_attempts_end_counts():
     job = builders.job(status={"attempts": {"chief-0": 1}})
     old = builders.pod(job, "chief-0", builders.ended(0), attempt=0)
-    assert not succeeded(job, builders.views(job, old), NOW)
+    assert not succeeded(builders.situation(job, old))
 
 
 def test_a_pod_that_succeeded_without_its_training_container_is_none():
     job = builders.job("Mirrored")
-    assert not succeeded(job, builders.views(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})), NOW)
+    assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))

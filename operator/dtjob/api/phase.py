@@ -1,0 +1,24 @@
+"""Phase: where a job stands, in one word. The words stand here once; `status.phase` and its conditions have them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """The phases, in the order of a job's life."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+    @classmethod
+    def known(cls, word: str | None) -> Phase | None:
+        """The phase of this name; None for none, and for one that only another version of the operator knows."""
+        return next((phase for phase in cls if phase == word), None)
+
+
+ENDED = (Phase.SUCCEEDED, Phase.FAILED)
+"""The phases that no job leaves. A phase is a string: `status.get("phase") in ENDED` asks a plain one too."""

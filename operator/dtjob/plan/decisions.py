@@ -1,0 +1,88 @@
+"""Decisions: what may be done about tasks whose pods have ended or are gone. `write_ahead.py` says what each means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dtjob.objects.topology import Task
+from dtjob.plan.policies.failure_cause import Cause, Failure
+from dtjob.plan.policies.incident import Incident
+
+
+@dataclass(frozen=True)
+class Begin:
+    """A new incident begins with the failure `first`: count it, and give `tasks` a new attempt."""
+
+    tasks: tuple[Task, ...]
+    incident: Incident
+    first: Failure
+
+
+@dataclass(frozen=True)
+class Join:
+    """More has failed of the incident that is under way, and is now this one: give `tasks` a new attempt.
+
+    It is counted already, under `counted_as`. `first` is the failure whose stronger cause takes over, None where the
+    incident keeps its cause.
+    """
+
+    tasks: tuple[Task, ...]
+    incident: Incident
+    counted_as: Cause
+    first: Failure | None
+
+
+@dataclass(frozen=True)
+class Recall:
+    """These training tasks finished well and are needed again: a new attempt, which counts nowhere."""
+
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class ReplaceEvaluator:
+    """The evaluator has failed: a new attempt, counted apart, as training does not notice."""
+
+    tasks: tuple[Task, ...]
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class FollowChief:
+    """The evaluator has not failed, but must go where the chief's new pod goes: a new attempt, which counts nowhere."""
+
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Something has failed, and what to do about it is decided at this moment only."""
+
+    until: datetime
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """The job fails for good over the failure `first`; `why` says so in words."""
+
+    first: Failure
+    why: str
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Nothing is to be done."""
+
+
+TrainingDecision = Begin | Join | Recall | Wait | GiveUp | Nothing
+EvaluatorDecision = ReplaceEvaluator | FollowChief | Wait | Nothing
+
+
+def replaced(decision: TrainingDecision | EvaluatorDecision) -> tuple[Task, ...]:
+    """The tasks that get a new attempt."""
+    match decision:
+        case Wait() | GiveUp() | Nothing():
+            return ()
+        case _:
+            return decision.tasks

@@ -1,0 +1,42 @@
+"""Phase: where a job that has not ended stands, from what its tasks do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dtjob import times
+from dtjob.api.phase import Phase
+from dtjob.plan.policies.pending import waiting_reason
+from dtjob.plan.policies.restart import trains_without
+from dtjob.plan.situation import Situation
+
+
+class Standing(NamedTuple):
+    """A phase with its reason, in one word and in words."""
+
+    phase: Phase
+    reason: str
+    message: str
+
+
+def standing(situation: Situation) -> Standing:
+    """Running, where all that training needs is up; before that Pending; and Restarting where it is so no longer."""
+    status, waits = situation.status, waiting_reason(situation.views)
+    absent = [view.task for view in situation.training if not view.up]
+    ran_before = status.ever(Phase.RUNNING)
+    if not absent or (ran_before and trains_without(situation.job, absent)):
+        return Standing(Phase.RUNNING, "AllTasksRunning", waits)
+    if ran_before or status.incident:
+        return Standing(
+            Phase.RESTARTING, status.first_failure.get("cause", Phase.RESTARTING.value), waits or _cause(situation)
+        )
+    return Standing(Phase.PENDING, "WaitingForPods", waits)
+
+
+def _cause(situation: Situation) -> str:
+    """What failed first, and when the next start is where that is not yet."""
+    first, incident = situation.status.first_failure, situation.status.incident
+    failed = f"{first.get('task', 'a task')} {first.get('reason', 'failed')}"
+    if incident is None or situation.now >= incident.not_before:
+        return failed
+    return f"{failed}; the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"

@@ -1,0 +1,66 @@
+"""Situation: all that a decision about one job rests on, gathered once a plan, as the Job controller's syncJobCtx."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.objects import topology
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.plan.children import Children, TaskView, view_tasks
+from dtjob.plan.progress import final_reports, progress_status
+from dtjob.plan.status import Status
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One job at one moment. Policies read it and change nothing."""
+
+    job: Job
+    children: Children
+    views: tuple[TaskView, ...]
+    """Every task, the chief first, at the attempts of `status`."""
+    reports: Mapping[str, dict[str, Any]]
+    """What each task's supervisor said last, by task id; of one that finished, its last words."""
+    written: Status
+    """The status that the job has."""
+    status: Status
+    """The status that it is to have, as far as that is known: with what `reports` say."""
+    now: datetime
+    defaults: Defaults = NO_DEFAULTS
+
+    @classmethod
+    def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Situation:
+        """The situation of the job, from its status and what is observed of its children."""
+        written = Status.from_json(job.status)
+        views = view_tasks(job, children, written.attempts, now)
+        reports = final_reports(views, children.reports)
+        progress = progress_status(job, written.progress, reports, now)
+        status = replace(written, observed_generation=job.metadata.generation, progress=progress)
+        return cls(job, children, views, reports, written, status, now, defaults)
+
+    def with_status(self, status: Status) -> Situation:
+        """The same moment with another status; only tasks that it gives another attempt are looked at again."""
+        attempts = status.attempts
+        if attempts == self.status.attempts:
+            return replace(self, status=status)
+        views = tuple(
+            view if view.attempt == attempt else TaskView.of(view.task, attempt, view.pods, self.now)
+            for view in self.views
+            for attempt in (attempts.get(view.task.id, 0),)
+        )
+        return replace(self, status=status, views=views)
+
+    @property
+    def chief(self) -> TaskView:
+        """The task that writes checkpoints and decides success."""
+        task = topology.chief_task(self.job)
+        return next(view for view in self.views if view.task == task)
+
+    @property
+    def training(self) -> tuple[TaskView, ...]:
+        """Every task but the evaluator."""
+        return tuple(view for view in self.views if not view.evaluates)

@@ -1,0 +1,22 @@
+"""Phases are words of the API: they, and which of them end a job, do not change."""
+
+from __future__ import annotations
+
+import json
+
+from dtjob.api.phase import ENDED, Phase
+
+
+def test_the_words_in_the_order_of_a_life():
+    assert json.loads(json.dumps(list(Phase))) == ["Pending", "Running", "Restarting", "Succeeded", "Failed"]
+    assert [phase for phase in Phase if phase in ENDED] == [Phase.SUCCEEDED, Phase.FAILED]
+
+
+def test_a_plain_word_is_asked_like_a_phase():
+    assert "Failed" in ENDED
+    assert "Running" not in ENDED
+    assert None not in ENDED
+
+
+def test_another_versions_phase_is_none_that_is_known():
+    assert [Phase.known(word) for word in ("Running", "Suspended", "", None)] == [Phase.RUNNING, None, None, None]

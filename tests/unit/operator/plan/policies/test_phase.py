@@ -1,0 +1,81 @@
+"""Where a job stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.phase import Phase
+from dtjob.plan.policies.failure_cause import Cause
+from dtjob.plan.policies.incident import Incident
+from dtjob.plan.policies.phase import Standing, standing
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+RAN = {"conditions": ({"type": "Running", "status": "False"},)}
+FAILED = {"task": "worker-1", "cause": "OOMKilled", "reason": "ran out of memory (OOMKilled)"}
+
+
+def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (), **status: Any) -> Standing:
+    """The standing of a job whose tasks all run, but for those without a pod."""
+    job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
+    pods = builders.all_pods(job)
+    for one in without:
+        del pods[one]
+    return standing(builders.situation(job, *pods.values(), **status))
+
+
+def test_a_job_whose_pods_were_never_all_up_is_pending():
+    assert stand(without=("worker-0",)) == Standing(Phase.PENDING, "WaitingForPods", "")
+
+
+def test_a_job_runs_when_all_that_train_are_up_or_done():
+    assert stand() == Standing(Phase.RUNNING, "AllTasksRunning", "")
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = builders.ended(0)
+    assert standing(builders.situation(job, *pods.values())).phase is Phase.RUNNING
+
+
+def test_training_does_not_wait_for_an_evaluator():
+    assert stand(without=("evaluator-0",)).phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("strategy", "without", "status", "phase"),
+    [
+        ("ParameterServer", ("worker-0",), RAN, Phase.RUNNING),
+        ("ParameterServer", ("worker-0",), {}, Phase.PENDING),  # it has yet to begin with all of them
+        ("ParameterServer", ("worker-0", "worker-1"), RAN, Phase.RESTARTING),
+        ("ParameterServer", ("ps-0",), RAN, Phase.RESTARTING),
+        ("MultiWorkerMirrored", ("worker-0",), RAN, Phase.RESTARTING),
+    ],
+)
+def test_without_whom_training_goes_on(strategy: str, without: tuple[str, ...], status: dict[str, Any], phase: Phase):
+    assert stand(strategy, without=without, **status).phase is phase
+
+
+def test_a_restart_says_what_failed_first():
+    assert stand(without=("worker-1",), first_failure=FAILED, **RAN) == Standing(
+        Phase.RESTARTING, "OOMKilled", "worker-1 ran out of memory (OOMKilled)"
+    )
+    assert stand(without=("worker-1",), **RAN) == Standing(Phase.RESTARTING, "Restarting", "a task failed")
+
+
+def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
+    incident = Incident(NOW, Cause.OOM_KILLED, at(10))
+    found = stand(without=("worker-1",), incident=incident, first_failure=FAILED)
+    assert (found.phase, found.message) == (
+        Phase.RESTARTING,
+        "worker-1 ran out of memory (OOMKilled); the next start is at 2026-11-21T10:00:10Z (failurePolicy.backoff)",
+    )
+
+
+def test_what_a_pod_waits_for_is_said_first():
+    job = builders.job()
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = builders.unschedulable("no GPU")
+    words = "worker-1 waits: Unschedulable: no GPU"
+    assert standing(builders.situation(job, *pods.values(), first_failure=FAILED, **RAN)).message == words
+    assert standing(builders.situation(job, *pods.values())).message == words

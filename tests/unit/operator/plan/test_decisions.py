@@ -1,0 +1,46 @@
+"""Decisions: which of them give tasks a new attempt."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.plan.decisions import (
+    Begin,
+    EvaluatorDecision,
+    FollowChief,
+    GiveUp,
+    Join,
+    Nothing,
+    Recall,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+    replaced,
+)
+from dtjob.plan.policies.failure_cause import Cause, vanished
+from dtjob.plan.policies.incident import Incident
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
+
+TASKS = (builders.task("worker-0"), builders.task("worker-1"))
+FAILURE = vanished(TASKS[0], "digits-worker-0-0", NOW)
+INCIDENT = Incident(NOW, Cause.DELETED, NOW)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Begin(TASKS, INCIDENT, FAILURE),
+        Join(TASKS, INCIDENT, Cause.ERROR, None),
+        Recall(TASKS),
+        ReplaceEvaluator(TASKS, FAILURE),
+        FollowChief(TASKS),
+    ],
+)
+def test_these_replace_their_tasks(decision: TrainingDecision | EvaluatorDecision):
+    assert replaced(decision) == TASKS
+
+
+@pytest.mark.parametrize("decision", [Wait(NOW), GiveUp(FAILURE, "maxRestarts"), Nothing()])
+def test_these_replace_nothing(decision: TrainingDecision | EvaluatorDecision):
+    assert replaced(decision) == ()

@@ -1,0 +1,102 @@
+"""What each decision means for the status, and what users are told of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.plan.decisions import (
+    Begin,
+    EvaluatorDecision,
+    FollowChief,
+    GiveUp,
+    Join,
+    Nothing,
+    Recall,
+    ReplaceEvaluator,
+    TrainingDecision,
+    Wait,
+)
+from dtjob.plan.policies.failure_cause import Cause, Failure
+from dtjob.plan.policies.incident import Incident
+from dtjob.plan.progress import Progress
+from dtjob.plan.status import Restarts, Status
+from dtjob.plan.write_ahead import write_ahead
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+WORKER, EVALUATOR = builders.task("worker-0"), builders.task("evaluator-0")
+KILLED = Failure(WORKER, Cause.SIGNAL, NOW, "digits-worker-0-0", "node-1", "was killed (SIGKILL)", "", 137)
+EVICTED = Failure(WORKER, Cause.DISRUPTION, NOW, "digits-worker-0-0", "node-1", "was disrupted (Evicted)", "")
+NEW = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1, attempts={})
+RUNNING = {"attempts": {"worker-0": 1}, "restarts": Restarts(1, {"Signal": 1}), "all_created": True}
+
+
+def write(
+    decision: TrainingDecision | EvaluatorDecision, strategy: str = "MultiWorkerMirrored", **status: Any
+) -> tuple[Status, list[str]]:
+    job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
+    after, told = write_ahead(builders.situation(job, **{**RUNNING, **status}), decision)
+    return after.status, [f"{event.type} {event.reason}: {event.message}" for event in told]
+
+
+def test_an_incident_that_begins_is_counted_with_its_first_failure():
+    status, told = write(Begin((WORKER,), NEW, KILLED))
+    assert (status.attempts, status.all_created) == ({"worker-0": 2}, False)
+    assert status.restarts == Restarts(2, {"Signal": 2})
+    assert (status.incident, status.first_failure) == (NEW, KILLED.to_json())
+    assert told == ["Warning Restarting: worker-0 was killed (SIGKILL); training restarts"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "checkpoint", "consequence"),
+    [
+        ("MultiWorkerMirrored", {"step": 40}, "training restarts from the checkpoint at step 40"),
+        ("ParameterServer", {"step": 40}, "training goes on without it until it is back"),
+    ],
+)
+def test_users_are_told_what_follows(strategy: str, checkpoint: dict[str, int], consequence: str):
+    _, told = write(Begin((WORKER,), NEW, KILLED), strategy, progress=Progress(checkpoint=checkpoint))
+    assert told == [f"Warning Restarting: worker-0 was killed (SIGKILL); {consequence}"]
+
+
+def test_more_of_the_same_incident_is_neither_counted_nor_told():
+    status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, None), first_failure={"task": "worker-1"})
+    assert (status.attempts["worker-0"], status.restarts) == (2, RUNNING["restarts"])
+    assert (status.incident, status.first_failure, told) == (NEW, {"task": "worker-1"}, [])
+
+
+def test_a_stronger_cause_moves_the_count_and_is_told():
+    moved, told = write(Join((WORKER,), Incident(at(5), Cause.DISRUPTION, at(5)), Cause.SIGNAL, EVICTED))
+    assert moved.restarts == Restarts(1, {"Disruption": 1})
+    assert moved.first_failure == EVICTED.to_json()
+    assert told == ["Warning Restarting: worker-0 was disrupted (Evicted); training restarts"]
+
+
+def test_who_is_recalled_costs_nothing():
+    status, told = write(Recall((WORKER,)), incident=NEW)
+    assert (status.attempts, status.restarts, status.incident) == ({"worker-0": 2}, RUNNING["restarts"], NEW)
+    assert told == []
+
+
+def test_an_evaluators_failure_is_counted_apart():
+    failure = Failure(EVALUATOR, Cause.ERROR, NOW, "digits-evaluator-0-0", "", "failed (exit code 1)", "")
+    status, told = write(ReplaceEvaluator((EVALUATOR,), failure))
+    assert status.attempts == {"worker-0": 1, "evaluator-0": 1}
+    assert status.restarts == Restarts(1, {"Signal": 1}, evaluator=1)
+    assert (status.incident, status.first_failure) == (None, {})
+    assert told == ["Warning EvaluatorRestarting: evaluator-0 failed (exit code 1); training goes on"]
+
+
+def test_an_evaluator_that_follows_the_chief_is_told_of_but_not_counted():
+    status, told = write(FollowChief((EVALUATOR,)))
+    assert (status.attempts["evaluator-0"], status.restarts) == (1, RUNNING["restarts"])
+    assert told == ["Normal EvaluatorRestarting: The evaluator moves with the chief, whose volume it mounts"]
+
+
+@pytest.mark.parametrize("decision", [Nothing(), Wait(at(2)), GiveUp(KILLED, "maxRestarts")])
+def test_what_replaces_nothing_leaves_the_status_alone(decision: TrainingDecision):
+    before, _ = write(Nothing())
+    assert write(decision) == (before, [])
+    assert before.all_created

@@ -1,0 +1,77 @@
+"""What /status says, and what it does not let a training process say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dtjob_trainer.supervisor.metrics import exposition
+from dtjob_trainer.supervisor.status import TaskStatus, last_of_done
+
+
+def test_the_training_process_cannot_overwrite_who_we_are() -> None:
+    status = TaskStatus("worker-1", 2, 17, "uid")
+    status.merge({"task": "chief-0", "pid": 1, "restartsInPlace": 99, "state": "training", "step": 4, "loss": 0.5})
+    assert status.to_json() == {
+        "task": "worker-1", "attempt": 2, "pid": 17, "state": "training", "incarnation": 0, "jobUid": "uid",
+        "restartsInPlace": 0, "step": 4, "loss": 0.5,
+    }  # fmt: skip
+
+
+def test_a_new_training_process_forgets_what_held_for_the_old_one_only() -> None:
+    status = TaskStatus("worker-1", 0, 17, "uid")
+    status.started(0, 50)
+    status.merge({"state": "training", "step": 4, "stepsPerSecond": 9.0, "restoredStep": 2, "checkpoint": {"step": 2}})
+    status.ended("waiting")
+    assert "trainingPid" not in status.to_json()
+    status.restarts(1, "2026-11-21T10:00:00Z", "worker-0 was lost")
+    status.started(1, 51)
+    after = status.to_json()
+    assert (after["state"], after["incarnation"], after["trainingPid"]) == ("waiting", 1, 51)
+    assert (after["step"], after["checkpoint"]) == (4, {"step": 2})
+    assert after["lastRestart"] == {"time": "2026-11-21T10:00:00Z", "cause": "worker-0 was lost"}
+    assert not {"stepsPerSecond", "restoredStep"} & after.keys()
+
+
+def test_the_supervisors_message_goes_first() -> None:
+    status = TaskStatus("worker-1", 0, 17, "uid")
+    status.merge({"message": "theirs"})
+    assert status.to_json()["message"] == "theirs"
+    status.message = "ours"
+    assert status.to_json()["message"] == "ours"
+
+
+@pytest.mark.parametrize(
+    ("mark", "last"),
+    [
+        ('{"uid": "a", "step": 4, "status": {"step": 4}}', {"step": 4}),
+        ('{"uid": "a", "step": 4}', {}),
+        ('{"uid": "b"}', None),
+        ('{"uid":', None),
+        ("[]", None),
+        (None, None),
+    ],
+)
+def test_a_mark_counts_for_its_own_job_only(tmp_path: Path, mark: str | None, last: dict[str, int] | None) -> None:
+    if mark is not None:
+        (tmp_path / "DONE").write_text(mark)
+    assert last_of_done(str(tmp_path), "a") == last
+
+
+def test_a_mark_in_a_bucket_is_left_to_tensorflow() -> None:
+    assert not last_of_done("gs://bucket/digits", "a")
+
+
+def test_metrics_hold_what_is_known_and_nothing_else() -> None:
+    status = {
+        "state": "training", "step": 4, "restartsInPlace": 2, "metrics": {"accuracy": 0.5, "note": "x"},
+        "checkpoint": {"step": 3, "time": "1970-01-01T00:01:00Z"},
+    }  # fmt: skip
+    _, text = exposition(status, {"job": "digits"})
+    lines = text.decode().splitlines()
+    assert 'dtjob_trainer_step{job="digits"} 4.0' in lines
+    assert 'dtjob_trainer_metric{job="digits",name="accuracy"} 0.5' in lines
+    assert 'dtjob_trainer_checkpoint_timestamp_seconds{job="digits"} 60.0' in lines
+    assert 'dtjob_trainer_restarts_in_place_total{job="digits"} 2.0' in lines
+    assert not any("loss" in line or "note" in line for line in lines)
