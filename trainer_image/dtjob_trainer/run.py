@@ -18,15 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from dtjob_trainer.contract import log_line, template
+from dtjob_trainer.contract import exit_codes, log_line, template
+from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Progress
-from dtjob_trainer.process.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
-from dtjob_trainer.supervisor.reaper import die_with_parent
+from dtjob_trainer.process.shutdown import Shutdown, stops_training
 
-EXIT_USAGE = 2
 EVALUATOR_NICENESS = 10
 """The evaluator yields the processor to training where they share a machine."""
 
@@ -49,12 +48,12 @@ def main(arguments: Sequence[str]) -> NoReturn:
         die_with_parent(signal.SIGKILL, os.getppid())
     if not arguments:
         sys.stderr.write("usage: python3 -m dtjob_trainer.run ENTRY [ARGS…]\n")
-        _end(EXIT_USAGE)
+        _end(exit_codes.USAGE)
     try:
         task = Task.from_environment(os.environ)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
-        _end(EXIT_USAGE)
+        _end(exit_codes.USAGE)
     shutdown = Shutdown(task.grace_seconds if task else 30.0)
     shutdown.install()
     here = runtime.Runtime(task, Progress.from_environment(os.environ), shutdown)
@@ -68,7 +67,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     except BaseException as error:
         traceback.print_exc()
         many = task is not None and len(task.members) > 1
-        code = EXIT_PEER_LOST if many and is_peer_loss(type(error).__name__, str(error)) else 1
+        code = exit_codes.PEER_LOST if many and is_peer_loss(type(error).__name__, str(error)) else 1
         if code == 1:
             here.progress.report(state="failed", message=f"{type(error).__name__}: {str(error).splitlines()[:1]}")
     if code == 0:
@@ -140,7 +139,7 @@ def _wait_for_go(here: runtime.Runtime) -> None:
     here.progress.report(state="waiting")
     pipe = os.fdopen(int(descriptor), encoding="utf-8")
     if not pipe.readline().endswith("\n"):
-        _end(EXIT_PEER_LOST)  # end of file: the rendezvous was given up
+        _end(exit_codes.PEER_LOST)  # end of file: the rendezvous was given up
     threading.Thread(target=_listen, args=(pipe, here), name="go-pipe", daemon=True).start()
 
 

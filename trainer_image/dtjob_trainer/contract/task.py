@@ -2,117 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dtjob_trainer.contract.settings import Checkpoint, Evaluation, TensorBoard, json_object
 from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
 from dtjob_trainer.errors import TaskError
 
 ROLES = ("chief", "worker", "ps", "evaluator")
-
-DEFAULT_EVERY_SECONDS = 300
-"""How often to save where the job names neither everySteps nor everySeconds."""
-
-DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
-"""What the manifest's schema fills in for tensorBoard.everySteps and tensorBoard.profile.steps."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """`spec.checkpoint`: where and how often training is saved."""
-
-    directory: str
-    every_steps: int | None = None
-    every_seconds: float | None = None
-    keep: int = 3
-    asynchronous: bool = True
-    save_timeout_seconds: float = 60.0
-
-    @classmethod
-    def from_json(cls, text: str) -> Checkpoint:
-        """Read the value of DTJOB_CHECKPOINT. Raises TaskError where it names no directory."""
-        value = _json_object("DTJOB_CHECKPOINT", text)
-        directory = value.get("directory")
-        if not isinstance(directory, str) or not directory:
-            raise TaskError("DTJOB_CHECKPOINT has no 'directory'; give the path where checkpoints are kept")
-        every_steps, every_seconds = value.get("everySteps"), value.get("everySeconds")
-        if every_steps is None and every_seconds is None:
-            every_seconds = DEFAULT_EVERY_SECONDS
-        return cls(
-            directory=directory,
-            every_steps=every_steps,
-            every_seconds=every_seconds,
-            keep=value.get("keep") or 3,
-            asynchronous=value.get("async", True) is not False,
-            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or 60),
-        )
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """`spec.evaluation`: what the evaluator does."""
-
-    every: bool = False
-    """Whether to evaluate each checkpoint, and not only the latest."""
-    best_metric: str | None = None
-    """The metric by which the best model is kept; None: none is kept."""
-    best_is_highest: bool = True
-
-    @classmethod
-    def from_json(cls, text: str) -> Evaluation:
-        """Read the value of DTJOB_EVALUATION. Raises TaskError where `best` is not whole."""
-        value = _json_object("DTJOB_EVALUATION", text)
-        best = value.get("best") or {}
-        if best and not (best.get("metric") and best.get("mode") in ("Max", "Min")):
-            raise TaskError("DTJOB_EVALUATION's 'best' must have a 'metric' and a 'mode', Max or Min")
-        return cls(value.get("checkpoints") == "Every", best.get("metric"), best.get("mode") != "Min")
-
-    def is_better(self, value: float, best: float | None) -> bool:
-        """Whether a metric's `value` beats the `best` so far (None: there is none); what is no number beats nothing."""
-        if math.isnan(value):
-            return False
-        if best is None:
-            return True
-        return value > best if self.best_is_highest else value < best
-
-
-@dataclass(frozen=True)
-class ProfiledSteps:
-    """`spec.tensorBoard.profile`: which steps to profile, counted from 1."""
-
-    first_step: int
-    steps: int
-
-    @property
-    def last_step(self) -> int:
-        """The last of them."""
-        return self.first_step + self.steps - 1
-
-    def begins(self, done: int, count: int) -> bool:
-        """Whether any of them is among the next `count` steps, with `done` steps of the run behind."""
-        return done < self.last_step and done + count >= self.first_step
-
-
-@dataclass(frozen=True)
-class TensorBoard:
-    """`spec.tensorBoard`: what training writes for TensorBoard."""
-
-    every_steps: int = DEFAULT_SCALARS_EVERY
-    profile: ProfiledSteps | None = None
-
-    @classmethod
-    def from_json(cls, text: str) -> TensorBoard:
-        """Read the value of DTJOB_TENSORBOARD. Raises TaskError where a number is not a whole one of at least 1."""
-        value = _json_object("DTJOB_TENSORBOARD", text)
-        every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")
-        asked = None if profile is None else [profile.get("firstStep"), profile.get("steps", DEFAULT_PROFILED_STEPS)]
-        if not all(isinstance(number, int) and number >= 1 for number in (every, *(asked or []))):
-            raise TaskError("DTJOB_TENSORBOARD: everySteps, profile.firstStep and profile.steps must be 1 or more")
-        return cls(every, ProfiledSteps(*asked) if asked is not None else None)
 
 
 @dataclass(frozen=True)
@@ -134,7 +33,7 @@ class Task:
     """`host:port` of the chief task's supervisor; empty where there is none."""
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
-    evaluation: Evaluation = Evaluation()
+    evaluation: Evaluation = field(default_factory=Evaluation)
     tensorboard: TensorBoard | None = None
     grace_seconds: float = 30.0
     parent: int | None = None
@@ -166,7 +65,7 @@ class Task:
             index=_whole_number(environ, "DTJOB_INDEX", 0),
             attempt=_whole_number(environ, "DTJOB_ATTEMPT", 0),
             strategy=strategy,
-            strategy_options=_json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
+            strategy_options=json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
             cluster=_read_cluster(environ.get("DTJOB_CLUSTER_FILE")),
             cluster_hash=environ.get("DTJOB_CLUSTER_HASH", ""),
             rendezvous=environ.get("DTJOB_RENDEZVOUS", ""),
@@ -247,21 +146,11 @@ def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> in
     return int(text)
 
 
-def _json_object(variable: str, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise TaskError(f"{variable} is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise TaskError(f"{variable} must be a JSON object, not {text!r}")
-    return value
-
-
 def _read_cluster(path: str | None) -> dict[str, tuple[str, ...]]:
     if not path:
         return {}
     try:
-        value = _json_object("DTJOB_CLUSTER_FILE's content", Path(path).read_text())
+        value = json_object("DTJOB_CLUSTER_FILE's content", Path(path).read_text())
     except OSError as error:
         raise TaskError(f"DTJOB_CLUSTER_FILE cannot be read: {error}") from None
     return {role: tuple(hosts) for role, hosts in value.items()}

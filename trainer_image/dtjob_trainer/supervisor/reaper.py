@@ -1,4 +1,4 @@
-"""Processes, as Linux sees them: whom we inherit, whom we kill, who is left. Used by the supervisor only."""
+"""Processes, as Linux sees them: whom we inherit, whom we kill, who is left."""
 
 from __future__ import annotations
 
@@ -11,23 +11,12 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def die_with_parent(signal_number: int, parent: int) -> None:
-    """Have the kernel send `signal_number` to this process when the thread that started it ends.
-
-    `parent` is the id of the process that started it: where that is gone already, this process ends at once.
-    """
-    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(128 + signal_number)
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
     """Make descendants that lose their parent our children, as they are for PID 1, so that none outlives us unseen."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def children() -> list[int]:

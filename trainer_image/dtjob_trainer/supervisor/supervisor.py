@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.template import Template
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.host import RendezvousHost, rendezvous_of
@@ -46,8 +46,6 @@ FAREWELL_SECONDS = 3.0
 
 DONE_SECONDS = 30.0
 """As long where the chief task was replaced after the end: some of its group may look for it under its old address."""
-
-COULD_NOT_KILL, PORT_TAKEN = 71, 1
 
 
 class Supervisor:
@@ -99,7 +97,7 @@ class Supervisor:
                 await server.start("127.0.0.1" if task.parent else None, task.status_port)
             except OSError as error:
                 self._log(f"DTJOB_STATUS_PORT {task.status_port} cannot be listened on: {error}", "error")
-                return PORT_TAKEN
+                return exit_codes.FAILED
         if task.is_chief and task.checkpoint:
             last = last_of_done(task.checkpoint.directory, task.uid)
             if last is not None:
@@ -113,7 +111,7 @@ class Supervisor:
             while code is None:
                 code = await self._make_room()
                 if code is None and self._terminating:
-                    code = policy.TERMINATED
+                    code = exit_codes.TERMINATED
                 if code is None:
                     self._start()
                     if self._client and reporting is None:
@@ -128,15 +126,17 @@ class Supervisor:
         """End what the last training process left behind, wait for the port. Returns an exit code where that fails."""
         left = await self._reaper.kill_all(KILL_SECONDS, spare=self._template.pid if self._template else None)
         if left:
-            self._log(f"processes {left} cannot be killed: ending the container with {COULD_NOT_KILL}", "error")
-            return COULD_NOT_KILL
+            self._log(
+                f"processes {left} cannot be killed: ending the container with {exit_codes.COULD_NOT_KILL}", "error"
+            )
+            return exit_codes.COULD_NOT_KILL
         port = int(self._task.address.rpartition(":")[2]) if self._task.address else None
         deadline = time.monotonic() + PORT_SECONDS
         while port and not port_is_free(port) and not self._terminating:
             if time.monotonic() > deadline:
-                taken = f"port {port} of the cluster file is held by another process: ending with {PORT_TAKEN}"
+                taken = f"port {port} of the cluster file is held by another process: ending with {exit_codes.FAILED}"
                 self._log(taken, "error")
-                return PORT_TAKEN
+                return exit_codes.FAILED
             self._status.message = f"waiting for port {port}, which another process holds"
             await asyncio.sleep(0.05)
         self._status.message = ""
@@ -184,7 +184,7 @@ class Supervisor:
                 decision, self._history = policy.restart(self._history, cause, time.time())
         if isinstance(decision, policy.End):
             self._status.ended("finished" if decision.code == 0 else "failed")
-            failed = decision.code not in (0, policy.TERMINATED)
+            failed = decision.code not in (0, exit_codes.TERMINATED)
             self._log(f"{decision.reason}: ending with {decision.code}", "error" if failed else "info")
             return decision.code
         self._status.ended("waiting")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit, peers_changed, shell_code
+from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit, peers_changed
 
 
 def code_after(ended: Ended, history: History | None = None) -> int | None:
@@ -94,4 +94,3 @@ def test_a_restart_says_when_and_why() -> None:
 def test_a_failure_of_its_own_is_described() -> None:
     decision, _ = after_exit(History(), Ended(-11), 0)
     assert decision == End(139, "the training process ended with signal 11")
-    assert shell_code(-15) == 143

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.supervisor.metrics import exposition
 from dtjob_trainer.supervisor.status import TaskStatus, last_of_done
 
 
@@ -61,17 +60,3 @@ def test_a_mark_counts_for_its_own_job_only(tmp_path: Path, mark: str | None, la
 
 def test_a_mark_in_a_bucket_is_left_to_tensorflow() -> None:
     assert not last_of_done("gs://bucket/digits", "a")
-
-
-def test_metrics_hold_what_is_known_and_nothing_else() -> None:
-    status = {
-        "state": "training", "step": 4, "restartsInPlace": 2, "metrics": {"accuracy": 0.5, "note": "x"},
-        "checkpoint": {"step": 3, "time": "1970-01-01T00:01:00Z"},
-    }  # fmt: skip
-    _, text = exposition(status, {"job": "digits"})
-    lines = text.decode().splitlines()
-    assert 'dtjob_trainer_step{job="digits"} 4.0' in lines
-    assert 'dtjob_trainer_metric{job="digits",name="accuracy"} 0.5' in lines
-    assert 'dtjob_trainer_checkpoint_timestamp_seconds{job="digits"} 60.0' in lines
-    assert 'dtjob_trainer_restarts_in_place_total{job="digits"} 2.0' in lines
-    assert not any("loss" in line or "note" in line for line in lines)
