@@ -111,6 +111,11 @@ class Task:
         return self.role == "ps" or self.role in self.traits.serving_roles
 
     @property
+    def waits_for_go(self) -> bool:
+        """Whether it starts TensorFlow only when its rendezvous says so, and again in place where a peer was lost."""
+        return self.in_cluster and not self.serves_only
+
+    @property
     def computes_nothing(self) -> bool:
         """Whether this task only holds variables or hands out steps: GPUs would be taken from those that train."""
         return self.role == "ps" or (self.traits.asynchronous and self.role == "chief")
@@ -127,6 +132,11 @@ class Task:
     def address(self) -> str | None:
         """This task's own `host:port` in the cluster, None outside it."""
         return self.cluster[self.role][self.index] if self.in_cluster else None
+
+    @property
+    def port(self) -> int | None:
+        """The port on which TensorFlow listens in this task, None outside the cluster."""
+        return int(self.address.rpartition(":")[2]) if self.address else None
 
     def tf_config(self) -> dict[str, Any] | None:
         """The value of TF_CONFIG: only the roles that this strategy takes; None for tasks that stand alone."""

@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,17 +89,3 @@ class Reaper:
             # An orphan of a child that just died is not announced by SIGCHLD: look again soon.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), min(remaining, 0.05))
-
-
-def port_is_free(port: int) -> bool:
-    """Whether nobody listens on TCP `port`, so that TensorFlow can (connections in TIME_WAIT do not matter to it)."""
-    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        try:
-            probe.bind(("", port))
-        except OSError:
-            return False
-    return True
