@@ -290,7 +290,7 @@ def test_a_process_that_cannot_be_killed_ends_the_container(make_job: MakeJob, t
     """The supervisor loses the right to kill (as if the processes hung in the kernel) before its child leaves any."""
     job = make_job()
     job.launcher = (
-        "import os, signal; from dtjob_trainer import supervisor; supervisor.KILL_SECONDS = 0.3\n"
+        "import os, signal; from dtjob_trainer.supervisor import supervisor; supervisor.KILL_SECONDS = 0.3\n"
         "signal.signal(signal.SIGUSR1, lambda *_: os.setuid(65534))\n" + LAUNCHER
     )
     (tmp_path / "hold").touch()

@@ -9,6 +9,7 @@ import sys
 from typing import NoReturn
 
 from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.supervisor import reaper
@@ -42,7 +43,7 @@ def supervise(supervisor: Supervisor, parent: int | None = None) -> NoReturn:
     `parent`: the process that started this one; SIGTERM comes to us when it ends (DTJOB_PARENT).
     """
     if parent is not None:
-        reaper.die_with_parent(signal.SIGTERM, parent)
+        die_with_parent(signal.SIGTERM, parent)
     reaper.adopt_orphans()
     asyncio.run(_run_and_exit(supervisor))
     raise AssertionError("unreachable")

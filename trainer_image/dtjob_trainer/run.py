@@ -18,15 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from dtjob_trainer.contract import log_line, template
+from dtjob_trainer.contract import exit_codes, log_line, template
+from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Progress
-from dtjob_trainer.process.shutdown import EXIT_PEER_LOST, Shutdown, stops_training
-from dtjob_trainer.supervisor.reaper import die_with_parent
+from dtjob_trainer.process.shutdown import Shutdown, stops_training
 
-EXIT_USAGE = 2
 EVALUATOR_NICENESS = 10
 """The evaluator yields the processor to training where they share a machine."""
 
@@ -43,36 +42,54 @@ def is_peer_loss(error_class: str, message: str) -> bool:
     return error_class == "FailedPreconditionError" and any(phrase in message.lower() for phrase in PEER_PHRASES)
 
 
+def exit_code(error: BaseException, members: int) -> int:
+    """The exit code after `error`, where `members` tasks train together."""
+    lost = members > 1 and is_peer_loss(type(error).__name__, str(error))
+    return exit_codes.PEER_LOST if lost else exit_codes.FAILED
+
+
+def in_one_line(error: BaseException) -> str:
+    """The class of `error` and the first line of its message that says something, if there is one."""
+    kind, lines = type(error).__name__, str(error).strip().splitlines()
+    return f"{kind}: {lines[0].rstrip()}" if lines else kind
+
+
+def code_of_exit(leave: SystemExit) -> int:
+    """The exit code that `sys.exit` was given; prints what it was given instead of one, as Python does."""
+    if leave.code is None or isinstance(leave.code, int):
+        return leave.code or exit_codes.FINISHED
+    sys.stderr.write(f"{leave.code}\n")
+    return exit_codes.FAILED
+
+
 def main(arguments: Sequence[str]) -> NoReturn:
     """Run the program that `arguments` name, and end the process with the contract's exit code."""
     if "DTJOB_PROGRESS_FD" in os.environ:
         die_with_parent(signal.SIGKILL, os.getppid())
     if not arguments:
         sys.stderr.write("usage: python3 -m dtjob_trainer.run ENTRY [ARGS…]\n")
-        _end(EXIT_USAGE)
+        _end(exit_codes.USAGE)
     try:
         task = Task.from_environment(os.environ)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
-        _end(EXIT_USAGE)
+        _end(exit_codes.USAGE)
     shutdown = Shutdown(task.grace_seconds if task else 30.0)
     shutdown.install()
     here = runtime.Runtime(task, Progress.from_environment(os.environ), shutdown)
     runtime.enter(here)
-    code = 1
     try:
         _run(here, arguments)
-        code = 0
+        code = exit_codes.FINISHED
     except SystemExit as leave:
-        code = _code_of(leave)
+        code = code_of_exit(leave)
     except BaseException as error:
         traceback.print_exc()
-        many = task is not None and len(task.members) > 1
-        code = EXIT_PEER_LOST if many and is_peer_loss(type(error).__name__, str(error)) else 1
-        if code == 1:
-            here.progress.report(state="failed", message=f"{type(error).__name__}: {str(error).splitlines()[:1]}")
-    if code == 0:
-        code = _finish(here)
+        code = exit_code(error, len(task.members) if task else 1)
+        if code == exit_codes.FAILED:
+            here.progress.report(state="failed", message=in_one_line(error))
+    if code == exit_codes.FINISHED:
+        _finish(here)
     here.before_the_end()
     _end(code)
 
@@ -80,7 +97,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     task = here.task
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    if task is not None and task.role == "evaluator":
+    if here.is_evaluator:
         os.nice(EVALUATOR_NICENESS)
     if task is not None and task.computes_nothing:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before TensorFlow looks
@@ -125,7 +142,7 @@ def _run_entry(here: runtime.Runtime, arguments: Sequence[str]) -> None:
         if not Path(entry).is_file():
             message = f"program.entry {entry!r} is no file in {Path.cwd()}"
             log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
-            sys.exit(1)
+            sys.exit(exit_codes.FAILED)
         sys.path.insert(0, str(Path(entry).resolve().parent))
         runpy.run_path(entry, run_name="__main__")
     else:
@@ -140,33 +157,25 @@ def _wait_for_go(here: runtime.Runtime) -> None:
     here.progress.report(state="waiting")
     pipe = os.fdopen(int(descriptor), encoding="utf-8")
     if not pipe.readline().endswith("\n"):
-        _end(EXIT_PEER_LOST)  # end of file: the rendezvous was given up
+        _end(exit_codes.PEER_LOST)  # end of file: the rendezvous was given up
     threading.Thread(target=_listen, args=(pipe, here), name="go-pipe", daemon=True).start()
 
 
 def _listen(pipe: IO[str], here: runtime.Runtime) -> None:
     for line in pipe:
-        if here.task is not None and stops_training(json.loads(line), here.task.strategy):
+        if stops_training(json.loads(line), here.traits):
             here.shutdown.tell_peer_preempted()
 
 
-def _finish(here: runtime.Runtime) -> int:
-    """Mark the run done once the program has ended well; the exit code."""
-    if here.task is None or here.task.role == "evaluator" or here.task.serves_only:
-        return 0
+def _finish(here: runtime.Runtime) -> None:
+    """Mark the run done once the program has ended well."""
+    if here.task is None or here.is_evaluator or here.task.serves_only:
+        return
     if here.task.is_chief and here.task.checkpoint is not None and (here.trained or not here.began):
         from dtjob_trainer.checkpoint import directory
 
         directory.mark_done(here.task, here.progress.status)
     here.progress.report(state="finished")
-    return 0
-
-
-def _code_of(leave: SystemExit) -> int:
-    if leave.code is None or isinstance(leave.code, int):
-        return leave.code or 0
-    sys.stderr.write(f"{leave.code}\n")
-    return 1
 
 
 def _end(code: int) -> NoReturn:

@@ -12,7 +12,8 @@ import tf_keras
 
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import model_file
-from dtjob_trainer.contract.task import Checkpoint, Task
+from dtjob_trainer.contract.settings import Checkpoint
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.process import runtime
 
 directory = Path(sys.argv[1])

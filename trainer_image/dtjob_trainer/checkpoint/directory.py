@@ -14,8 +14,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError
-from dtjob_trainer.process.progress import timestamp
 
 gfile = tf.io.gfile
 STATE = "state"

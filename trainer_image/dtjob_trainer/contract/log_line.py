@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from dtjob_trainer.process.progress import timestamp
+from dtjob_trainer.contract.times import timestamp
 
 Level = Literal["info", "warning", "error"]
 

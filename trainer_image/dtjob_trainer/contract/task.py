@@ -2,127 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dtjob_trainer.contract.settings import Checkpoint, Evaluation, TensorBoard, json_object
+from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
 from dtjob_trainer.errors import TaskError
 
 ROLES = ("chief", "worker", "ps", "evaluator")
-
-CLUSTER_ROLES: Mapping[str, tuple[str, ...]] = {
-    "MultiWorkerMirrored": ("chief", "worker"),
-    "ParameterServer": ("chief", "worker", "ps"),
-}
-"""The roles that TensorFlow may see in the cluster, for the strategies that have one.
-
-MultiWorkerMirrored with ps in the cluster hangs, as does ParameterServer with an evaluator (TensorFlow 2.21).
-"""
-
-STRATEGIES = ("Default", "OneDevice", "Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer", "TPU")
-
-DEFAULT_EVERY_SECONDS = 300
-"""How often to save where the job names neither everySteps nor everySeconds."""
-
-DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
-"""What the manifest's schema fills in for tensorBoard.everySteps and tensorBoard.profile.steps."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """`spec.checkpoint`: where and how often training is saved."""
-
-    directory: str
-    every_steps: int | None = None
-    every_seconds: float | None = None
-    keep: int = 3
-    asynchronous: bool = True
-    save_timeout_seconds: float = 60.0
-
-    @classmethod
-    def from_json(cls, text: str) -> Checkpoint:
-        """Read the value of DTJOB_CHECKPOINT. Raises TaskError where it names no directory."""
-        value = _json_object("DTJOB_CHECKPOINT", text)
-        directory = value.get("directory")
-        if not isinstance(directory, str) or not directory:
-            raise TaskError("DTJOB_CHECKPOINT has no 'directory'; give the path where checkpoints are kept")
-        every_steps, every_seconds = value.get("everySteps"), value.get("everySeconds")
-        if every_steps is None and every_seconds is None:
-            every_seconds = DEFAULT_EVERY_SECONDS
-        return cls(
-            directory=directory,
-            every_steps=every_steps,
-            every_seconds=every_seconds,
-            keep=value.get("keep") or 3,
-            asynchronous=value.get("async", True) is not False,
-            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or 60),
-        )
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """`spec.evaluation`: what the evaluator does."""
-
-    every: bool = False
-    """Whether to evaluate each checkpoint, and not only the latest."""
-    best_metric: str | None = None
-    """The metric by which the best model is kept; None: none is kept."""
-    best_is_highest: bool = True
-
-    @classmethod
-    def from_json(cls, text: str) -> Evaluation:
-        """Read the value of DTJOB_EVALUATION. Raises TaskError where `best` is not whole."""
-        value = _json_object("DTJOB_EVALUATION", text)
-        best = value.get("best") or {}
-        if best and not (best.get("metric") and best.get("mode") in ("Max", "Min")):
-            raise TaskError("DTJOB_EVALUATION's 'best' must have a 'metric' and a 'mode', Max or Min")
-        return cls(value.get("checkpoints") == "Every", best.get("metric"), best.get("mode") != "Min")
-
-    def is_better(self, value: float, best: float | None) -> bool:
-        """Whether a metric's `value` beats the `best` so far (None: there is none); what is no number beats nothing."""
-        if math.isnan(value):
-            return False
-        if best is None:
-            return True
-        return value > best if self.best_is_highest else value < best
-
-
-@dataclass(frozen=True)
-class ProfiledSteps:
-    """`spec.tensorBoard.profile`: which steps to profile, counted from 1."""
-
-    first_step: int
-    steps: int
-
-    @property
-    def last_step(self) -> int:
-        """The last of them."""
-        return self.first_step + self.steps - 1
-
-    def begins(self, done: int, count: int) -> bool:
-        """Whether any of them is among the next `count` steps, with `done` steps of the run behind."""
-        return done < self.last_step and done + count >= self.first_step
-
-
-@dataclass(frozen=True)
-class TensorBoard:
-    """`spec.tensorBoard`: what training writes for TensorBoard."""
-
-    every_steps: int = DEFAULT_SCALARS_EVERY
-    profile: ProfiledSteps | None = None
-
-    @classmethod
-    def from_json(cls, text: str) -> TensorBoard:
-        """Read the value of DTJOB_TENSORBOARD. Raises TaskError where a number is not a whole one of at least 1."""
-        value = _json_object("DTJOB_TENSORBOARD", text)
-        every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")
-        asked = None if profile is None else [profile.get("firstStep"), profile.get("steps", DEFAULT_PROFILED_STEPS)]
-        if not all(isinstance(number, int) and number >= 1 for number in (every, *(asked or []))):
-            raise TaskError("DTJOB_TENSORBOARD: everySteps, profile.firstStep and profile.steps must be 1 or more")
-        return cls(every, ProfiledSteps(*asked) if asked is not None else None)
 
 
 @dataclass(frozen=True)
@@ -144,7 +33,7 @@ class Task:
     """`host:port` of the chief task's supervisor; empty where there is none."""
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
-    evaluation: Evaluation = Evaluation()
+    evaluation: Evaluation = field(default_factory=Evaluation)
     tensorboard: TensorBoard | None = None
     grace_seconds: float = 30.0
     parent: int | None = None
@@ -164,8 +53,8 @@ class Task:
         if role not in ROLES:
             raise TaskError(f"DTJOB_ROLE is {role!r}; it must be one of {', '.join(ROLES)}")
         strategy = environ.get("DTJOB_STRATEGY", "Default")
-        if strategy not in STRATEGIES:
-            raise TaskError(f"DTJOB_STRATEGY is {strategy!r}; it must be one of {', '.join(STRATEGIES)}")
+        if strategy not in TRAITS:
+            raise TaskError(f"DTJOB_STRATEGY is {strategy!r}; it must be one of {', '.join(TRAITS)}")
         options, checkpoint = environ.get("DTJOB_STRATEGY_OPTIONS"), environ.get("DTJOB_CHECKPOINT")
         board = environ.get("DTJOB_TENSORBOARD")
         return cls(
@@ -176,7 +65,7 @@ class Task:
             index=_whole_number(environ, "DTJOB_INDEX", 0),
             attempt=_whole_number(environ, "DTJOB_ATTEMPT", 0),
             strategy=strategy,
-            strategy_options=_json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
+            strategy_options=json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
             cluster=_read_cluster(environ.get("DTJOB_CLUSTER_FILE")),
             cluster_hash=environ.get("DTJOB_CLUSTER_HASH", ""),
             rendezvous=environ.get("DTJOB_RENDEZVOUS", ""),
@@ -202,26 +91,41 @@ class Task:
         return self.role == "worker" and self.index == 0 and not self.cluster.get("chief")
 
     @property
+    def is_evaluator(self) -> bool:
+        """Whether this task follows checkpoints and does not train."""
+        return self.role == "evaluator"
+
+    @property
+    def traits(self) -> Traits:
+        """What the strategy is like that this task computes under; that of a program by hand for the evaluator."""
+        return ALONE if self.is_evaluator else TRAITS[self.strategy]
+
+    @property
     def in_cluster(self) -> bool:
         """Whether the strategy connects this task with others (the evaluator and single-process tasks stand alone)."""
-        return self.role in CLUSTER_ROLES.get(self.strategy, ()) and self.index < len(self.cluster.get(self.role, ()))
+        return self.role in self.traits.cluster_roles and self.index < len(self.cluster.get(self.role, ()))
 
     @property
     def serves_only(self) -> bool:
         """Whether this task runs a TensorFlow server and not the user's program (ps, ParameterServer's workers)."""
-        return self.role == "ps" or (self.strategy == "ParameterServer" and self.role == "worker")
+        return self.role == "ps" or self.role in self.traits.serving_roles
+
+    @property
+    def waits_for_go(self) -> bool:
+        """Whether it starts TensorFlow only when its rendezvous says so, and again in place where a peer was lost."""
+        return self.in_cluster and not self.serves_only
 
     @property
     def computes_nothing(self) -> bool:
         """Whether this task only holds variables or hands out steps: GPUs would be taken from those that train."""
-        return self.role == "ps" or (self.strategy == "ParameterServer" and self.role == "chief")
+        return self.role == "ps" or (self.traits.asynchronous and self.role == "chief")
 
     @property
     def members(self) -> tuple[str, ...]:
         """Ids of all tasks that the strategy connects, this one's included; only its own where it stands alone."""
         if not self.in_cluster:
             return (self.id,)
-        roles = CLUSTER_ROLES[self.strategy]
+        roles = self.traits.cluster_roles
         return tuple(f"{role}-{index}" for role in roles for index in range(len(self.cluster.get(role, ()))))
 
     @property
@@ -229,11 +133,16 @@ class Task:
         """This task's own `host:port` in the cluster, None outside it."""
         return self.cluster[self.role][self.index] if self.in_cluster else None
 
+    @property
+    def port(self) -> int | None:
+        """The port on which TensorFlow listens in this task, None outside the cluster."""
+        return int(self.address.rpartition(":")[2]) if self.address else None
+
     def tf_config(self) -> dict[str, Any] | None:
         """The value of TF_CONFIG: only the roles that this strategy takes; None for tasks that stand alone."""
         if not self.in_cluster:
             return None
-        roles = CLUSTER_ROLES[self.strategy]
+        roles = self.traits.cluster_roles
         cluster = {role: list(self.cluster[role]) for role in roles if self.cluster.get(role)}
         return {"cluster": cluster, "task": {"type": self.role, "index": self.index}}
 
@@ -247,21 +156,11 @@ def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> in
     return int(text)
 
 
-def _json_object(variable: str, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise TaskError(f"{variable} is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise TaskError(f"{variable} must be a JSON object, not {text!r}")
-    return value
-
-
 def _read_cluster(path: str | None) -> dict[str, tuple[str, ...]]:
     if not path:
         return {}
     try:
-        value = _json_object("DTJOB_CLUSTER_FILE's content", Path(path).read_text())
+        value = json_object("DTJOB_CLUSTER_FILE's content", Path(path).read_text())
     except OSError as error:
         raise TaskError(f"DTJOB_CLUSTER_FILE cannot be read: {error}") from None
     return {role: tuple(hosts) for role, hosts in value.items()}

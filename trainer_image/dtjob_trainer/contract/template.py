@@ -17,7 +17,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from dtjob_trainer.supervisor.reaper import die_with_parent
+from dtjob_trainer.contract.parent import die_with_parent
 
 DESCRIPTOR_VARIABLE = "DTJOB_TEMPLATE_FD"
 """Names the inherited end of the socket on which the template is asked for processes."""

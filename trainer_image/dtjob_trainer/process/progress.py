@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 INTERVAL_SECONDS = 0.3
@@ -74,8 +73,3 @@ class Pace:
         if not self._speed:
             return {}
         return {"stepsPerSecond": round(self._speed, 2), "etaSeconds": round(steps_left / self._speed, 1)}
-
-
-def timestamp() -> str:
-    """The present time as RFC 3339 in UTC."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

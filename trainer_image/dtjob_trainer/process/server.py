@@ -7,9 +7,10 @@ import socket
 import time
 from typing import NoReturn
 
+from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.process.shutdown import EXIT_SIGNALLED, MARGIN_SECONDS
+from dtjob_trainer.process.shutdown import MARGIN_SECONDS
 
 THREADS = 4
 """Fewest inter-op threads of a server: with TensorFlow's default, few on small machines, waiting functions deadlock."""
@@ -52,7 +53,7 @@ def serve(here: Runtime, task: Task) -> NoReturn:
     while time.monotonic() < deadline and _listens(task.cluster["chief"][0]):
         time.sleep(POLL_SECONDS)
     del server
-    os._exit(EXIT_SIGNALLED)
+    os._exit(exit_codes.TERMINATED)
 
 
 def _listens(address: str) -> bool:

@@ -7,10 +7,8 @@ import signal
 import threading
 from collections.abc import Mapping
 
-EXIT_PEER_LOST = 75
-"""A peer was lost or preempted: the supervisor starts this process again in place."""
-EXIT_SIGNALLED = 143
-"""This task got SIGTERM, and has saved where it could."""
+from dtjob_trainer.contract import exit_codes
+from dtjob_trainer.contract.strategy import Traits
 
 MARGIN_SECONDS = 1.0
 """How long before SIGKILL this process ends itself where saving did not end in time."""
@@ -41,7 +39,7 @@ class Shutdown:
     @property
     def exit_code(self) -> int:
         """The exit code after a stop that was asked for: 143 for the signalled task, 75 for its peers."""
-        return EXIT_SIGNALLED if self.signalled else EXIT_PEER_LOST
+        return exit_codes.TERMINATED if self.signalled else exit_codes.PEER_LOST
 
     def install(self) -> None:
         """Catch SIGTERM from now on. Call in the main thread."""
@@ -65,7 +63,7 @@ class Shutdown:
         with self._lock:
             self._saves = False
             if self.signalled:
-                os._exit(EXIT_SIGNALLED)
+                os._exit(exit_codes.TERMINATED)
 
     def wait_signalled(self, seconds: float | None = None) -> bool:
         """Wait until this task gets SIGTERM; False after `seconds` without one."""
@@ -81,20 +79,22 @@ class Shutdown:
                 continue
             with self._lock:
                 if not self._saves:
-                    os._exit(EXIT_SIGNALLED)
+                    os._exit(exit_codes.TERMINATED)
                 self.signalled = True
             self._signalled.set()
-            deadline = threading.Timer(max(self._grace_seconds - MARGIN_SECONDS, 0.1), os._exit, (EXIT_SIGNALLED,))
+            deadline = threading.Timer(
+                max(self._grace_seconds - MARGIN_SECONDS, 0.1), os._exit, (exit_codes.TERMINATED,)
+            )
             deadline.daemon = True
             deadline.start()
 
 
-def stops_training(line: Mapping[str, object], strategy: str) -> bool:
+def stops_training(line: Mapping[str, object], traits: Traits) -> bool:
     """Whether a line of the go pipe tells of a preempted peer that training cannot go on without.
 
-    ParameterServer trains on without a worker or an evaluator; nobody else's training needs the evaluator.
+    ParameterServer trains on without a worker; nobody's training needs the evaluator.
     """
     peer = line.get("peerPreempted")
-    if not isinstance(peer, str) or peer.startswith("evaluator-"):
+    if not isinstance(peer, str):
         return False
-    return not (strategy == "ParameterServer" and peer.startswith("worker-"))
+    return peer.rpartition("-")[0] not in ("evaluator", *traits.dispensable_roles)

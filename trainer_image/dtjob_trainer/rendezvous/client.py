@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable
 
 from dtjob_trainer.errors import TaskError
-from dtjob_trainer.rendezvous.host import host_of
+from dtjob_trainer.rendezvous.addresses import host_of
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.rendezvous import hold_seconds
 

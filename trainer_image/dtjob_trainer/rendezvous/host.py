@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
-import socket
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.rendezvous.addresses import host_of, look_up_problem
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
-
-if TYPE_CHECKING:
-    from dtjob_trainer.contract.task import Task
 
 LOOK_UP_AGAIN_SECONDS = 0.5
 """Between two look-ups of a name that did not resolve to the address that registered."""
@@ -88,13 +84,7 @@ class RendezvousHost:
         """Look the task's name up until it resolves to the address that it registered from."""
         host = self._hosts[task]
         while address := self._rendezvous.address_to_check(task):
-            try:
-                # In a thread of its own: a slow name server must not hold up the event loop.
-                found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-            except (OSError, UnicodeError) as error:
-                problem: str | None = f"its name {host} does not resolve: {error}"
-            else:
-                problem = name_problem(host, sorted({str(entry[4][0]) for entry in found}), address)
+            problem = await look_up_problem(host, address)
             self._rendezvous.name_checked(task, address, problem, time.monotonic())
             self._after_change()
             if problem is not None:
@@ -108,36 +98,9 @@ def rendezvous_of(task: Task, supervisor: str) -> RendezvousHost:
     for member in task.members:
         role, _, index = member.rpartition("-")
         hosts[member] = task.cluster[role][int(index)]
-    alone = task.strategy == "ParameterServer"
-    group = (task.id,) if alone else task.members
-    servers = tuple(member for member in task.members if member not in group) if alone else ()
+    group = (task.id,) if task.traits.serving_roles else task.members
+    servers = tuple(member for member in task.members if member not in group)
     return RendezvousHost(
         Rendezvous(task.uid, task.cluster_hash, chief=task.id, supervisor=supervisor, group=group, servers=servers),
         hosts,
     )
-
-
-def host_of(address: str) -> str:
-    """The host in `host:port`, without the brackets of an IPv6 address."""
-    return address.rpartition(":")[0].strip("[]")
-
-
-def same_address(one: str, other: str) -> bool:
-    """Whether both texts name one IP address; an IPv4 address mapped into IPv6 is that IPv4 address."""
-    return _plain(one) == _plain(other)
-
-
-def name_problem(host: str, addresses: list[str], registered_from: str) -> str | None:
-    """What is wrong with a host name that resolves to `addresses`, for a task that registered from another one."""
-    if any(same_address(address, registered_from) for address in addresses):
-        return None
-    return f"its name {host} resolves to {', '.join(addresses)}, but it registered from {registered_from}"
-
-
-def _plain(text: str) -> str:
-    with contextlib.suppress(ValueError):
-        address = ipaddress.ip_address(text.partition("%")[0])
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-            return str(address.ipv4_mapped)
-        return str(address)
-    return text

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Phase = Literal["waiting", "running", "serving", "preempted"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
 Kind = Literal["wait", "go", "continue", "restart", "done", "refused"]
 
 
@@ -56,8 +57,8 @@ class Registration:
         for name, kind in wanted:
             if not isinstance(body.get(name), kind):
                 raise ValueError(f"{name} must be of type {kind.__name__}, not {body.get(name)!r}")
-        if body["phase"] not in ("waiting", "running", "serving", "preempted"):
-            raise ValueError(f"phase must be waiting, running, serving or preempted, not {body['phase']!r}")
+        if body["phase"] not in PHASES:
+            raise ValueError(f"phase must be one of {', '.join(PHASES)}, not {body['phase']!r}")
         step = body.get("step")
         return cls(
             body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],

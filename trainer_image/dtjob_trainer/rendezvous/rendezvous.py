@@ -1,9 +1,9 @@
-"""When may a group of tasks start TensorFlow together? Pure: takes `now`, does no I/O (rendezvous_host.py does it).
+"""When may a group of tasks start TensorFlow together? Pure: takes `now`, does no I/O (host.py does it).
 
-TensorFlow crashes on a peer whose name does not resolve yet, trains with a stale peer of another cluster, and can never
-re-form a broken group in the same process (shared/tensorflow-facts.md). So the chief task's supervisor holds everybody
-back until all are here, says `go` to all at once (a new *generation*), and says `restart` as soon as a member of the
-running generation has come back with a new training process.
+TensorFlow (2.21) crashes on a peer whose name does not resolve yet, trains with a stale peer of another cluster, and
+can never re-form a broken group in the same process. So the chief task's supervisor holds everybody back until all
+are here, says `go` to all at once (a new *generation*), and says `restart` as soon as a member of the running
+generation has come back with a new training process.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Rendezvous:
         self._notice_end_of_round(registration)
         if task in self._group and began_waiting:
             self._hear_servers_again()
-        if registration.phase == "preempted" and (task in self._group or task.startswith("ps-")):
+        if registration.phase == "preempted" and (task in self._group or _is_ps(task)):
             self._notice_preemption(task)
         self._start_round_if_ready(now)
         answer = self.answer(registration, now)
@@ -247,8 +247,8 @@ class Rendezvous:
         for task in self.group:
             self._forget(task)
         if before is not None:
-            # A dead ParameterServer worker comes back by itself; where a ps changed too, the ps is what broke training.
-            lost = [task for task in changed if task.startswith("ps-")] or changed
+            # A dead ParameterServer worker ends nothing; where a ps changed too, the ps is what broke training.
+            lost = list(filter(_is_ps, changed)) or changed
             self._round.cause = _cause(lost, before.preempted) or before.cause
         self.revision += 1
 
@@ -268,6 +268,11 @@ def name_some(names: Sequence[str], count: int | None = None) -> str:
     """`a, b, c and 4 more`: the first of `count` names (of all of them where it is None)."""
     rest = (len(names) if count is None else count) - NAMES_IN_A_MESSAGE
     return ", ".join(names[:NAMES_IN_A_MESSAGE]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _is_ps(task: str) -> bool:
+    """Whether training ends with this server: its variables are lost with it."""
+    return task.startswith("ps-")
 
 
 def _cause(lost: Sequence[str], preempted: Sequence[str]) -> str:

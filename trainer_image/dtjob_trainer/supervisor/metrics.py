@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
+
+from dtjob_trainer.contract import times
 
 STATES = ("waiting", "starting", "training", "serving", "evaluating", "saving", "finished", "failed")
 
@@ -42,7 +43,11 @@ class _StatusCollector:
         numbers = [(name, text, status.get(key)) for key, name, text in _GAUGES]
         numbers.append(("dtjob_trainer_checkpoint_step", "Step of the last checkpoint.", checkpoint.get("step")))
         numbers.append(
-            ("dtjob_trainer_checkpoint_timestamp_seconds", "When it was saved.", _seconds(checkpoint.get("time")))
+            (
+                "dtjob_trainer_checkpoint_timestamp_seconds",
+                "When it was saved.",
+                times.seconds_of(checkpoint.get("time")),
+            )
         )
         for name, text, value in numbers:
             if isinstance(value, (int, float)):
@@ -67,13 +72,3 @@ class _StatusCollector:
         )
         restarts.add_metric(self._values, float(status.get("restartsInPlace", 0)))
         yield restarts
-
-
-def _seconds(time: object) -> float | None:
-    """Seconds since the epoch of an RFC 3339 time; None for anything else."""
-    if not isinstance(time, str):
-        return None
-    try:
-        return datetime.fromisoformat(time).timestamp()
-    except ValueError:
-        return None

@@ -1,4 +1,4 @@
-"""Processes, as Linux sees them: whom we inherit, whom we kill, who is left. Used by the supervisor only."""
+"""Processes, as Linux sees them: whom we inherit, whom we kill, who is left."""
 
 from __future__ import annotations
 
@@ -7,27 +7,15 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def die_with_parent(signal_number: int, parent: int) -> None:
-    """Have the kernel send `signal_number` to this process when the thread that started it ends.
-
-    `parent` is the id of the process that started it: where that is gone already, this process ends at once.
-    """
-    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(128 + signal_number)
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
     """Make descendants that lose their parent our children, as they are for PID 1, so that none outlives us unseen."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def children() -> list[int]:
@@ -101,17 +89,3 @@ class Reaper:
             # An orphan of a child that just died is not announced by SIGCHLD: look again soon.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), min(remaining, 0.05))
-
-
-def port_is_free(port: int) -> bool:
-    """Whether nobody listens on TCP `port`, so that TensorFlow can (connections in TIME_WAIT do not matter to it)."""
-    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        try:
-            probe.bind(("", port))
-        except OSError:
-            return False
-    return True

@@ -9,24 +9,37 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
-PEER_LOST = 75
-STUCK = 76
-TERMINATED = 143
+from dtjob_trainer.contract import exit_codes, times
 
 EXITS_WITHOUT_PROGRESS = 3
 """So many exits 75 in a row, with no new step and no peer that changed, end the container: no blip loops unseen."""
 
 
 @dataclass(frozen=True)
+class Restart:
+    """Start the training process again in this container."""
+
+    cause: str
+    time: str
+    """RFC 3339, UTC."""
+
+
+@dataclass(frozen=True)
 class History:
-    """What the decision remembers from one training process to the next."""
+    """What is remembered from one training process to the next."""
 
     without_progress: int = 0
     """Exits 75 in a row without a new step and without a peer that changed."""
     highest_step: int = -1
     restarts: int = 0
+    last_restart: Restart | None = None
+    generation: int = 0
+    """The last one that a training process was let go for."""
+    chief: str = ""
+    """The id of the chief task's supervisor at the last go: another one means that the chief task was replaced."""
+    chief_finished: bool = False
+    """The chief task has said that training is done."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +54,12 @@ class Ended:
     """This supervisor was told to end (SIGTERM)."""
     ended_by_us: bool = False
     """We killed it, because its generation was over or the grace period ended: its signal 9 counts as exit 75."""
-    chief_finished: bool = False
-    """The chief task has said that training is done."""
     chief_may_need_it: bool = False
     """Member of a group that starts and ends together, other than its chief task."""
     peer_changed: bool = False
     """A peer is known to have been replaced or preempted since this process got its go."""
     cause: str = ""
     """Which peer was lost, where that is known already."""
-
-
-@dataclass(frozen=True)
-class Restart:
-    """Start the training process again in this container."""
-
-    cause: str
-    time: str
-    """RFC 3339, UTC."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,6 @@ class End:
     reason: str
 
 
-def shell_code(returncode: int) -> int:
-    """The exit code as a shell and Kubernetes show it: 128 + n for signal n."""
-    return returncode if returncode >= 0 else 128 - returncode
-
-
 def peers_changed(history: History) -> History:
     """A new generation began with a peer that was replaced: the exits before it had a reason."""
     return replace(history, without_progress=0)
@@ -88,32 +85,32 @@ def peers_changed(history: History) -> History:
 
 def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | Stay | End, History]:
     """Decide what follows on `ended`. `now` is in seconds since the epoch."""
-    code = shell_code(ended.returncode)
+    code = exit_codes.of_process(ended.returncode)
     step = -1 if ended.step is None else ended.step
     progressed = step > history.highest_step
     history = replace(history, highest_step=max(step, history.highest_step))
-    collateral = code == PEER_LOST or (ended.ended_by_us and ended.returncode == -signal.SIGKILL)
-    if code == 0:
-        stays = ended.chief_may_need_it and not (ended.chief_finished or ended.terminating)
-        return Stay() if stays else End(0, "finished"), history
-    if ended.terminating and (collateral or code == TERMINATED):
-        return End(TERMINATED, "terminated"), history
+    collateral = code == exit_codes.PEER_LOST or (ended.ended_by_us and ended.returncode == -signal.SIGKILL)
+    if code == exit_codes.FINISHED:
+        stays = ended.chief_may_need_it and not (history.chief_finished or ended.terminating)
+        return Stay() if stays else End(exit_codes.FINISHED, "finished"), history
+    if ended.terminating and (collateral or code == exit_codes.TERMINATED):
+        return End(exit_codes.TERMINATED, "terminated"), history
     if not collateral:
         return End(code, f"the training process ended with {describe(ended.returncode)}"), history
-    if ended.chief_finished:
-        return End(0, "the chief task has finished"), history
+    if history.chief_finished:
+        return End(exit_codes.FINISHED, "the chief task has finished"), history
     count = 0 if progressed or ended.peer_changed else history.without_progress + 1
     history = replace(history, without_progress=count)
     if count >= EXITS_WITHOUT_PROGRESS:
         reason = f"lost its peers {count} times in a row without a new step, and no peer was replaced"
-        return End(STUCK, reason), history
+        return End(exit_codes.STUCK, reason), history
     return restart(history, ended.cause, now)
 
 
 def restart(history: History, cause: str, now: float) -> tuple[Restart, History]:
     """Start again because of `cause`, where that is known. `now` is in seconds since the epoch."""
-    time = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Restart(cause or "a peer was lost", time), replace(history, restarts=history.restarts + 1)
+    begun = Restart(cause or "a peer was lost", times.to_the_second(now))
+    return begun, replace(history, restarts=history.restarts + 1, last_restart=begun)
 
 
 def describe(returncode: int) -> str:

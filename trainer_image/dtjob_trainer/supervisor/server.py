@@ -46,13 +46,17 @@ class StatusServer:
             return await self._respond_to_registration(body, address)
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET here\n"
-        if path == "/status":
-            return _json(200, self._status())
-        if path == "/metrics":
-            content_type, text = exposition(self._status(), self._labels)
-            return 200, content_type, text
-        if path == "/healthz":
-            return 200, "text/plain", b"ok\n"
+        return self._page(path)
+
+    def _page(self, path: str) -> _Response:
+        match path:
+            case "/status":
+                return _json(200, self._status())
+            case "/metrics":
+                content_type, text = exposition(self._status(), self._labels)
+                return 200, content_type, text
+            case "/healthz":
+                return 200, "text/plain", b"ok\n"
         return 404, "text/plain", b"there is /status, /metrics, /healthz and /rendezvous\n"
 
     async def _respond_to_registration(self, body: bytes, address: str) -> _Response:

@@ -32,6 +32,11 @@ class TaskStatus:
         return step if isinstance(step, int) else None
 
     @property
+    def starting(self) -> bool:
+        """Whether the training process waits for its go, or brings TensorFlow up."""
+        return self.state in ("waiting", "starting")
+
+    @property
     def saves(self) -> bool:
         """Whether the training process must not be cut off: it saves before it ends, or while it trains."""
         return self.state == "saving" or "writing" in self._reported
@@ -68,6 +73,15 @@ class TaskStatus:
         if self.message:
             body["message"] = self.message
         return body
+
+
+def leave_last_words(status: dict[str, Any], file: str) -> None:
+    """Write `status` where the kubelet picks it up: whoever reads the pod's status need not have polled.
+
+    Nowhere where `file` is empty. Raises OSError where it cannot be written.
+    """
+    if file:
+        Path(file).write_text(json.dumps(status))
 
 
 def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:

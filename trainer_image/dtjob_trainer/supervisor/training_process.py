@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.template import DESCRIPTOR_VARIABLE, Template
 from dtjob_trainer.supervisor import reaper
 
@@ -74,7 +75,7 @@ class TrainingProcess:
             env={**environ, **{variable: str(number) for variable, number in descriptors.items()}},
             pass_fds=tuple(descriptors.values()),
             start_new_session=True,
-            preexec_fn=lambda: reaper.die_with_parent(signal.SIGKILL, supervisor),
+            preexec_fn=lambda: die_with_parent(signal.SIGKILL, supervisor),
             stdin=subprocess.DEVNULL,
         )
         process.returncode = 0  # the reaper waits for it, not this object

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from dtjob_trainer.contract.task import ProfiledSteps
+from dtjob_trainer.contract.settings import ProfiledSteps
 
 
 class Profiler:

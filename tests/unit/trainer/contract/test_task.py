@@ -1,12 +1,12 @@
 """dtjob_trainer.contract.task: who a process is, from its environment."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.contract.task import DEFAULT_EVERY_SECONDS, Checkpoint, Evaluation, ProfiledSteps, Task, TensorBoard
+from dtjob_trainer.contract.settings import Checkpoint, Evaluation, TensorBoard
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import TaskError
 
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
@@ -48,48 +48,18 @@ def test_reads_every_variable(tmp_path: Path) -> None:
         DTJOB_GRACE_SECONDS="7",
         DTJOB_PARENT="41",
         DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "keep": 2, "async": false}',
+        DTJOB_EVALUATION='{"checkpoints": "Every"}',
+        DTJOB_TENSORBOARD='{"everySteps": 50}',
+        DTJOB_TERMINATION_LOG="/log",
     )
     assert (found.name, found.namespace, found.uid, found.id, found.attempt) == ("job", "ns", "u", "worker-1", 2)
     assert found.strategy_options == {"communication": "Ring"}
     assert (found.cluster_hash, found.rendezvous, found.status_port) == ("h", "a:2", 2223)
     assert (found.grace_seconds, found.parent, found.address) == (7.0, 41, "c:1")
     assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
-
-
-def test_evaluation_says_what_to_evaluate_and_what_is_best(tmp_path: Path) -> None:
-    assert task(tmp_path).evaluation == Evaluation()
-    best = '{"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}'
-    found = task(tmp_path, DTJOB_EVALUATION=best).evaluation
-    assert found == Evaluation(every=True, best_metric="loss", best_is_highest=False)
-    assert found.is_better(0.1, 0.2)
-    assert found.is_better(0.1, None)
-    assert not found.is_better(0.2, 0.2)
-    assert not found.is_better(math.nan, None)
-    assert Evaluation(best_metric="accuracy").is_better(0.3, 0.2)
-    with pytest.raises(TaskError, match="DTJOB_EVALUATION"):
-        task(tmp_path, DTJOB_EVALUATION='{"best": {"metric": "loss"}}')
-
-
-def test_tensorboard_says_which_steps_to_write_and_to_profile(tmp_path: Path) -> None:
-    assert task(tmp_path).tensorboard is None
-    assert task(tmp_path, DTJOB_TENSORBOARD="{}").tensorboard == TensorBoard(every_steps=100, profile=None)
-    found = task(tmp_path, DTJOB_TENSORBOARD='{"everySteps": 50, "profile": {"firstStep": 10, "steps": 3}}').tensorboard
-    assert found == TensorBoard(50, ProfiledSteps(10, 3))
-    for text in ('{"everySteps": 0}', '{"profile": {"steps": 3}}', '{"profile": {"firstStep": "1"}}'):
-        with pytest.raises(TaskError, match=r"DTJOB_TENSORBOARD: everySteps, profile\.firstStep"):
-            task(tmp_path, DTJOB_TENSORBOARD=text)
-
-
-def test_a_profile_begins_at_its_first_step_or_where_a_restart_comes_into_it() -> None:
-    asked = ProfiledSteps(first_step=10, steps=3)
-    assert asked.last_step == 12
-    assert [done for done in range(20) if asked.begins(done, 1)] == [9, 10, 11]
-    assert [done for done in range(0, 20, 4) if asked.begins(done, 4)] == [8]
-
-
-def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802
-    assert Checkpoint.from_json('{"directory": "/c"}').every_seconds == DEFAULT_EVERY_SECONDS
-    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9}').every_seconds is None
+    assert (found.evaluation, found.tensorboard) == (Evaluation(every=True), TensorBoard(every_steps=50))
+    assert found.termination_log == "/log"
+    assert (task(tmp_path).evaluation, task(tmp_path).tensorboard) == (Evaluation(), None)
 
 
 def test_each_strategy_sees_its_own_roles_only(tmp_path: Path) -> None:

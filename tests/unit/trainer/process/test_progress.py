@@ -3,7 +3,9 @@
 import json
 import os
 
-from dtjob_trainer.process.progress import Progress, timestamp
+import pytest
+
+from dtjob_trainer.process.progress import INTERVAL_SECONDS, Pace, Progress
 
 
 def test_reports_at_once_and_holds_updates_back() -> None:
@@ -39,5 +41,21 @@ def test_without_a_descriptor_status_is_kept() -> None:
     assert progress.status == {"step": 1}
 
 
-def test_timestamps_are_rfc_3339_in_utc() -> None:
-    assert timestamp().endswith("Z")
+def test_what_was_held_back_is_reported_when_its_time_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("dtjob_trainer.process.progress.time.monotonic", lambda: now)
+    progress = Progress()
+    progress.update(step=1)
+    progress.update(step=2)
+    assert progress.status == {"step": 1}
+    now += 2 * INTERVAL_SECONDS
+    progress.update(loss=0.5)
+    assert progress.status == {"step": 2, "loss": 0.5}
+
+
+def test_a_pace_is_smoothed_and_silent_before_the_first_measurement() -> None:
+    pace = Pace()
+    assert pace.keys(0.0, 100) == {}
+    assert pace.keys(10.0, 100) == {"stepsPerSecond": 10.0, "etaSeconds": 10.0}
+    assert pace.keys(20.0, 90) == {"stepsPerSecond": 13.0, "etaSeconds": 6.9}
+    assert pace.keys(0.0, 0) == {"stepsPerSecond": 13.0, "etaSeconds": 0.0}

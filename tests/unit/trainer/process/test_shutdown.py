@@ -1,9 +1,9 @@
-"""dtjob_trainer.process.shutdown and .program: who stops whom, and whose failure an exit is."""
+"""dtjob_trainer.process.shutdown: who stops whom."""
 
 import pytest
 
+from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
-from dtjob_trainer.run import is_peer_loss
 
 
 @pytest.mark.parametrize(
@@ -17,11 +17,11 @@ from dtjob_trainer.run import is_peer_loss
     ],
 )
 def test_a_preempted_peer_stops_training_that_needs_it(peer: str, strategy: str, stops: bool) -> None:
-    assert stops_training({"peerPreempted": peer}, strategy) is stops
+    assert stops_training({"peerPreempted": peer}, TRAITS[strategy]) is stops
 
 
 def test_other_lines_stop_nothing() -> None:
-    assert not stops_training({"generation": 3}, "MultiWorkerMirrored")
+    assert not stops_training({"generation": 3}, TRAITS["MultiWorkerMirrored"])
 
 
 def test_the_signalled_task_ends_with_143_and_its_peers_with_75() -> None:
@@ -31,21 +31,3 @@ def test_the_signalled_task_ends_with_143_and_its_peers_with_75() -> None:
     assert (shutdown.requested, shutdown.exit_code) == (True, 75)
     shutdown.signalled = True
     assert shutdown.exit_code == 143
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "lost"),
-    [
-        ("UnavailableError", "Collective ops is aborted by: …", True),
-        ("DeadlineExceededError", "CoordinationService/Heartbeat", True),
-        ("AbortedError", "", True),
-        ("CancelledError", "", True),
-        ("FailedPreconditionError", "the coordination agent is in error", True),
-        ("FailedPreconditionError", "Table not initialized.", False),
-        ("InvalidArgumentError", "Collective …", False),
-        ("ResourceExhaustedError", "OOM", False),
-        ("ValueError", "", False),
-    ],
-)
-def test_whose_failure_an_error_is(error: str, message: str, lost: bool) -> None:
-    assert is_peer_loss(error, message) is lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit, peers_changed, shell_code
+from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit, peers_changed
 
 
 def code_after(ended: Ended, history: History | None = None) -> int | None:
@@ -32,16 +32,27 @@ def code_after(ended: Ended, history: History | None = None) -> int | None:
         (Ended(-9, terminating=True), 137),
         (Ended(1, terminating=True), 1),
         (Ended(0, terminating=True), 0),
-        (Ended(75, chief_finished=True), 0),
-        (Ended(-9, chief_finished=True, ended_by_us=True), 0),
-        (Ended(2, chief_finished=True), 2),
-        (Ended(0, chief_may_need_it=True, chief_finished=True), 0),
         (Ended(0, chief_may_need_it=True, terminating=True), 0),
         (Ended(3, chief_may_need_it=True), 3),
     ],
 )
 def test_exit_codes(ended: Ended, code: int | None) -> None:
     assert code_after(ended) == code
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        (Ended(0), 0),
+        (Ended(75), 0),
+        (Ended(-9, ended_by_us=True), 0),
+        (Ended(2), 2),
+        (Ended(0, chief_may_need_it=True), 0),
+        (Ended(75, terminating=True), 143),
+    ],
+)
+def test_exit_codes_once_the_chief_task_has_finished(ended: Ended, code: int) -> None:
+    assert code_after(ended, History(chief_finished=True)) == code
 
 
 def run(*endings: Ended) -> list[str]:
@@ -86,7 +97,7 @@ def test_a_peer_that_turns_out_to_be_replaced_starts_the_count_anew() -> None:
 def test_a_restart_says_when_and_why() -> None:
     decision, history = after_exit(History(), Ended(75, cause="worker-1 was lost"), 1_790_000_000)
     assert decision == Restart("worker-1 was lost", "2026-09-21T14:13:20Z")
-    assert history.restarts == 1
+    assert (history.restarts, history.last_restart) == (1, decision)
     decision, _ = after_exit(History(), Ended(75), 0)
     assert decision == Restart("a peer was lost", "1970-01-01T00:00:00Z")
 
@@ -94,4 +105,3 @@ def test_a_restart_says_when_and_why() -> None:
 def test_a_failure_of_its_own_is_described() -> None:
     decision, _ = after_exit(History(), Ended(-11), 0)
     assert decision == End(139, "the training process ended with signal 11")
-    assert shell_code(-15) == 143

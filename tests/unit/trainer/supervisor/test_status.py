@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.supervisor.metrics import exposition
-from dtjob_trainer.supervisor.status import TaskStatus, last_of_done
+from dtjob_trainer.supervisor.status import TaskStatus, last_of_done, leave_last_words
 
 
 def test_the_training_process_cannot_overwrite_who_we_are() -> None:
@@ -59,19 +59,31 @@ def test_a_mark_counts_for_its_own_job_only(tmp_path: Path, mark: str | None, la
     assert last_of_done(str(tmp_path), "a") == last
 
 
+def test_the_last_words_are_one_json_object_where_they_are_asked_for(tmp_path: Path) -> None:
+    leave_last_words({"task": "chief-0", "step": 4}, str(tmp_path / "log"))
+    assert json.loads((tmp_path / "log").read_text()) == {"task": "chief-0", "step": 4}
+    leave_last_words({"task": "chief-0"}, "")
+    with pytest.raises(OSError, match="nowhere"):
+        leave_last_words({}, str(tmp_path / "nowhere" / "log"))
+
+
+@pytest.mark.parametrize(
+    ("progress", "starting", "saves"),
+    [
+        ({"state": "waiting"}, True, False),
+        ({"state": "starting"}, True, False),
+        ({"state": "training"}, False, False),
+        ({"state": "training", "writing": 7}, False, True),
+        ({"state": "saving"}, False, True),
+    ],
+)
+def test_a_process_that_saves_is_known(progress: dict[str, object], starting: bool, saves: bool) -> None:
+    status = TaskStatus("worker-1", 0, 17, "uid")
+    status.merge(progress)
+    assert (status.starting, status.saves) == (starting, saves)
+    status.merge({"writing": None, "state": "training"})
+    assert not status.saves
+
+
 def test_a_mark_in_a_bucket_is_left_to_tensorflow() -> None:
     assert not last_of_done("gs://bucket/digits", "a")
-
-
-def test_metrics_hold_what_is_known_and_nothing_else() -> None:
-    status = {
-        "state": "training", "step": 4, "restartsInPlace": 2, "metrics": {"accuracy": 0.5, "note": "x"},
-        "checkpoint": {"step": 3, "time": "1970-01-01T00:01:00Z"},
-    }  # fmt: skip
-    _, text = exposition(status, {"job": "digits"})
-    lines = text.decode().splitlines()
-    assert 'dtjob_trainer_step{job="digits"} 4.0' in lines
-    assert 'dtjob_trainer_metric{job="digits",name="accuracy"} 0.5' in lines
-    assert 'dtjob_trainer_checkpoint_timestamp_seconds{job="digits"} 60.0' in lines
-    assert 'dtjob_trainer_restarts_in_place_total{job="digits"} 2.0' in lines
-    assert not any("loss" in line or "note" in line for line in lines)

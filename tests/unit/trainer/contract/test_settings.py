@@ -1,0 +1,76 @@
+"""dtjob_trainer.contract.settings: the manifest's blocks, from their JSON."""
+
+import math
+
+import pytest
+
+from dtjob_trainer.contract.settings import (
+    DEFAULT_EVERY_SECONDS,
+    Checkpoint,
+    Evaluation,
+    ProfiledSteps,
+    TensorBoard,
+    json_object,
+)
+from dtjob_trainer.errors import TaskError
+
+
+def test_a_checkpoint_is_read_whole() -> None:
+    text = '{"directory": "/c", "everySteps": 5, "everySeconds": 2.5, "keep": 2, "async": false}'
+    assert Checkpoint.from_json(text) == Checkpoint("/c", 5, 2.5, 2, asynchronous=False)
+    assert Checkpoint.from_json('{"directory": "/c", "saveTimeoutSeconds": 9}').save_timeout_seconds == 9.0
+    assert Checkpoint.from_json('{"directory": "/c"}') == Checkpoint("/c", None, DEFAULT_EVERY_SECONDS)
+
+
+def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802
+    assert Checkpoint.from_json('{"directory": "/c"}').every_seconds == DEFAULT_EVERY_SECONDS
+    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9}').every_seconds is None
+
+
+@pytest.mark.parametrize("text", ["{}", '{"directory": ""}', '{"directory": 5}'])
+def test_a_checkpoint_needs_a_directory(text: str) -> None:
+    with pytest.raises(TaskError, match="DTJOB_CHECKPOINT has no 'directory'"):
+        Checkpoint.from_json(text)
+
+
+def test_evaluation_says_what_to_evaluate_and_what_is_best() -> None:
+    found = Evaluation.from_json('{"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}')
+    assert found == Evaluation(every=True, best_metric="loss", best_is_highest=False)
+    assert found.is_better(0.1, 0.2)
+    assert found.is_better(0.1, None)
+    assert not found.is_better(0.2, 0.2)
+    assert not found.is_better(math.nan, None)
+    assert Evaluation(best_metric="accuracy").is_better(0.3, 0.2)
+    assert Evaluation.from_json("{}") == Evaluation()
+
+
+@pytest.mark.parametrize("best", ['{"metric": "loss"}', '{"mode": "Min"}', '{"metric": "loss", "mode": "Least"}'])
+def test_what_is_best_needs_a_metric_and_a_mode(best: str) -> None:
+    with pytest.raises(TaskError, match="DTJOB_EVALUATION"):
+        Evaluation.from_json(f'{{"best": {best}}}')
+
+
+def test_tensorboard_says_which_steps_to_write_and_to_profile() -> None:
+    assert TensorBoard.from_json("{}") == TensorBoard(every_steps=100, profile=None)
+    found = TensorBoard.from_json('{"everySteps": 50, "profile": {"firstStep": 10, "steps": 3}}')
+    assert found == TensorBoard(50, ProfiledSteps(10, 3))
+    assert TensorBoard.from_json('{"profile": {"firstStep": 2}}').profile == ProfiledSteps(2, 5)
+
+
+@pytest.mark.parametrize("text", ['{"everySteps": 0}', '{"profile": {"steps": 3}}', '{"profile": {"firstStep": "1"}}'])
+def test_numbers_of_tensorboard_are_whole_and_at_least_1(text: str) -> None:
+    with pytest.raises(TaskError, match=r"DTJOB_TENSORBOARD: everySteps, profile\.firstStep"):
+        TensorBoard.from_json(text)
+
+
+def test_a_profile_begins_at_its_first_step_or_where_a_restart_comes_into_it() -> None:
+    asked = ProfiledSteps(first_step=10, steps=3)
+    assert asked.last_step == 12
+    assert [done for done in range(20) if asked.begins(done, 1)] == [9, 10, 11]
+    assert [done for done in range(0, 20, 4) if asked.begins(done, 4)] == [8]
+
+
+@pytest.mark.parametrize(("text", "words"), [("x", "X is not JSON"), ("[1]", "X must be a JSON object")])
+def test_what_is_no_object_is_refused_by_the_variables_name(text: str, words: str) -> None:
+    with pytest.raises(TaskError, match=words):
+        json_object("X", text)

@@ -1,0 +1,43 @@
+"""dtjob_trainer.rendezvous.addresses: hosts, and whether a name leads to where a task is."""
+
+import pytest
+
+from dtjob_trainer.rendezvous.addresses import host_of, look_up_problem, name_problem, same_address
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [("[fd00::1]:2222", "fd00::1"), ("digits-worker-0.digits:2222", "digits-worker-0.digits"), ("no-port", "")],
+)
+def test_the_host_of_an_address(address: str, host: str) -> None:
+    assert host_of(address) == host
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("::ffff:10.0.0.1", "10.0.0.1", True),
+        ("fe80::1%eth0", "fe80:0::1", True),
+        ("10.0.0.1", "10.0.0.2", False),
+        ("not an address", "not an address", True),
+    ],
+)
+def test_one_address_may_be_written_in_several_ways(one: str, other: str, same: bool) -> None:
+    assert same_address(one, other) is same
+
+
+def test_a_name_must_lead_to_where_the_task_registered_from() -> None:
+    assert name_problem("w", ["10.0.0.2", "10.0.0.1"], "::ffff:10.0.0.1") is None
+    assert name_problem("w", ["10.0.0.2"], "10.0.0.1") == (
+        "its name w resolves to 10.0.0.2, but it registered from 10.0.0.1"
+    )
+
+
+async def test_a_name_is_looked_up() -> None:
+    assert await look_up_problem("127.0.0.1", "127.0.0.1") is None
+    assert await look_up_problem("127.0.0.1", "10.0.0.9") == (
+        "its name 127.0.0.1 resolves to 127.0.0.1, but it registered from 10.0.0.9"
+    )
+    problem = await look_up_problem("x" * 64, "10.0.0.9")  # longer than a label of DNS may be: nobody is asked
+    assert problem is not None
+    assert "does not resolve" in problem

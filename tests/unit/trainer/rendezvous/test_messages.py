@@ -1,0 +1,36 @@
+"""dtjob_trainer.rendezvous.messages: what goes over the network comes back whole, or is named."""
+
+from dataclasses import replace
+
+import pytest
+
+from dtjob_trainer.rendezvous.messages import Answer, Registration
+from tests.unit.trainer.rendezvous.groups import registration
+
+
+def test_registrations_and_answers_survive_json() -> None:
+    each = replace(registration("worker-1", "running", attempt=2, generation=3), step=17)
+    assert Registration.from_json(each.to_json()) == each
+    answer = Answer("go", 3, "worker-1 was lost", ("worker-1",), (), "s")
+    assert Answer.from_json(answer.to_json()) == answer
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"attempt": "1"}, "attempt must be of type int"), ({"phase": "asleep"}, "phase must be"), ({"uid": None}, "uid")],
+)
+def test_a_malformed_registration_is_named(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Registration.from_json(registration("worker-1").to_json() | change)
+
+
+@pytest.mark.parametrize("body", [None, [], "uid"])
+def test_a_registration_is_an_object(body: object) -> None:
+    with pytest.raises(ValueError, match="the body must be a JSON object"):
+        Registration.from_json(body)
+
+
+@pytest.mark.parametrize("body", [{}, {"answer": "go"}, {**Answer("go").to_json(), "generation": None}])
+def test_what_is_no_answer_is_not_taken_for_one(body: dict[str, object]) -> None:
+    with pytest.raises((KeyError, TypeError)):
+        Answer.from_json(body)

@@ -1,0 +1,151 @@
+"""dtjob_trainer.supervisor.server: HTTP by hand, one event loop, no thread for a request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.supervisor.server import LONGEST_REQUEST, StatusServer
+
+REGISTRATION = Registration("uid", "hash", "worker-0", 0, "x", 0, "waiting")
+Say = Callable[[Registration, str], Awaitable[Answer]]
+
+
+async def say_go(_: Registration, __: str) -> Answer:
+    return Answer("go", 1)
+
+
+def server(rendezvous: Say | None = say_go) -> StatusServer:
+    return StatusServer(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"job": "digits"}, rendezvous)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "words"),
+    [
+        ("GET", "/status", 200, '"step": 4'),
+        ("GET", "/status?x=1", 200, '"step": 4'),
+        ("GET", "/metrics", 200, 'dtjob_trainer_step{job="digits"} 4.0'),
+        ("GET", "/healthz", 200, "ok"),
+        ("HEAD", "/healthz", 200, "ok"),
+        ("GET", "/", 404, "there is /status"),
+        ("POST", "/status", 405, "only GET"),
+        ("GET", "/rendezvous", 405, "POST a registration"),
+    ],
+)
+async def test_what_is_served(method: str, path: str, code: int, words: str) -> None:
+    status, _, body = await server().respond(method, path, b"", "10.0.0.1")
+    assert status == code
+    assert words in body.decode()
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"uid": 5}', b"\xff"])
+async def test_a_registration_that_is_none_is_refused(body: bytes) -> None:
+    assert (await server().respond("POST", "/rendezvous", body, "10.0.0.1"))[0] == 400
+
+
+async def test_only_the_chief_tasks_supervisor_answers_registrations() -> None:
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    code, _, answer = await server().respond("POST", "/rendezvous", body, "10.0.0.1")
+    assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
+    code, _, answer = await server(None).respond("POST", "/rendezvous", body, "10.0.0.1")
+    assert code == 404
+    assert b"DTJOB_RENDEZVOUS must name that one" in answer
+
+
+@contextlib.asynccontextmanager
+async def connected(served: StatusServer) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    port = await served.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        assert served._server is not None
+        served._server.close()
+
+
+async def response(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    """The first line and the body of the next response."""
+    first, *headers = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    (length,) = (int(line.split(":")[1]) for line in headers if line.startswith("Content-Length"))
+    return first, await reader.readexactly(length)
+
+
+async def test_requests_on_one_connection_are_answered_in_turn() -> None:
+    async with connected(server()) as (reader, writer):
+        writer.write(b"GET /healthz HTTP/1.1\r\n\r\nGET /nothing HTTP/1.1\r\n\r\nGET /hea")
+        assert await response(reader) == ("HTTP/1.1 200 OK", b"ok\n")
+        assert (await response(reader))[0] == "HTTP/1.1 404 Not Found"
+        writer.write(b"lthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+        assert await response(reader) == ("HTTP/1.1 200 OK", b"ok\n")
+        assert await reader.read() == b""
+
+
+async def test_a_body_may_come_in_pieces() -> None:
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    async with connected(server()) as (reader, writer):
+        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:9])
+        await writer.drain()
+        await asyncio.sleep(0.01)
+        writer.write(body[9:])
+        assert (await response(reader))[0] == "HTTP/1.1 200 OK"
+
+
+@pytest.mark.parametrize("request_", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"])
+async def test_what_is_no_request_is_told_so_and_cut_off(request_: bytes) -> None:
+    async with connected(server()) as (reader, writer):
+        writer.write(request_)
+        assert await response(reader) == ("HTTP/1.1 400 Bad Request", b"not a request\n")
+        assert await reader.read() == b""
+
+
+async def test_whoever_sends_too_much_is_cut_off() -> None:
+    async with connected(server()) as (reader, writer):
+        writer.write(b"x" * (LONGEST_REQUEST + 1))
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+
+
+async def test_a_bug_in_one_answer_does_not_end_the_supervisor() -> None:
+    async def fail(_: Registration, __: str) -> Answer:
+        raise RuntimeError("a bug")
+
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    async with connected(server(fail)) as (reader, writer):
+        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        assert await response(reader) == ("HTTP/1.1 500 Internal Server Error", b"RuntimeError: a bug\n")
+        writer.write(b"HEAD /healthz HTTP/1.1\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK")
+
+
+async def test_a_client_that_goes_away_is_no_longer_answered() -> None:
+    asked, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def hold(_: Registration, __: str) -> Answer:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        raise AssertionError("unreachable")
+
+    body = json.dumps(REGISTRATION.to_json()).encode()
+    async with connected(server(hold)) as (_, writer):
+        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await asyncio.wait_for(asked.wait(), 30)
+        writer.close()
+        await asyncio.wait_for(cancelled.wait(), 30)
+
+
+async def test_a_port_in_use_is_an_error() -> None:
+    first = server()
+    port = await first.start("127.0.0.1", 0)
+    with pytest.raises(OSError, match=str(port)):
+        await server().start("127.0.0.1", port)
+    assert first._server is not None
+    first._server.close()

@@ -1,0 +1,121 @@
+"""The blocks of the manifest that a task is given as JSON: spec.checkpoint, spec.evaluation, spec.tensorBoard."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob_trainer.errors import TaskError
+
+DEFAULT_EVERY_SECONDS = 300
+"""How often to save where the job names neither everySteps nor everySeconds."""
+
+DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
+"""What the manifest's schema fills in for tensorBoard.everySteps and tensorBoard.profile.steps."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """`spec.checkpoint`: where and how often training is saved."""
+
+    directory: str
+    every_steps: int | None = None
+    every_seconds: float | None = None
+    keep: int = 3
+    asynchronous: bool = True
+    save_timeout_seconds: float = 60.0
+
+    @classmethod
+    def from_json(cls, text: str) -> Checkpoint:
+        """Read the value of DTJOB_CHECKPOINT. Raises TaskError where it names no directory."""
+        value = json_object("DTJOB_CHECKPOINT", text)
+        directory = value.get("directory")
+        if not isinstance(directory, str) or not directory:
+            raise TaskError("DTJOB_CHECKPOINT has no 'directory'; give the path where checkpoints are kept")
+        every_steps, every_seconds = value.get("everySteps"), value.get("everySeconds")
+        if every_steps is None and every_seconds is None:
+            every_seconds = DEFAULT_EVERY_SECONDS
+        return cls(
+            directory=directory,
+            every_steps=every_steps,
+            every_seconds=every_seconds,
+            keep=value.get("keep") or 3,
+            asynchronous=value.get("async", True) is not False,
+            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or 60),
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """`spec.evaluation`: what the evaluator does."""
+
+    every: bool = False
+    """Whether to evaluate each checkpoint, and not only the latest."""
+    best_metric: str | None = None
+    """The metric by which the best model is kept; None: none is kept."""
+    best_is_highest: bool = True
+
+    @classmethod
+    def from_json(cls, text: str) -> Evaluation:
+        """Read the value of DTJOB_EVALUATION. Raises TaskError where `best` is not whole."""
+        value = json_object("DTJOB_EVALUATION", text)
+        best = value.get("best") or {}
+        if best and not (best.get("metric") and best.get("mode") in ("Max", "Min")):
+            raise TaskError("DTJOB_EVALUATION's 'best' must have a 'metric' and a 'mode', Max or Min")
+        return cls(value.get("checkpoints") == "Every", best.get("metric"), best.get("mode") != "Min")
+
+    def is_better(self, value: float, best: float | None) -> bool:
+        """Whether a metric's `value` beats the `best` so far (None: there is none); what is no number beats nothing."""
+        if math.isnan(value):
+            return False
+        if best is None:
+            return True
+        return value > best if self.best_is_highest else value < best
+
+
+@dataclass(frozen=True)
+class ProfiledSteps:
+    """`spec.tensorBoard.profile`: which steps to profile, counted from 1."""
+
+    first_step: int
+    steps: int
+
+    @property
+    def last_step(self) -> int:
+        """The last of them."""
+        return self.first_step + self.steps - 1
+
+    def begins(self, done: int, count: int) -> bool:
+        """Whether any of them is among the next `count` steps, with `done` steps of the run behind."""
+        return done < self.last_step and done + count >= self.first_step
+
+
+@dataclass(frozen=True)
+class TensorBoard:
+    """`spec.tensorBoard`: what training writes for TensorBoard."""
+
+    every_steps: int = DEFAULT_SCALARS_EVERY
+    profile: ProfiledSteps | None = None
+
+    @classmethod
+    def from_json(cls, text: str) -> TensorBoard:
+        """Read the value of DTJOB_TENSORBOARD. Raises TaskError where a number is not a whole one of at least 1."""
+        value = json_object("DTJOB_TENSORBOARD", text)
+        every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")
+        asked = None if profile is None else [profile.get("firstStep"), profile.get("steps", DEFAULT_PROFILED_STEPS)]
+        if not all(isinstance(number, int) and number >= 1 for number in (every, *(asked or []))):
+            raise TaskError("DTJOB_TENSORBOARD: everySteps, profile.firstStep and profile.steps must be 1 or more")
+        return cls(every, ProfiledSteps(*asked) if asked is not None else None)
+
+
+def json_object(variable: str, text: str) -> dict[str, Any]:
+    """The JSON object in `text`, the value of `variable`. Raises TaskError, which names it, where it is none."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise TaskError(f"{variable} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise TaskError(f"{variable} must be a JSON object, not {text!r}")
+    return value

@@ -1,0 +1,44 @@
+"""Addresses: `host:port` of a cluster file, and whether a host name leads to where a task registered from."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+
+
+def host_of(address: str) -> str:
+    """The host in `host:port`, without the brackets of an IPv6 address."""
+    return address.rpartition(":")[0].strip("[]")
+
+
+def same_address(one: str, other: str) -> bool:
+    """Whether both texts name one IP address; an IPv4 address mapped into IPv6 is that IPv4 address."""
+    return _plain(one) == _plain(other)
+
+
+def name_problem(host: str, addresses: list[str], registered_from: str) -> str | None:
+    """What is wrong with a host name that resolves to `addresses`, for a task that registered from another one."""
+    if any(same_address(address, registered_from) for address in addresses):
+        return None
+    return f"its name {host} resolves to {', '.join(addresses)}, but it registered from {registered_from}"
+
+
+async def look_up_problem(host: str, registered_from: str) -> str | None:
+    """Look `host` up; what is wrong with it, as `name_problem` says, or that it does not resolve."""
+    try:
+        # In a thread of its own: a slow name server must not hold up the event loop.
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        return f"its name {host} does not resolve: {error}"
+    return name_problem(host, sorted({str(entry[4][0]) for entry in found}), registered_from)
+
+
+def _plain(text: str) -> str:
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(text.partition("%")[0])
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return str(address)
+    return text

@@ -1,0 +1,19 @@
+"""TensorFlow's own port, which another process may hold."""
+
+from __future__ import annotations
+
+import socket
+
+
+def port_is_free(port: int) -> bool:
+    """Whether nobody listens on TCP `port`, so that TensorFlow can (connections in TIME_WAIT do not matter to it)."""
+    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
