@@ -68,7 +68,7 @@ def test_what_failed_later_than_it_or_was_made_since_does_not_belong_to_it(
     assert AGAIN.holds(task, attempt, now) == expected
 
 
-@pytest.mark.parametrize("incident", [FIRST, AGAIN])
+@pytest.mark.parametrize("incident", [FIRST, AGAIN, next_incident(AGAIN, Cause.ERROR, -1, {}, BACKOFF, at(60.7))])
 def test_it_survives_the_status(incident: Incident):
     assert Incident.from_json(incident.to_json()) == incident
     assert Status.from_json({}).incident is None

@@ -94,6 +94,7 @@ LATE_CHIEF = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1)
         (True, None, at(6), LATE_CHIEF, ["worker-0"]),
         (True, at(7), at(600), LATE_CHIEF, []),  # it trained with this chief, which will end too
         (True, NOW, at(600), None, []),
+        (True, at(7), at(6), None, []),  # nothing has failed, so no chief waits for it
         (False, at(7), at(6), LATE_CHIEF, []),
     ],
 )
