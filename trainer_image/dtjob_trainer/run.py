@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     task = here.task
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    if task is not None and task.role == "evaluator":
+    if here.is_evaluator:
         os.nice(EVALUATOR_NICENESS)
     if task is not None and task.computes_nothing:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before TensorFlow looks
@@ -146,13 +146,13 @@ def _wait_for_go(here: runtime.Runtime) -> None:
 
 def _listen(pipe: IO[str], here: runtime.Runtime) -> None:
     for line in pipe:
-        if here.task is not None and stops_training(json.loads(line), here.task.strategy):
+        if stops_training(json.loads(line), here.traits):
             here.shutdown.tell_peer_preempted()
 
 
 def _finish(here: runtime.Runtime) -> int:
     """Mark the run done once the program has ended well; the exit code."""
-    if here.task is None or here.task.role == "evaluator" or here.task.serves_only:
+    if here.task is None or here.is_evaluator or here.task.serves_only:
         return 0
     if here.task.is_chief and here.task.checkpoint is not None and (here.trained or not here.began):
         from dtjob_trainer.checkpoint import directory

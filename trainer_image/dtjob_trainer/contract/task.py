@@ -9,20 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
 from dtjob_trainer.errors import TaskError
 
 ROLES = ("chief", "worker", "ps", "evaluator")
-
-CLUSTER_ROLES: Mapping[str, tuple[str, ...]] = {
-    "MultiWorkerMirrored": ("chief", "worker"),
-    "ParameterServer": ("chief", "worker", "ps"),
-}
-"""The roles that TensorFlow may see in the cluster, for the strategies that have one.
-
-MultiWorkerMirrored with ps in the cluster hangs, as does ParameterServer with an evaluator (TensorFlow 2.21).
-"""
-
-STRATEGIES = ("Default", "OneDevice", "Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer", "TPU")
 
 DEFAULT_EVERY_SECONDS = 300
 """How often to save where the job names neither everySteps nor everySeconds."""
@@ -164,8 +154,8 @@ class Task:
         if role not in ROLES:
             raise TaskError(f"DTJOB_ROLE is {role!r}; it must be one of {', '.join(ROLES)}")
         strategy = environ.get("DTJOB_STRATEGY", "Default")
-        if strategy not in STRATEGIES:
-            raise TaskError(f"DTJOB_STRATEGY is {strategy!r}; it must be one of {', '.join(STRATEGIES)}")
+        if strategy not in TRAITS:
+            raise TaskError(f"DTJOB_STRATEGY is {strategy!r}; it must be one of {', '.join(TRAITS)}")
         options, checkpoint = environ.get("DTJOB_STRATEGY_OPTIONS"), environ.get("DTJOB_CHECKPOINT")
         board = environ.get("DTJOB_TENSORBOARD")
         return cls(
@@ -202,26 +192,36 @@ class Task:
         return self.role == "worker" and self.index == 0 and not self.cluster.get("chief")
 
     @property
+    def is_evaluator(self) -> bool:
+        """Whether this task follows checkpoints and does not train."""
+        return self.role == "evaluator"
+
+    @property
+    def traits(self) -> Traits:
+        """What the strategy is like that this task computes under; that of a program by hand for the evaluator."""
+        return ALONE if self.is_evaluator else TRAITS[self.strategy]
+
+    @property
     def in_cluster(self) -> bool:
         """Whether the strategy connects this task with others (the evaluator and single-process tasks stand alone)."""
-        return self.role in CLUSTER_ROLES.get(self.strategy, ()) and self.index < len(self.cluster.get(self.role, ()))
+        return self.role in self.traits.cluster_roles and self.index < len(self.cluster.get(self.role, ()))
 
     @property
     def serves_only(self) -> bool:
         """Whether this task runs a TensorFlow server and not the user's program (ps, ParameterServer's workers)."""
-        return self.role == "ps" or (self.strategy == "ParameterServer" and self.role == "worker")
+        return self.role == "ps" or self.role in self.traits.serving_roles
 
     @property
     def computes_nothing(self) -> bool:
         """Whether this task only holds variables or hands out steps: GPUs would be taken from those that train."""
-        return self.role == "ps" or (self.strategy == "ParameterServer" and self.role == "chief")
+        return self.role == "ps" or (self.traits.asynchronous and self.role == "chief")
 
     @property
     def members(self) -> tuple[str, ...]:
         """Ids of all tasks that the strategy connects, this one's included; only its own where it stands alone."""
         if not self.in_cluster:
             return (self.id,)
-        roles = CLUSTER_ROLES[self.strategy]
+        roles = self.traits.cluster_roles
         return tuple(f"{role}-{index}" for role in roles for index in range(len(self.cluster.get(role, ()))))
 
     @property
@@ -233,7 +233,7 @@ class Task:
         """The value of TF_CONFIG: only the roles that this strategy takes; None for tasks that stand alone."""
         if not self.in_cluster:
             return None
-        roles = CLUSTER_ROLES[self.strategy]
+        roles = self.traits.cluster_roles
         cluster = {role: list(self.cluster[role]) for role in roles if self.cluster.get(role)}
         return {"cluster": cluster, "task": {"type": self.role, "index": self.index}}
 

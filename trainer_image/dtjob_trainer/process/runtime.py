@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract.strategy import ALONE, Traits
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown
@@ -46,7 +47,12 @@ class Runtime:
     @property
     def is_evaluator(self) -> bool:
         """Whether this process follows checkpoints and does not train."""
-        return self.task is not None and self.task.role == "evaluator"
+        return self.task is not None and self.task.is_evaluator
+
+    @property
+    def traits(self) -> Traits:
+        """What the job's strategy is like, as this process computes under it."""
+        return self.task.traits if self.task is not None else ALONE
 
     def log(
         self,

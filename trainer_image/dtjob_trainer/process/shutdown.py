@@ -7,6 +7,8 @@ import signal
 import threading
 from collections.abc import Mapping
 
+from dtjob_trainer.contract.strategy import Traits
+
 EXIT_PEER_LOST = 75
 """A peer was lost or preempted: the supervisor starts this process again in place."""
 EXIT_SIGNALLED = 143
@@ -89,12 +91,12 @@ class Shutdown:
             deadline.start()
 
 
-def stops_training(line: Mapping[str, object], strategy: str) -> bool:
+def stops_training(line: Mapping[str, object], traits: Traits) -> bool:
     """Whether a line of the go pipe tells of a preempted peer that training cannot go on without.
 
-    ParameterServer trains on without a worker or an evaluator; nobody else's training needs the evaluator.
+    ParameterServer trains on without a worker; nobody's training needs the evaluator.
     """
     peer = line.get("peerPreempted")
-    if not isinstance(peer, str) or peer.startswith("evaluator-"):
+    if not isinstance(peer, str):
         return False
-    return not (strategy == "ParameterServer" and peer.startswith("worker-"))
+    return peer.rpartition("-")[0] not in ("evaluator", *traits.dispensable_roles)

@@ -108,9 +108,8 @@ def rendezvous_of(task: Task, supervisor: str) -> RendezvousHost:
     for member in task.members:
         role, _, index = member.rpartition("-")
         hosts[member] = task.cluster[role][int(index)]
-    alone = task.strategy == "ParameterServer"
-    group = (task.id,) if alone else task.members
-    servers = tuple(member for member in task.members if member not in group) if alone else ()
+    group = (task.id,) if task.traits.serving_roles else task.members
+    servers = tuple(member for member in task.members if member not in group)
     return RendezvousHost(
         Rendezvous(task.uid, task.cluster_hash, chief=task.id, supervisor=supervisor, group=group, servers=servers),
         hosts,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
 from dtjob_trainer.run import is_peer_loss
 
@@ -17,11 +18,11 @@ from dtjob_trainer.run import is_peer_loss
     ],
 )
 def test_a_preempted_peer_stops_training_that_needs_it(peer: str, strategy: str, stops: bool) -> None:
-    assert stops_training({"peerPreempted": peer}, strategy) is stops
+    assert stops_training({"peerPreempted": peer}, TRAITS[strategy]) is stops
 
 
 def test_other_lines_stop_nothing() -> None:
-    assert not stops_training({"generation": 3}, "MultiWorkerMirrored")
+    assert not stops_training({"generation": 3}, TRAITS["MultiWorkerMirrored"])
 
 
 def test_the_signalled_task_ends_with_143_and_its_peers_with_75() -> None:
