@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.data.batches import Source, groups
-from dtjob_trainer.engines import synchronous
+from dtjob_trainer.engines import choose
+from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import EvaluatorError
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
@@ -39,7 +40,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     directory = task.checkpoint.directory
     checkpoint.check_directory(directory)
     trained.build(*source.spec())
-    engine = synchronous.Engine(trained, Group(here.strategy, None))
+    engine = choose.engine(trained, Group(here.strategy, None), here.traits)
     best, events = BestModel(task), Events(f"{directory}/{EVENTS_DIRECTORY}")
     seen: set[int] = set()
     evaluated: set[int] = set()
@@ -92,7 +93,7 @@ def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], be
 
 
 def _evaluate(
-    here: Runtime, engine: synchronous.Engine, source: Source, directory: str, step: int
+    here: Runtime, engine: Engine, source: Source, directory: str, step: int
 ) -> tuple[dict[str, float], list[int]] | None:
     """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
     try:

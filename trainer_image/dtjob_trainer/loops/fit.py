@@ -12,12 +12,11 @@ from dtjob_trainer.data import sources
 from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
-from dtjob_trainer.engines import synchronous as steps
+from dtjob_trainer.engines import choose
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_loop import Training
 from dtjob_trainer.models import compiled
-from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
@@ -150,7 +149,7 @@ def fit(
     here.progress.report(state="starting", totalSteps=epochs * training.steps)
     trained.build(*training.spec())
     trained.build_further(*training.spec())
-    engine = _engine(here, trained, group)
+    engine = choose.engine(trained, group, here.traits)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)
     run = Training(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
@@ -179,16 +178,3 @@ def _check_shares(here: runtime.Runtime, replicas: int, rows: int | None) -> Non
             f"alike; choose a size that {replicas} divides",
             level="warning",
         )
-
-
-def _engine(here: runtime.Runtime, trained: TrainedModel, group: Group) -> Any:
-    match here.task.strategy if here.task is not None else None:
-        case "ParameterServer":
-            from dtjob_trainer.engines.parameter_server import CoordinatorEngine
-
-            return CoordinatorEngine(trained, group)
-        case "TPU":
-            from dtjob_trainer.engines.tpu import TpuEngine
-
-            return TpuEngine(trained, group)
-    return steps.Engine(trained, group)

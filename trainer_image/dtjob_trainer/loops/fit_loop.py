@@ -11,6 +11,7 @@ import numpy as np
 
 from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.data.batches import Batch, Source, groups
+from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.loops import callback_state, exactness
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.control import Agreement, Control, StopInValidation
@@ -29,7 +30,7 @@ class Training:
     def __init__(
         self,
         here: Runtime,
-        engine: Any,
+        engine: Engine,
         state: State,
         callbacks: Callbacks,
         source: Source,
@@ -59,7 +60,7 @@ class Training:
         """What the last epoch's end was told, without what callbacks added to it."""
         self._looked_at_step = False
         """Whether what a step uses was held against what a checkpoint keeps."""
-        self._exact = source.exact and callbacks.exact and engine.trained.exact and not engine.remote
+        self._exact = source.exact and callbacks.exact and engine.trained.exact and engine.exact
         self._pace = Pace()
 
     def run(self) -> Any:
@@ -116,7 +117,7 @@ class Training:
     def _steps_in_one_call(self) -> int:
         """As many steps as the engine runs at once, but none beyond the next save."""
         every = self._saves.every_steps
-        most: int = self._engine.steps_per_call
+        most = self._engine.steps_per_call
         return min(most, every - self._step % every) if every else most
 
     def _train_steps(self, batches: list[Batch], control: Control) -> None:
@@ -151,8 +152,8 @@ class Training:
             self._save(control)
 
     def _look_at_step(self) -> None:
-        """Once it is traced, say what a step uses that no checkpoint keeps. (ParameterServer is never exact.)"""
-        if self._looked_at_step or self._engine.remote:
+        """Once it is traced, say what a step uses that no checkpoint keeps. Of an exact engine only."""
+        if self._looked_at_step or not self._engine.exact:
             return
         self._looked_at_step = True
         found = exactness.reasons(self._engine.traced(self._source), self._state)
@@ -221,13 +222,13 @@ class Training:
             step += len(batches)
             if callbacks.per_test_batch:
                 callbacks.test_batch_end(step - 1, engine.evaluation_logs())
-            # ParameterServer hands batches out faster than they are done, and keeps all of them in memory
-            if engine.remote and step % engine.batches_ahead == 0 and not self._done(stop, step):
+            # those handed out to other machines are all in memory here
+            if step % engine.batches_ahead == 0 and not self._done(stop, step):
                 return None
         if not self._done(stop, step):
             return None
         engine.wait()
-        results: dict[str, Any] = engine.evaluation_logs()
+        results = engine.evaluation_logs()
         callbacks.test_end(results)
         return results
 

@@ -12,8 +12,9 @@ import tensorflow as tf
 
 from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.data.batches import Place
+from dtjob_trainer.engines import choose
 from dtjob_trainer.engines import feed as custom_data
-from dtjob_trainer.engines.step_function import ScheduledSteps, Steps, Values
+from dtjob_trainer.engines.step_function import Steps, Values
 from dtjob_trainer.errors import TrainError
 from dtjob_trainer.loops.control import Control
 from dtjob_trainer.models import optimizers
@@ -82,7 +83,7 @@ def train(
     known = Trackables(variables, group)
     of_keras_3 = [each for each in known.optimizers if isinstance(each, keras.optimizers.Optimizer)]
     _check_optimizers(of_keras_3, asynchronous)
-    steps = (ScheduledSteps if asynchronous else Steps)(step_fn, feed, group)
+    steps = choose.steps(step_fn, feed, group, here.traits)
     synchronous = tf.distribute.has_strategy() and not asynchronous
     with optimizers.summing_first(list(filter(optimizers.acts_on_gradients, of_keras_3)) if synchronous else []):
         inexact = _inexact(feed, known, *steps.trace(), asynchronous=asynchronous)
