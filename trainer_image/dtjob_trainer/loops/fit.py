@@ -15,7 +15,7 @@ from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.engines import choose
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops.callbacks import Callbacks
-from dtjob_trainer.loops.fit_loop import Training
+from dtjob_trainer.loops.fit_loop import FitLoop
 from dtjob_trainer.models import compiled
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
@@ -152,10 +152,10 @@ def fit(
     engine = choose.engine(trained, group, here.traits)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)
-    run = Training(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
+    loop = FitLoop(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
     synchronous = tf.distribute.has_strategy() and not asynchronous
     with trained.of_global_batch(synchronous=synchronous):
-        history = run.run()
+        history = loop.fit()
     if save is not None:
         model_file.save(model, save)
     here.trained = True
