@@ -109,10 +109,10 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     import keras
 
     from dtjob_trainer.models import refused_methods
-    from dtjob_trainer.strategies import create
+    from dtjob_trainer.strategies import ambient, create
 
     create.configure_devices(task.strategy_options)
-    create.make_ambient(task)
+    ambient.make_ambient(task)
     refused_methods.refuse_where_wrong(task)
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)

@@ -12,9 +12,10 @@ import tensorflow as tf
 import tf_keras
 
 import dtjob_trainer as dt
+from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.data import sources
-from dtjob_trainer.data.batches import Place
+from dtjob_trainer.data.batches import Place, Wanted
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops import callback_state
 from dtjob_trainer.models import optimizers
@@ -184,8 +185,8 @@ refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(lambda: 0.1)), x,
 
 def repeats(data: Any) -> bool:
     """Whether `fit` would say that a restarted run gets the same `data`."""
-    options: dict[str, Any] = {"batch_size": 5 if callable(data) else None, "steps": None, "place": Place(0, 1, 1)}
-    return sources.make(data, None, None, **options, seed=0, shuffle=True, drop_last=False, argument="x").exact
+    wanted = Wanted(batch_size=5 if callable(data) else None, shuffle=True)
+    return sources.make(data, None, None, wanted, Place(0, 1, 1)).exact
 
 
 def shaken(number: Any) -> Any:
@@ -198,9 +199,8 @@ def shaken_in_branches(number: Any) -> Any:
 
 def in_two_tasks(data: Any, replicas: int = 2, **options: Any) -> Any:
     """The source of the second of two tasks."""
-    place, argument = Place(1, 2, replicas), options.pop("argument", "x")
-    options = {"steps": None, "seed": 0, "shuffle": True, "drop_last": False, "batch_size": None, **options}
-    return sources.make(data, y if data is x else None, None, place=place, argument=argument, **options)
+    wanted = Wanted(**{"shuffle": True, **options})
+    return sources.make(data, y if data is x else None, None, wanted, Place(1, 2, replicas))
 
 
 shaken_order = tf.data.Options()
@@ -282,10 +282,9 @@ class Shouting(keras.optimizers.SGD):
         super().apply(grads, trainable_variables)
 
 
-def limit(optimizer: Any, **where: bool) -> str:
-    """The first reason why `optimizer` cannot be right there."""
-    here = {"distributed": True, "asynchronous": False, **where}
-    return next(optimizers.limits(optimizer, **here), "")
+def limit(optimizer: Any, strategy: str = "Mirrored") -> str:
+    """The first reason why `optimizer` cannot be right under that strategy."""
+    return next(optimizers.limits(optimizer, TRAITS[strategy]), "")
 
 
 every = {"gradient_accumulation_steps": 2}
@@ -298,10 +297,10 @@ assert "apply()" in limit(several(keras.optimizers.OptimizerMap(Shouting(**every
 with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
     late = several(lambda variable: keras.optimizers.SGD(use_ema=True))  # makes them once it is built
     refused(["use_ema"], fit(model(optimizer=late), x, y))
-assert "larger batch_size" in limit(keras.optimizers.SGD(**every), asynchronous=True)
-assert "mixed_bfloat16" in limit(scaled, asynchronous=True)
+assert "larger batch_size" in limit(keras.optimizers.SGD(**every), "ParameterServer")
+assert "mixed_bfloat16" in limit(scaled, "ParameterServer")
 assert not limit(keras.optimizers.SGD(**every, clipnorm=1.0))
-assert not limit(keras.optimizers.SGD(use_ema=True), distributed=False)
+assert not limit(keras.optimizers.SGD(use_ema=True), "Default")
 
 schedule = keras.optimizers.schedules.CosineDecay(0.1, 10, warmup_target=0.4, warmup_steps=4)
 scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(schedule))

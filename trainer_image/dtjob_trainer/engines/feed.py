@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import sources
-from dtjob_trainer.data.batches import Place, Source
+from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.strategies.collective import Group
@@ -105,10 +106,12 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
         if batch_size is not None:
             raise DataError("data: a distributed dataset brings its own batches; leave out batch_size")
         return DistributedFeed(data)
+    wanted = Wanted("data", "total_steps", batch_size, seed=seed, shuffle=True, drop_last=True)
+    one_long_epoch = replace(wanted, steps=total_steps)
     if isinstance(data, tf.data.Dataset):
         rows = _rows_of_dataset(data, place)
         unknown = int(data.cardinality()) < 0
-        source = _source(data, batch_size, total_steps if unknown else None, place, seed)
+        source = sources.make(data, None, None, one_long_epoch if unknown else wanted, place)
         return SourceFeed(source, rows // place.shards if rows is not None else None)
     size = batch_size if batch_size is not None else sources.DEFAULT_BATCH_SIZE
     if size % place.replicas:
@@ -117,27 +120,12 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
             f"{place.replicas}: in a custom loop all get equally many examples"
         )
     try:
-        source = _source(data, size, None, place, seed)
+        source = sources.make(data, None, None, wanted, place)
     except DataError:
         if not callable(data):
             raise
-        source = _source(data, size, total_steps, place, seed)  # of unknown length: then it is one long epoch
+        source = sources.make(data, None, None, one_long_epoch, place)  # it may be of unknown length
     return SourceFeed(source, size // place.shards)
-
-
-def _source(data: Any, batch_size: int | None, steps: int | None, place: Place, seed: int) -> Source:
-    return sources.make(
-        data,
-        None,
-        None,
-        batch_size=batch_size,
-        steps=steps,
-        place=place,
-        seed=seed,
-        shuffle=True,
-        drop_last=True,
-        argument="data",
-    )
 
 
 def _rows_of_dataset(dataset: Any, place: Place) -> int | None:

@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import random_operations
 from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.errors import StepError
 from dtjob_trainer.strategies.collective import Group
@@ -35,8 +34,8 @@ class Steps:
         self._function = tf.function(step, input_signature=[feed.signature])
         self._last: Any = {}
 
-    def trace(self) -> tuple[tuple[Any, ...], set[str]]:
-        """Trace the step before anything is trained; the variables that it uses, and its random operations.
+    def trace(self) -> Any:
+        """Trace the step before anything is trained; the traced function (a `ConcreteFunction`).
 
         Raises StepError for results that cannot be reported.
         """
@@ -47,7 +46,7 @@ class Steps:
                     f"step_fn returned {name!r} of shape {spec.shape}; return nothing, a scalar loss, or a dict of "
                     "scalars: this replica's part of each, as they are summed over the replicas"
                 )
-        return concrete.variables, random_operations.in_graph(concrete.graph)
+        return concrete
 
     def run(self, inputs: Any) -> None:
         """Train one step; returns before it is done where that is possible."""

@@ -149,7 +149,7 @@ class FitLoop(TrainingRun):
         if self._looked_at_step or not self._engine.exact:
             return
         self._looked_at_step = True
-        found = exactness.reasons(self._engine.traced(self._source), self._state)
+        found = exactness.of_model(self._engine.traced(self._source), self._state)
         if found and self._exact:
             self._exact = False
             self._here.progress.report(resume="approximate")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Place
-from dtjob_trainer.engines import choose
-from dtjob_trainer.engines import feed as custom_data
+from dtjob_trainer.engines import choose, feed
 from dtjob_trainer.errors import TrainError
+from dtjob_trainer.loops import exactness
 from dtjob_trainer.loops.train_loop import TrainLoop
 from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.trackables import Trackables
@@ -52,8 +52,29 @@ def train(
     StepError, before any step, for what cannot be right.
     """
     here = runtime.current()
-    task = here.task
-    if here.began and task is not None and task.checkpoint is not None:
+    traits = here.traits
+    _check(here, step_fn, data, total_steps)
+    here.began, here.trained = True, False
+    group = Group(here.strategy, here.task)
+    place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
+    here.progress.report(state="starting", totalSteps=total_steps)
+    inputs = feed.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
+    known = Trackables(variables, group)
+    of_keras_3 = [each for each in known.optimizers if isinstance(each, keras.optimizers.Optimizer)]
+    for each in of_keras_3:
+        for why in optimizers.limits(each, traits):
+            raise TrainError(f"variables: optimizer {each.name}: {why}")
+    steps = choose.steps(step_fn, inputs, group, traits)
+    with optimizers.summing_first(list(filter(optimizers.acts_on_gradients, of_keras_3)) if traits.synchronous else []):
+        inexact = exactness.of_custom_step(steps.trace(), inputs, known, traits)
+        values = TrainLoop(here, group, inputs, steps, known, total_steps, inexact).train()
+    here.trained = True
+    return values
+
+
+def _check(here: runtime.Runtime, step_fn: Any, data: Any, total_steps: int) -> None:
+    """Raise TrainError for what cannot be right, as far as the arguments alone tell."""
+    if here.began and here.task is not None and here.task.checkpoint is not None:
         raise TrainError(
             "train() is the second run of this program, but a job's checkpoints hold one; start a job for each"
         )
@@ -63,51 +84,8 @@ def train(
         raise TrainError(f"step_fn must be a function of one batch, not a {type(step_fn).__name__}")
     if total_steps < 1:
         raise TrainError(f"total_steps={total_steps} must be at least 1")
-    if task is not None and task.strategy == "TPU" and not isinstance(data, tf.distribute.DistributedDataset):
+    if here.traits.tpu and not isinstance(data, tf.distribute.DistributedDataset):
         raise TrainError(
             "data: under TPU a custom loop takes only what the strategy has distributed itself, in equal shares: "
             "dt.strategy().experimental_distribute_dataset(dataset.batch(SIZE, drop_remainder=True))"
         )
-    here.began, here.trained = True, False
-    asynchronous = task is not None and task.strategy == "ParameterServer"
-    group = Group(here.strategy, task)
-    place = Place(group.index, group.tasks, group.replicas, remote=asynchronous)
-    here.progress.report(state="starting", totalSteps=total_steps)
-    feed = custom_data.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
-    known = Trackables(variables, group)
-    of_keras_3 = [each for each in known.optimizers if isinstance(each, keras.optimizers.Optimizer)]
-    _check_optimizers(of_keras_3, asynchronous)
-    steps = choose.steps(step_fn, feed, group, here.traits)
-    synchronous = tf.distribute.has_strategy() and not asynchronous
-    with optimizers.summing_first(list(filter(optimizers.acts_on_gradients, of_keras_3)) if synchronous else []):
-        inexact = _inexact(feed, known, *steps.trace(), asynchronous=asynchronous)
-        values = TrainLoop(here, group, feed, steps, known, total_steps, inexact).train()
-    here.trained = True
-    return values
-
-
-def _check_optimizers(found: Sequence[Any], asynchronous: bool) -> None:
-    """Raise TrainError for an optimizer of Keras 3 that cannot be right under this strategy."""
-    for each in found:
-        for why in optimizers.limits(each, distributed=tf.distribute.has_strategy(), asynchronous=asynchronous):
-            raise TrainError(f"variables: optimizer {each.name}: {why}")
-
-
-def _inexact(
-    feed: custom_data.Feed, known: Trackables, used: tuple[Any, ...], random: set[str], *, asynchronous: bool
-) -> list[str]:
-    """Why a restarted run would not have the same bits; `used` and `random` are what the step was seen to use."""
-    reasons = []
-    if asynchronous:
-        reasons.append("ParameterServer is asynchronous")
-    if not feed.exact:
-        reasons.append("the data is shuffled, drawn at random or distributed by the program, so that it starts anew")
-    if random:
-        reasons.append(
-            f"step_fn uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with "
-            "a SeedGenerator in variables, or tf.random.stateless_…"
-        )
-    forgotten = known.not_among(used)
-    if forgotten:
-        reasons.append(f"step_fn uses {', '.join(forgotten)}, not in variables: lost in a restart")
-    return reasons
