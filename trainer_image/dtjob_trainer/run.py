@@ -155,9 +155,9 @@ def _finish(here: runtime.Runtime) -> int:
     if here.task is None or here.is_evaluator or here.task.serves_only:
         return 0
     if here.task.is_chief and here.task.checkpoint is not None and (here.trained or not here.began):
-        from dtjob_trainer.checkpoint import directory
+        from dtjob_trainer.checkpoint import done
 
-        directory.mark_done(here.task, here.progress.status)
+        done.mark_done(here.task, here.progress.status)
     here.progress.report(state="finished")
     return 0
 

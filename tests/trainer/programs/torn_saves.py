@@ -12,6 +12,7 @@ import tf_keras
 
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import model_file
+from dtjob_trainer.checkpoint import writer as writing
 from dtjob_trainer.contract.task import Checkpoint, Task
 from dtjob_trainer.process import runtime
 
@@ -31,7 +32,7 @@ def blob(name):
 def fresh():
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    checkpoint.write(str(directory), 5, OLD, blob("old"), 3)
+    writing.write(str(directory), 5, OLD, blob("old"), 3)
 
 
 CALLS = {name: getattr(checkpoint.gfile, name) for name in ("makedirs", "rmtree", "rename", "remove")}
@@ -54,7 +55,7 @@ def killed_before(number):
     for name in CALLS:
         setattr(checkpoint.gfile, name, counted(name))
     try:
-        checkpoint.write(str(directory), 5, NEW, blob("new"), 3)
+        writing.write(str(directory), 5, NEW, blob("new"), 3)
     except Killed:
         return True
     finally:
@@ -121,10 +122,10 @@ for part in (DATA, INDEX):  # pruned while the evaluator reads
     raise AssertionError("a checkpoint that is gone was read")
 
 # training goes on while the state is written: it is that of its step
-goes_on, write, history = threading.Event(), checkpoint.write, [1.0]
+goes_on, write, history = threading.Event(), writing.write, [1.0]
 task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
 told = {}
-writer = checkpoint.Writer(task, lambda **keys: told.update(keys))
+writer = writing.Writer(task, lambda **keys: told.update(keys))
 
 
 def late(*arguments):
@@ -132,7 +133,7 @@ def late(*arguments):
     write(*arguments)
 
 
-checkpoint.write = late
+writing.write = late
 writer.write(6, NEW, {"history": history})
 assert told == {"writing": 6}
 history.append(2.0)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dtjob_trainer.process.shutdown import Shutdown
-from dtjob_trainer.strategies.collective import Group
+
+if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
+    from dtjob_trainer.strategies.collective import Group
 
 AGREE_SECONDS = 0.25
 """How often tasks agree: the longest that a stop waits beyond the present step, and how fresh the reported loss is."""

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
+from dtjob_trainer.checkpoint.done import is_done
 from dtjob_trainer.data.batches import Source, groups
 from dtjob_trainer.engines import choose
 from dtjob_trainer.engines.engine import Engine
@@ -46,8 +47,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     evaluated: set[int] = set()
     here.progress.report(state="evaluating")
     while True:
-        mark = checkpoint.read_done(directory)
-        done = mark is not None and mark.get("uid") == task.uid
+        ended = is_done(directory, task.uid)
         found = checkpoint.steps_in(directory)
         step = next_step(found, seen, task.evaluation.every)
         result = _evaluate(here, engine, source, directory, step) if step is not None else None
@@ -61,7 +61,9 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
                 evaluated.update(missed)  # told once
                 here.log(_words_of_missed(missed), level="warning", step=step)
             _keep(here, trained.model, step, metrics, best, events)
-        elif done and (step is None or step == found[-1]):  # looked at after the mark was there: nothing newer can come
+        elif ended and (
+            step is None or step == found[-1]
+        ):  # looked at after the mark was there: nothing newer can come
             raise SystemExit(0)
         else:
             time.sleep(POLL_SECONDS)
