@@ -11,7 +11,7 @@ import tensorflow as tf
 import tf_keras
 
 from dtjob_trainer.checkpoint import directory as checkpoint
-from dtjob_trainer.checkpoint import model_file
+from dtjob_trainer.checkpoint import done, model_file
 from dtjob_trainer.checkpoint import writer as writing
 from dtjob_trainer.contract.task import Checkpoint, Task
 from dtjob_trainer.process import runtime
@@ -161,4 +161,15 @@ assert (directory / "mine" / "notes.txt").read_text() == "mine"
 shutil.copytree(directory / "model", directory / ".saving-model")
 assert writer.prepare("uid") == [6]
 assert not (directory / ".saving-model").exists()
+
+# the mark of a run that is done is its own job's: another one trains on
+assert not done.is_done(str(directory), "uid")
+done.mark_done(task, {"step": 6, "loss": None})
+assert json.loads((directory / "DONE").read_text()) == {"uid": "uid", "step": 6, "status": {"step": 6}}
+assert done.is_done(str(directory), "uid")
+assert not done.is_done(str(directory), "another")
+writer.prepare("uid")
+assert (directory / "DONE").exists()
+writer.prepare("another")
+assert not (directory / "DONE").exists()
 print("all well")

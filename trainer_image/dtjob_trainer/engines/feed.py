@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -19,8 +19,6 @@ from dtjob_trainer.strategies.collective import Group
 class Feed(Protocol):
     """The inputs of one step after the other."""
 
-    is_distributed: bool
-    """Whether inputs are distributed values already, and not this task's part of a batch."""
     exact: bool
     """Whether a restarted run sees the same data."""
     signature: Any
@@ -29,14 +27,12 @@ class Feed(Protocol):
     def inputs(self, step: int) -> Iterator[Any]:
         """Inputs from `step` on, without end."""
 
-    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
-        """In the graph, on a replica: its part of `inputs`, as `step_fn` takes it."""
+    def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
+        """In the graph: run `body` on every replica, on its part of `inputs` as `step_fn` takes it."""
 
 
 class SourceFeed:
     """Arrays, a Dataset or a data function, sharded by us as for `fit`."""
-
-    is_distributed = False
 
     def __init__(self, source: Source, rows: int | None) -> None:
         """`rows`: examples of this task at each step; None where the size of batches may change (one replica only)."""
@@ -59,7 +55,11 @@ class SourceFeed:
                 yield batch.inputs
                 step += 1
 
-    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
+    def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
+        """Run `body` on every replica, on its rows of `inputs`."""
+        return group.strategy.run(lambda: body(self._of_replica(inputs, group)))
+
+    def _of_replica(self, inputs: Any, group: Group) -> Any:
         """This replica's rows of `inputs`: x, or (x, y) as the data has them."""
         if group.local > 1:
             assert self._rows is not None
@@ -73,7 +73,6 @@ class SourceFeed:
 class DistributedFeed:
     """A dataset that the program has distributed itself, by the strategy's methods. It starts anew after a restart."""
 
-    is_distributed = True
     exact = False
 
     def __init__(self, dataset: Any) -> None:
@@ -90,9 +89,9 @@ class DistributedFeed:
             if empty:
                 raise DataError("data: the distributed dataset has no elements")
 
-    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
-        """Not asked for: `strategy.run` hands out the parts."""
-        raise NotImplementedError
+    def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
+        """Run `body` on every replica, on its part of `inputs`, which are distributed values already."""
+        return group.strategy.run(body, args=(inputs,))
 
 
 def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, seed: int) -> Feed:

@@ -24,12 +24,9 @@ class Steps:
         body = getattr(step_fn, "python_function", step_fn)
 
         def step(inputs: Any) -> Any:
-            strategy = group.strategy
-            if feed.is_distributed:
-                results = strategy.run(lambda batch: _named(body(batch)), args=(inputs,))
-            else:
-                results = strategy.run(lambda: _named(body(feed.batch_of_replica(inputs, group))))
-            return {name: tf.add_n(strategy.experimental_local_results(value)) for name, value in results.items()}
+            results = feed.run(lambda batch: _named(body(batch)), inputs, group)
+            parts = {name: group.strategy.experimental_local_results(value) for name, value in results.items()}
+            return {name: tf.add_n(part) for name, part in parts.items()}
 
         self._function = tf.function(step, input_signature=[feed.signature])
         self._last: Any = {}

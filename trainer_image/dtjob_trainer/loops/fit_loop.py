@@ -228,7 +228,8 @@ class FitLoop(TrainingRun):
 
     def _tell(self, agreement: Agreement) -> None:
         loss = {} if self._loss() is None else {"loss": agreement.loss}
-        self._here.progress.update(step=self._step, epoch=self._epochs_ended, **loss, **self._pace_of(agreement))
+        pace = self._pace_at(agreement.steps_per_second)
+        self._here.progress.update(step=self._step, epoch=self._epochs_ended, **loss, **pace)
 
     def _kept(self) -> Mapping[str, Any]:
         return {

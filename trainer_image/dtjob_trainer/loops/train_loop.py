@@ -54,7 +54,7 @@ class TrainLoop(TrainingRun):
             self._train_step(inputs)
             if self._step == self._total_steps:
                 break
-        self._report({})
+        self._report(0.0)
 
     def _train_step(self, inputs: Any) -> None:
         self._board.before(self._step, 1)
@@ -73,7 +73,7 @@ class TrainLoop(TrainingRun):
         return self._steps.values().get("loss")
 
     def _tell(self, agreement: Agreement) -> None:
-        self._report(self._pace_of(agreement))
+        self._report(agreement.steps_per_second)
 
     def _close(self) -> None:
         """Nothing: a step leaves nothing open."""
@@ -92,10 +92,11 @@ class TrainLoop(TrainingRun):
             self._inexact.append("the checkpoint is of another number of replicas, or was not exact itself")
             self._exact = False
 
-    def _report(self, pace: Mapping[str, float]) -> None:
+    def _report(self, steps_per_second: float) -> None:
         """Report what `step_fn` returned in the step just done, summed over all tasks. Collective."""
         self._values = self._summed()
         loss = {"loss": self._values["loss"]} if "loss" in self._values else {}
+        pace = self._pace_at(steps_per_second)
         self._here.progress.update(step=self._step, **pace, **loss, metrics=self._values)
         if self._step == self._total_steps or time.monotonic() - self._last_line >= LOG_SECONDS:
             self._last_line = time.monotonic()

@@ -118,9 +118,9 @@ class TrainingRun(ABC):
             self._leave()
         self._clock_due |= agreement.save
 
-    def _pace_of(self, agreement: Agreement) -> dict[str, float]:
-        """Speed and time that is left, as the status has them."""
-        return self._pace.keys(agreement.steps_per_second, self._total_steps - self._step)
+    def _pace_at(self, steps_per_second: float) -> dict[str, float]:
+        """Speed and time that is left, as the status has them, after a new measurement (0 where there is none)."""
+        return self._pace.keys(steps_per_second, self._total_steps - self._step)
 
     def _save_is_due(self) -> bool:
         """Whether steps or the clock ask for a save that is not taken yet."""
