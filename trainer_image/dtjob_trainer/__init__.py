@@ -14,14 +14,14 @@ from dtjob_trainer.process import runtime as _runtime
 
 if TYPE_CHECKING:
     from dtjob_trainer.checkpoint.model_file import save as save
-    from dtjob_trainer.data.sharding import DataContext as DataContext
+    from dtjob_trainer.data.context import DataContext as DataContext
     from dtjob_trainer.loops.fit import fit as fit
     from dtjob_trainer.loops.train import train as train
 
 __all__ = ["DataContext", "fit", "is_chief", "save", "strategy", "train"]
 
 _HOMES = {
-    "DataContext": "dtjob_trainer.data.sharding",
+    "DataContext": "dtjob_trainer.data.context",
     "fit": "dtjob_trainer.loops.fit",
     "save": "dtjob_trainer.checkpoint.model_file",
     "train": "dtjob_trainer.loops.train",

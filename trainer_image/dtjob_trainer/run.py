@@ -126,10 +126,10 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     import keras
 
     from dtjob_trainer.models import refused_methods
-    from dtjob_trainer.strategies import create
+    from dtjob_trainer.strategies import ambient, create
 
     create.configure_devices(task.strategy_options)
-    create.make_ambient(task)
+    ambient.make_ambient(task)
     refused_methods.refuse_where_wrong(task)
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
@@ -172,9 +172,9 @@ def _finish(here: runtime.Runtime) -> None:
     if here.task is None or here.is_evaluator or here.task.serves_only:
         return
     if here.task.is_chief and here.task.checkpoint is not None and (here.trained or not here.began):
-        from dtjob_trainer.checkpoint import directory
+        from dtjob_trainer.checkpoint import done
 
-        directory.mark_done(here.task, here.progress.status)
+        done.mark_done(here.task, here.progress.status)
     here.progress.report(state="finished")
 
 

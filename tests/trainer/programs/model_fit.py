@@ -8,8 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
+from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.errors import ModelFitError
-from dtjob_trainer.models.refused_methods import REFUSED
+from dtjob_trainer.models.refused_methods import refused
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
@@ -22,7 +23,7 @@ y = x @ np.array([[1.0], [2.0], [-1.0], [0.5]], np.float32)
 model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")])
 model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"])
 if options.refused:
-    for method in REFUSED[os.environ["DTJOB_STRATEGY"]]:
+    for method in refused(TRAITS[os.environ["DTJOB_STRATEGY"]]):
         try:
             getattr(model, method)(x, y)
         except ModelFitError as error:

@@ -8,13 +8,14 @@ from typing import Any
 import keras
 import numpy as np
 import scipy.sparse
+import sources_by_hand
 import tensorflow as tf
 import tf_keras
+from refusing import refused
 
 import dtjob_trainer as dt
+from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.data import sources
-from dtjob_trainer.data.batches import Place
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops import callback_state
 from dtjob_trainer.models import optimizers
@@ -28,17 +29,6 @@ assert reloaded.predict(np.zeros((1, 8, 8, 1), np.float32), verbose=0).shape == 
 
 def task(strategy: str, **options: Any) -> Task:
     return Task("j", "default", "u", "chief", 0, strategy=strategy, strategy_options=options)
-
-
-def refused(words: list[str], call: Callable[[], Any], kind: type[Exception] = ValueError) -> None:
-    """`call` must raise an error of this `kind` whose message holds all of `words`."""
-    message = None
-    try:
-        call()
-    except kind as error:
-        message = str(error)
-    assert message is not None, f"not refused: {words}"
-    assert all(word in message for word in words), message
 
 
 refused(["crossDeviceOps", "NCCL"], lambda: create(task("Mirrored", crossDeviceOps="NCCL")))
@@ -182,36 +172,7 @@ refused(["BackupAndRestore", "spec.checkpoint"], fit(good, x, y, callbacks=[back
 refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(lambda: 0.1)), x, y, scale_lr=True))
 
 
-def repeats(data: Any) -> bool:
-    """Whether `fit` would say that a restarted run gets the same `data`."""
-    options: dict[str, Any] = {"batch_size": 5 if callable(data) else None, "steps": None, "place": Place(0, 1, 1)}
-    return sources.make(data, None, None, **options, seed=0, shuffle=True, drop_last=False, argument="x").exact
-
-
-def shaken(number: Any) -> Any:
-    return tf.cast(number, tf.float32) + tf.random.uniform([])
-
-
-def shaken_in_branches(number: Any) -> Any:
-    return tf.cond(number > 5, lambda: shaken(number), lambda: 0.0)
-
-
-def in_two_tasks(data: Any, replicas: int = 2, **options: Any) -> Any:
-    """The source of the second of two tasks."""
-    place, argument = Place(1, 2, replicas), options.pop("argument", "x")
-    options = {"steps": None, "seed": 0, "shuffle": True, "drop_last": False, "batch_size": None, **options}
-    return sources.make(data, y if data is x else None, None, place=place, argument=argument, **options)
-
-
-shaken_order = tf.data.Options()
-shaken_order.deterministic = False
-loose = dataset.map(lambda a, b: (a, b), num_parallel_calls=2, deterministic=False)
-refused(["x", "deterministic=False"], lambda: in_two_tasks(loose.batch(5)))
-assert not repeats(loose.batch(5))
-assert not repeats(dataset.with_options(shaken_order).batch(5))
-assert in_two_tasks(dataset.with_options(shaken_order).batch(5))._dataset.options().deterministic
-refused(["batch_size=32", "replicas, 64"], lambda: in_two_tasks(x, 64))
-assert in_two_tasks(x, 64, argument="validation_data").sizes.batch == 64
+sources_by_hand.check()
 weight, group = keras.Variable(np.ones(2, np.float32), name="weight"), Group(tf.distribute.get_strategy(), None)
 half = {"w": np.ones(2, np.float16), "replicas": np.zeros((1, 0), np.uint8)}
 refused(
@@ -219,23 +180,6 @@ refused(
     lambda: State(group, {"w": weight}, {}, []).restore(half),
     StateError,
 )
-
-numbers, generator = tf.data.Dataset.range(10), tf.random.Generator.from_seed(1)
-steady = numbers.map(lambda number: tf.random.stateless_uniform([], [1, number]), num_parallel_calls=2)
-assert repeats(steady.batch(5))
-assert repeats(numbers.map(shaken).batch(5))  # skipping what was seen draws as often
-assert not repeats(numbers.map(shaken_in_branches, num_parallel_calls=2).batch(5))
-assert not repeats(numbers.map(lambda number: generator.uniform([])).batch(5))
-assert not repeats(tf.data.Dataset.zip(numbers.shuffle(3), numbers).batch(5))
-inside = numbers.interleave(lambda number: numbers.map(shaken), num_parallel_calls=2)
-for unknown in (inside, numbers.flat_map(lambda number: numbers.shuffle(3))):
-    assert not repeats(unknown.apply(tf.data.experimental.assert_cardinality(100)).batch(5))
-flip = keras.layers.RandomFlip()
-images = tf.data.Dataset.from_tensors(np.zeros((4, 4, 3), np.float32)).repeat(10)
-assert not repeats(images.map(flip).batch(5))
-assert repeats(lambda context: numbers.map(shaken))
-assert not repeats(lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10)).map(shaken))
-assert repeats(lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10)).map(lambda row: row))
 
 
 class Own(keras.Model):
@@ -282,10 +226,9 @@ class Shouting(keras.optimizers.SGD):
         super().apply(grads, trainable_variables)
 
 
-def limit(optimizer: Any, **where: bool) -> str:
-    """The first reason why `optimizer` cannot be right there."""
-    here = {"distributed": True, "asynchronous": False, **where}
-    return next(optimizers.limits(optimizer, **here), "")
+def limit(optimizer: Any, strategy: str = "Mirrored") -> str:
+    """The first reason why `optimizer` cannot be right under that strategy."""
+    return next(optimizers.limits(optimizer, TRAITS[strategy]), "")
 
 
 every = {"gradient_accumulation_steps": 2}
@@ -298,10 +241,10 @@ assert "apply()" in limit(several(keras.optimizers.OptimizerMap(Shouting(**every
 with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
     late = several(lambda variable: keras.optimizers.SGD(use_ema=True))  # makes them once it is built
     refused(["use_ema"], fit(model(optimizer=late), x, y))
-assert "larger batch_size" in limit(keras.optimizers.SGD(**every), asynchronous=True)
-assert "mixed_bfloat16" in limit(scaled, asynchronous=True)
+assert "larger batch_size" in limit(keras.optimizers.SGD(**every), "ParameterServer")
+assert "mixed_bfloat16" in limit(scaled, "ParameterServer")
 assert not limit(keras.optimizers.SGD(**every, clipnorm=1.0))
-assert not limit(keras.optimizers.SGD(use_ema=True), distributed=False)
+assert not limit(keras.optimizers.SGD(use_ema=True), "Default")
 
 schedule = keras.optimizers.schedules.CosineDecay(0.1, 10, warmup_target=0.4, warmup_steps=4)
 scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(schedule))

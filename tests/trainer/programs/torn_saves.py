@@ -11,7 +11,8 @@ import tensorflow as tf
 import tf_keras
 
 from dtjob_trainer.checkpoint import directory as checkpoint
-from dtjob_trainer.checkpoint import model_file
+from dtjob_trainer.checkpoint import done, model_file
+from dtjob_trainer.checkpoint import writer as writing
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.process import runtime
@@ -32,7 +33,7 @@ def blob(name):
 def fresh():
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    checkpoint.write(str(directory), 5, OLD, blob("old"), 3)
+    writing.write(str(directory), 5, OLD, blob("old"), 3)
 
 
 CALLS = {name: getattr(checkpoint.gfile, name) for name in ("makedirs", "rmtree", "rename", "remove")}
@@ -55,7 +56,7 @@ def killed_before(number):
     for name in CALLS:
         setattr(checkpoint.gfile, name, counted(name))
     try:
-        checkpoint.write(str(directory), 5, NEW, blob("new"), 3)
+        writing.write(str(directory), 5, NEW, blob("new"), 3)
     except Killed:
         return True
     finally:
@@ -122,10 +123,10 @@ for part in (DATA, INDEX):  # pruned while the evaluator reads
     raise AssertionError("a checkpoint that is gone was read")
 
 # training goes on while the state is written: it is that of its step
-goes_on, write, history = threading.Event(), checkpoint.write, [1.0]
+goes_on, write, history = threading.Event(), writing.write, [1.0]
 task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
 told = {}
-writer = checkpoint.Writer(task, lambda **keys: told.update(keys))
+writer = writing.Writer(task, lambda **keys: told.update(keys))
 
 
 def late(*arguments):
@@ -133,7 +134,7 @@ def late(*arguments):
     write(*arguments)
 
 
-checkpoint.write = late
+writing.write = late
 writer.write(6, NEW, {"history": history})
 assert told == {"writing": 6}
 history.append(2.0)
@@ -161,4 +162,15 @@ assert (directory / "mine" / "notes.txt").read_text() == "mine"
 shutil.copytree(directory / "model", directory / ".saving-model")
 assert writer.prepare("uid") == [6]
 assert not (directory / ".saving-model").exists()
+
+# the mark of a run that is done is its own job's: another one trains on
+assert not done.is_done(str(directory), "uid")
+done.mark_done(task, {"step": 6, "loss": None})
+assert json.loads((directory / "DONE").read_text()) == {"uid": "uid", "step": 6, "status": {"step": 6}}
+assert done.is_done(str(directory), "uid")
+assert not done.is_done(str(directory), "another")
+writer.prepare("uid")
+assert (directory / "DONE").exists()
+writer.prepare("another")
+assert not (directory / "DONE").exists()
 print("all well")

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
-from dtjob_trainer.checkpoint import directory
+from dtjob_trainer.checkpoint import writer
 from dtjob_trainer.process import runtime
 
 parser = argparse.ArgumentParser()
@@ -119,7 +119,7 @@ model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps)
 callbacks = [Hold()] if options.gate or options.slow_state else []
 callbacks += [Stop()] if options.stop_at else []
 if options.slow_write:
-    write, directory.write = directory.write, slow_write
+    write, writer.write = writer.write, slow_write
 if options.callbacks:
     callbacks += [
         keras.callbacks.EarlyStopping("val_loss", patience=50, restore_best_weights=True),

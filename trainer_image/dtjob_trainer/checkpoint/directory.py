@@ -1,27 +1,22 @@
-"""The checkpoint directory: written whole or not at all, read by the chief, pruned, marked DONE (docs/contract.md)."""
+"""What is in a checkpoint directory: which checkpoints are whole, what they hold, what a killed save left."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from dtjob_trainer.contract.task import Task
-from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError
 
 gfile = tf.io.gfile
 STATE = "state"
 """Name of the tensor that holds everything that is no variable: JSON as bytes (uint8)."""
 DATA_SUFFIX = ".data-00000-of-00001"
-DONE = "DONE"
 TEMPORARY_MODEL = ".saving-"
 """Prefix of a model file that is not whole yet."""
 DAMAGED = "damaged-"
@@ -70,7 +65,7 @@ def clear_half_written(directory: str) -> None:
         if re.fullmatch(r"ckpt-\d+_temp", name):
             final = f"{directory}/{name.removesuffix('_temp')}"
             if not gfile.exists(f"{final}.index") and gfile.exists(f"{directory}/{name}/ckpt.index"):
-                _name_finally(f"{directory}/{name}/ckpt", final)  # TensorFlow writes the index last: it was all there
+                name_finally(f"{directory}/{name}/ckpt", final)  # TensorFlow writes the index last: it was all there
             gfile.rmtree(f"{directory}/{name}")
     whole = set(steps_in(directory))
     for entry in gfile.listdir(directory):
@@ -92,7 +87,7 @@ def set_aside(directory: str, step: int) -> None:
     for suffix in (".index", DATA_SUFFIX):
         gfile.rename(f"{directory}/ckpt-{step}{suffix}", f"{directory}/{DAMAGED}ckpt-{step}{suffix}", overwrite=True)
     if left := steps_in(directory):
-        _write_state_file(directory, left)
+        write_state_file(directory, left)
 
 
 def _step_of_part(name: str) -> int | None:
@@ -101,41 +96,7 @@ def _step_of_part(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, keep: int) -> None:
-    """Write checkpoint `step`, name it the latest, and remove all but the `keep` newest.
-
-    Killed at any line, this leaves every older checkpoint whole, one of the same step included: either it is still
-    there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last.
-    """
-    temporary = f"{directory}/ckpt-{step}_temp"
-    if gfile.isdir(temporary):
-        gfile.rmtree(temporary)
-    gfile.makedirs(temporary)
-    prefix = f"{temporary}/ckpt"
-    with tf.device("CPU:0"):
-        named = {**tensors, STATE: tf.constant(np.frombuffer(state, np.uint8))}
-        names = list(named)
-        tf.raw_ops.SaveV2(
-            prefix=prefix,
-            tensor_names=names,
-            shape_and_slices=[""] * len(names),
-            tensors=[tf.convert_to_tensor(named[name]) for name in names],
-        )
-    final = f"{directory}/ckpt-{step}"
-    for suffix in (DATA_SUFFIX, ".index"):
-        _flush(prefix + suffix)
-    if gfile.exists(f"{final}.index"):
-        gfile.remove(f"{final}.index")  # else it would stand beside another save's data for a moment
-    _name_finally(prefix, final)
-    gfile.rmtree(temporary)
-    steps = steps_in(directory)
-    _write_state_file(directory, steps[-keep:])
-    for old in steps[:-keep]:
-        for suffix in (".index", DATA_SUFFIX):
-            gfile.remove(f"{directory}/ckpt-{old}{suffix}")
-
-
-def _name_finally(prefix: str, final: str) -> None:
+def name_finally(prefix: str, final: str) -> None:
     """Give the files of a complete save their names, those of them that have not got them yet."""
     for suffix in (DATA_SUFFIX, ".index"):
         if gfile.exists(prefix + suffix):
@@ -174,85 +135,7 @@ def _restore(prefix: str, types: Mapping[str, Any]) -> dict[str, npt.NDArray[Any
     return {name: np.asarray(tensor.numpy()) for name, tensor in zip(names, found, strict=True)}
 
 
-def read_done(directory: str) -> dict[str, Any] | None:
-    """The mark DONE of `directory`, None where there is none."""
-    try:
-        with gfile.GFile(f"{directory}/{DONE}") as file:
-            mark: dict[str, Any] = json.loads(file.read())
-            return mark
-    except tf.errors.NotFoundError:
-        return None
-
-
-def mark_done(task: Task, status: Mapping[str, Any]) -> None:
-    """Mark the run of `task`'s job done, with its last status. Called by the chief task after the program has ended."""
-    assert task.checkpoint is not None
-    gfile.makedirs(task.checkpoint.directory)
-    told = {key: value for key, value in status.items() if value is not None}
-    mark = {"uid": task.uid, "step": status.get("step"), "status": told}
-    write_text(f"{task.checkpoint.directory}/{DONE}", json.dumps(mark, default=float))
-
-
-def remove_others_mark(directory: str, uid: str) -> None:
-    """Remove a mark DONE that another job left: this job trains on from its checkpoints."""
-    mark = read_done(directory)
-    if mark is not None and mark.get("uid") != uid:
-        gfile.remove(f"{directory}/{DONE}")
-
-
-class Writer:
-    """Writes checkpoints, in a thread of its own where asked to, one at a time."""
-
-    def __init__(self, task: Task, report: Callable[..., None]) -> None:
-        assert task.checkpoint is not None
-        self.settings = task.checkpoint
-        self._report = report
-        self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
-        self.last_step: int | None = None
-        check_directory(self.settings.directory)
-
-    def prepare(self, uid: str) -> list[int]:
-        """Make the directory, clear it of torn and foreign leftovers; the steps of its checkpoints."""
-        gfile.makedirs(self.settings.directory)
-        clear_half_written(self.settings.directory)
-        remove_others_mark(self.settings.directory, uid)
-        return steps_in(self.settings.directory)
-
-    def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step`. Raises what an earlier write in the background raised."""
-        self.wait()
-        self.last_step = step
-        blob = json.dumps(state).encode()  # now, as training goes on and changes what `state` refers to
-        self._report(writing=step)
-        self._thread = threading.Thread(target=self._write, args=(step, tensors, blob), name="checkpoint")
-        self._thread.start()
-        if not self.settings.asynchronous:
-            self.wait()
-
-    def wait(self) -> None:
-        """Wait until the last write is on disk; raises what it raised."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._error is not None:
-            raise CheckpointError(f"checkpoint.directory {self.settings.directory}: {self._error}") from self._error
-
-    def let_end(self) -> None:
-        """Wait until a write in the background has ended, or may have hung; whether it went well is told by nobody."""
-        if self._thread is not None:
-            self._thread.join(self.settings.save_timeout_seconds)
-
-    def _write(self, step: int, tensors: Mapping[str, Any], state: bytes) -> None:
-        try:
-            write(self.settings.directory, step, tensors, state, self.settings.keep)
-            self._report(checkpoint={"step": step, "time": timestamp()}, writing=None)
-        except BaseException as error:
-            self._error = error
-            self._report(writing=None)
-
-
-def _write_state_file(directory: str, steps: list[int]) -> None:
+def write_state_file(directory: str, steps: list[int]) -> None:
     """TensorFlow's own file `checkpoint`, so that tf.train.latest_checkpoint works on the directory."""
     lines = [f'model_checkpoint_path: "ckpt-{steps[-1]}"']
     lines += [f'all_model_checkpoint_paths: "ckpt-{step}"' for step in steps]
@@ -265,14 +148,3 @@ def write_text(path: str, text: str) -> None:
     with gfile.GFile(temporary, "w") as file:
         file.write(text)
     gfile.rename(temporary, path, overwrite=True)
-
-
-def _flush(path: str) -> None:
-    """Have the file on disk before its name says that it is whole; object stores do that by themselves."""
-    if "://" in path:
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL
-from dtjob_trainer.loops.callbacks import outside_strategy
 from dtjob_trainer.process import runtime
+from dtjob_trainer.strategies.ambient import outside_strategy
 from dtjob_trainer.strategies.collective import Group
 
 SAVED_MODEL = {"assets", "fingerprint.pb", "keras_metadata.pb", "saved_model.pb", "variables"}
@@ -24,7 +24,7 @@ def save(model: Any, path: str) -> None:
     earlier model, as nothing else is ever removed.
     """
     here = runtime.current()
-    collective = here.task is not None and here.task.strategy == "MultiWorkerMirrored" and not here.is_evaluator
+    collective = here.traits.collective
     if collective and isinstance(model, tf.Module):  # tf_keras sums up statistics of all tasks as it saves
         with tempfile.TemporaryDirectory() as scratch:
             _save(model, path if here.is_chief else f"{scratch}/{path.rpartition('/')[2]}", here)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dtjob_trainer.checkpoint import directory
+from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -38,11 +39,11 @@ class Saves:
     def __init__(self, here: Runtime, group: Group, state: State) -> None:
         self._here, self._group, self._state = here, group, state
         self._settings = here.task.checkpoint if here.task is not None else None
-        self._writer: directory.Writer | None = None
+        self._writer: Writer | None = None
         self._earlier: list[int] = []
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
-            self._writer = directory.Writer(here.task, here.progress.report)
+            self._writer = Writer(here.task, here.progress.report)
             here.before_the_end = self._writer.let_end
 
     @property
@@ -118,7 +119,7 @@ class Saves:
         """Count `step` among the earlier checkpoints; the same step may be saved twice."""
         self._earlier = [*(each for each in self._earlier if each != step), step][-REMEMBERED:]
 
-    def _newest(self, writer: directory.Writer) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    def _newest(self, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The newest checkpoint that can be read; None where there is none."""
         assert self._here.task is not None
         for step in reversed(writer.prepare(self._here.task.uid)):

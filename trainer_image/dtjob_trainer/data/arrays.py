@@ -9,27 +9,19 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.data.batches import Batch, Place, triple
+from dtjob_trainer.data.batches import Batch, Place, Wanted, triple
 from dtjob_trainer.data.sharding import Sizes, epoch_order, shard_rows
 
 
 class ArraySource:
     """Arrays in memory; a batch is a vector of row numbers, and the rows are gathered inside the step."""
 
-    def __init__(
-        self,
-        arrays: tuple[Any, Any, Any],
-        sizes: Sizes,
-        steps: int | None,
-        place: Place,
-        seed: int | None,
-        *,
-        at_most: int | None = None,
-    ) -> None:
-        self._sizes, self._place, self._seed = sizes, place, seed
+    def __init__(self, arrays: tuple[Any, Any, Any], sizes: Sizes, place: Place, wanted: Wanted) -> None:
+        self._sizes, self._place = sizes, place
+        self._seed = wanted.seed if wanted.shuffle else None
         self.sizes: Sizes | None = sizes
-        self._continues = steps is not None
-        self.steps = steps if steps is not None else min(sizes.steps, at_most or sizes.steps)
+        self._continues = wanted.steps is not None
+        self.steps = wanted.steps if wanted.steps is not None else min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self.exact = True
         self._arrays = arrays

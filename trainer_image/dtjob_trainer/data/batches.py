@@ -33,6 +33,30 @@ class Place:
     """Whether steps run on other machines, so that inputs must be the examples themselves."""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """How data is to be taken, all tasks together, and what messages call it."""
+
+    argument: str = "x"
+    """The argument that it was given as."""
+    steps_argument: str = "steps_per_epoch"
+    """The argument that says how many of its batches to take."""
+    batch_size: int | None = None
+    """Examples of a batch; None where nobody asked for a size."""
+    any_batch_size: bool = False
+    """Whether results do not depend on the size of batches, so that it may be raised to one example a replica."""
+    steps: int | None = None
+    """Steps that make an epoch, after which the next one goes on in the data; None: a pass over the data does."""
+    at_most: int | None = None
+    """Instead of `steps`: take only so many of the first batches, in every epoch the same."""
+    seed: int = 0
+    """Seed of the order."""
+    shuffle: bool = False
+    """Whether to give the examples a new order in each epoch, where they have none of their own."""
+    drop_last: bool = False
+    """Whether to leave out a last batch that is not full."""
+
+
 class Source(Protocol):
     """Where batches come from."""
 

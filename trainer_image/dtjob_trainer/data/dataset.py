@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import randomness
-from dtjob_trainer.data.batches import Batch, Place, triple
+from dtjob_trainer.data.batches import Batch, Place, Wanted, triple
 from dtjob_trainer.data.sharding import Sizes, share
 from dtjob_trainer.errors import DataError
 
@@ -17,14 +17,12 @@ from dtjob_trainer.errors import DataError
 class DatasetSource:
     """A batched `tf.data.Dataset`, whose every element is a global batch; each task takes its rows of it."""
 
-    def __init__(
-        self, dataset: Any, steps: int | None, place: Place, argument: str, *, at_most: int | None = None
-    ) -> None:
-        cardinality = int(dataset.cardinality())
-        if steps is None and at_most is None and cardinality < 0:
-            wanted = steps_argument(argument)
+    def __init__(self, dataset: Any, place: Place, wanted: Wanted) -> None:
+        cardinality, steps, argument = int(dataset.cardinality()), wanted.steps, wanted.argument
+        if steps is None and wanted.at_most is None and cardinality < 0:
             raise DataError(
-                f"{argument}: the Dataset does not know its length; give {wanted}, or use assert_cardinality"
+                f"{argument}: the Dataset does not know its length; give {wanted.steps_argument}, or use "
+                "assert_cardinality"
             )
         check_elements(dataset, argument)
         if cardinality == 0:
@@ -39,10 +37,10 @@ class DatasetSource:
                     "from other batches; leave that out"
                 )
             dataset = dataset.with_options(_in_order())
-        self.steps = steps if steps is not None else first_of(cardinality if cardinality >= 0 else None, at_most)
+        self.steps = steps if steps is not None else first_of(cardinality if cardinality >= 0 else None, wanted.at_most)
         self.sizes: Sizes | None = None
         self._may_end_early = steps is None and cardinality < 0
-        self._argument = argument
+        self._wanted = wanted
         self._continues = steps is not None  # as in Keras: one pass over the Dataset may span several epochs
         self._dataset = dataset.repeat() if self._continues and cardinality != -1 else dataset
         self._place = place
@@ -57,7 +55,7 @@ class DatasetSource:
             skip = epoch * self.steps + first_step if self._continues else first_step
             self._iterator = iter((self._dataset.skip(skip) if skip else self._dataset).prefetch(2))
         for step in range(first_step, self.steps):
-            element = next_element(self._iterator, self._argument, may_end=self._may_end_early and step > 0)
+            element = next_element(self._iterator, self._wanted, may_end=self._may_end_early and step > 0)
             if element is None:  # in all tasks, as each reads all of the Dataset
                 return
             inputs = element if isinstance(element, tuple) else (element,)
@@ -91,23 +89,20 @@ def rows_of_each_batch(dataset: Any) -> int | None:
     return int(shape[0]) if shape.rank and shape[0] is not None else None
 
 
-def next_element(iterator: Iterator[Any], argument: str, *, may_end: bool = False) -> Any:
+def next_element(iterator: Iterator[Any], wanted: Wanted, *, may_end: bool = False) -> Any:
     """The next element of an epoch that is not over; where the Dataset is, None if it `may_end`, else a DataError."""
     element = next(iterator, None)
     if element is None and not may_end:
-        wanted = steps_argument(argument)
-        raise DataError(f"{argument}: the Dataset ended before its epoch; give a smaller {wanted}, or repeat it")
+        raise DataError(
+            f"{wanted.argument}: the Dataset ended before its epoch; give a smaller {wanted.steps_argument}, or repeat "
+            "it"
+        )
     return element
 
 
 def first_of(batches: int | None, at_most: int | None) -> int:
     """Steps of an epoch of `at_most` so many of the `batches`. None: unknown how many, or all; one of them is known."""
     return min(number for number in (batches, at_most) if number is not None)
-
-
-def steps_argument(argument: str) -> str:
-    """Which argument says how many batches of the data `argument` are taken."""
-    return {"validation_data": "validation_steps", "data": "total_steps"}.get(argument, "steps_per_epoch")
 
 
 def check_elements(dataset: Any, argument: str) -> None:

@@ -9,49 +9,42 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import randomness
-from dtjob_trainer.data.batches import Batch, Place, triple
-from dtjob_trainer.data.dataset import check_elements, first_of, next_element, steps_argument
-from dtjob_trainer.data.sharding import DataContext, Sizes, less_than_a_batch, share
+from dtjob_trainer.data.batches import Batch, Place, Wanted, triple
+from dtjob_trainer.data.context import DataContext
+from dtjob_trainer.data.dataset import check_elements, first_of, next_element
+from dtjob_trainer.data.sharding import Sizes, less_than_a_batch, share
 from dtjob_trainer.errors import DataError
 
 
 class FunctionSource:
     """A function of DataContext that returns this shard's unbatched Dataset, called anew for each epoch."""
 
-    def __init__(
-        self,
-        function: Callable[[DataContext], Any],
-        batch_size: int,
-        steps: int | None,
-        place: Place,
-        *,
-        seed: int,
-        shuffle: bool,
-        drop_last: bool,
-        argument: str,
-        at_most: int | None = None,
-    ) -> None:
-        self._function, self._batch_size, self._place = function, batch_size, place
-        self._seed, self._shuffle, self._drop_last = seed, shuffle, drop_last
+    def __init__(self, function: Callable[[DataContext], Any], batch_size: int, place: Place, wanted: Wanted) -> None:
+        """`batch_size`: examples of a batch of all tasks, instead of `wanted.batch_size`."""
+        self._function, self._batch_size, self._place, self._wanted = function, batch_size, place, wanted
+        steps, argument = wanted.steps, wanted.argument
         dataset, told = self._call(0, 0)
-        sizes = told
         if not isinstance(dataset, tf.data.Dataset):
             kind = type(dataset).__name__
             raise DataError(f"{argument}: the data function must return a tf.data.Dataset, not {kind}")
         check_elements(dataset, argument)
+        sizes = told
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
-            sizes = Sizes(int(dataset.cardinality()), batch_size, drop_last)
-        if sizes is None and steps is None and at_most is None:
+            sizes = Sizes(int(dataset.cardinality()), batch_size, wanted.drop_last)
+        if sizes is None and steps is None and wanted.at_most is None:
             raise DataError(
                 f"{argument}: nobody knows how many examples there are; take the indices from context.shuffled(n) "
-                f"or context.files(counts) in the data function, or give {steps_argument(argument)}"
+                f"or context.files(counts) in the data function, or give {wanted.steps_argument}"
             )
         if sizes is not None and sizes.steps == 0:
             raise DataError(less_than_a_batch(argument, sizes))
         if sizes is not None and steps is not None and steps > sizes.steps:
-            raise DataError(f"steps_per_epoch={steps}, but {argument} has {sizes.steps} batches of {batch_size}")
-        self.sizes, self._spec, self._argument = sizes, dataset.element_spec, argument
-        self.steps = steps if steps is not None else first_of(sizes.steps if sizes is not None else None, at_most)
+            batches = f"{argument} has {sizes.steps} batches of {batch_size}"
+            raise DataError(f"{wanted.steps_argument}={steps}, but {batches}")
+        self.sizes, self._spec = sizes, dataset.element_spec
+        self.steps = (
+            steps if steps is not None else first_of(sizes.steps if sizes is not None else None, wanted.at_most)
+        )
         self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
         self.exact = randomness.repeats(dataset, from_begin=told is None)
 
@@ -63,7 +56,7 @@ class FunctionSource:
             dataset = dataset.skip(first_step * (high - low))
         iterator = iter(dataset.batch(high - low).prefetch(2))
         for step in range(first_step, self.steps):
-            element = next_element(iterator, self._argument)
+            element = next_element(iterator, self._wanted)
             inputs = element if isinstance(element, tuple) else (element,)
             yield Batch(inputs, *self._counts(step, int(keras.tree.flatten(inputs)[0].shape[0])))
 
@@ -75,9 +68,9 @@ class FunctionSource:
             return rows, rows  # the last batch of data of unknown length
         if rows != max(high - low, 1):
             raise DataError(
-                f"{self._argument}: the data function gave {rows} examples for step {step} of the epoch, but this "
-                f"task's share of the batch are {high - low}; give them all, or a smaller "
-                f"{steps_argument(self._argument)}, or take the indices from context.shuffled(n)"
+                f"{self._wanted.argument}: the data function gave {rows} examples for step {step} of the epoch, but "
+                f"this task's share of the batch are {high - low}; give them all, or a smaller "
+                f"{self._wanted.steps_argument}, or take the indices from context.shuffled(n)"
             )
         return high - low, total
 
@@ -97,13 +90,13 @@ class FunctionSource:
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
         context = DataContext(
-            seed=self._seed,
+            seed=self._wanted.seed,
             epoch=epoch,
             shard=self._place.shard,
             shards=self._place.shards,
             batch_size=self._batch_size,
             first_step=first_step,
-            shuffle=self._shuffle,
-            drop_last=self._drop_last,
+            shuffle=self._wanted.shuffle,
+            drop_last=self._wanted.drop_last,
         )
         return self._function(context), context.sizes

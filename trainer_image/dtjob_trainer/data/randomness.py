@@ -1,12 +1,33 @@
-"""Whether a `tf.data.Dataset` gives a new process the elements that it would have given the old one."""
+"""Random numbers that a restarted run would not have again: which operations draw them, in graphs and in pipelines.
+
+TensorFlow is asked by the objects that are given; it is not imported here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from dtjob_trainer.data import random_operations
-
+RANDOM_OPERATIONS = frozenset({
+    "AllCandidateSampler",
+    "FixedUnigramCandidateSampler",
+    "LearnedUnigramCandidateSampler",
+    "LogUniformCandidateSampler",
+    "Multinomial",
+    "ParameterizedTruncatedNormal",
+    "RandomCrop",
+    "RandomGamma",
+    "RandomPoissonV2",
+    "RandomShuffle",
+    "RandomStandardNormal",
+    "RandomUniform",
+    "RandomUniformInt",
+    "SampleDistortedBoundingBox",
+    "SampleDistortedBoundingBoxV2",
+    "TruncatedNormal",
+    "UniformCandidateSampler",
+})  # fmt: skip
+"""TensorFlow's operations that draw from a stream which nobody can save."""
 STATE_OPERATIONS = frozenset({
     "AssignAddVariableOp",
     "AssignSubVariableOp",
@@ -15,6 +36,18 @@ STATE_OPERATIONS = frozenset({
     "RngSkip",
 })  # fmt: skip
 """Operations that change variables, as a `tf.random.Generator` or a Keras layer has them: no checkpoint holds these."""
+
+
+def in_graph(graph: Any) -> set[str]:
+    """The types of RANDOM_OPERATIONS in `graph` (a `tf.Graph`) and the functions that it calls."""
+    return operations(graph) & RANDOM_OPERATIONS
+
+
+def operations(graph: Any) -> set[str]:
+    """The types of all operations in `graph` (a `tf.Graph`) and the functions that it calls."""
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    return {node.op for node in nodes}
 
 
 def repeats(dataset: Any, *, from_begin: bool) -> bool:
@@ -31,14 +64,14 @@ def repeats(dataset: Any, *, from_begin: bool) -> bool:
     for part in _pipeline(dataset):
         found: set[str] = set()
         for function in part._functions():
-            found |= random_operations.operations(function.function.graph)
+            found |= operations(function.function.graph)
         name = type(part).__name__
         if "Shuffle" in name or any("Shuffle" in each and "Dataset" in each for each in found):
             return False
         if found & STATE_OPERATIONS:
             return False
         parallel = "Parallel" in name or any(each.startswith("Parallel") for each in found)
-        if found & random_operations.RANDOM_OPERATIONS and (parallel or not from_begin):
+        if found & RANDOM_OPERATIONS and (parallel or not from_begin):
             return False
     return True
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data.arrays import ArraySource
-from dtjob_trainer.data.batches import Place, Source
+from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.data.function import FunctionSource
 from dtjob_trainer.data.sharding import Sizes, common_length, less_than_a_batch
@@ -25,66 +25,57 @@ _KINDS = (
 )
 
 
-def make(
-    x: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    batch_size: int | None,
-    steps: int | None,
-    place: Place,
-    seed: int,
-    shuffle: bool,
-    drop_last: bool,
-    argument: str,
-    at_most: int | None = None,
-) -> Source:
-    """The source for what the user gave as `argument`. Raises DataError where it cannot be trained on as asked.
-
-    `steps` make an epoch, after which the next one goes on in the data; `at_most` instead takes only so many of the
-    data's first batches, in every epoch the same.
-    """
-    brings_targets = isinstance(x, tf.data.Dataset) or callable(x)
-    if brings_targets and (y is not None or sample_weight is not None):
-        kind = "Dataset" if isinstance(x, tf.data.Dataset) else "data function"
-        raise DataError(f"{argument}: a {kind} brings its own targets and weights; leave out y and sample_weight")
+def make(x: Any, y: Any, sample_weight: Any, wanted: Wanted, place: Place) -> Source:
+    """The source for what the user gave. Raises DataError where it cannot be trained on as `wanted`."""
     if isinstance(x, tf.data.Dataset):
-        if batch_size is not None:
-            raise DataError(f"{argument}: a Dataset brings its own batches; leave out batch_size")
-        return DatasetSource(x, steps, place, argument, at_most=at_most)
-    if batch_size is None:
-        batch_size = DEFAULT_BATCH_SIZE
-    if argument == "validation_data":
-        batch_size = max(batch_size, place.replicas)  # its results do not depend on it
-    if batch_size < place.replicas:
+        _check_alone(x, y, sample_weight, wanted)
+        if wanted.batch_size is not None:
+            raise DataError(f"{wanted.argument}: a Dataset brings its own batches; leave out batch_size")
+        return DatasetSource(x, place, wanted)
+    if callable(x):
+        _check_alone(x, y, sample_weight, wanted)
+        return FunctionSource(x, _batch_size(wanted, place), place, wanted)
+    batch_size = _batch_size(wanted, place)
+    arrays = _arrays(x, y, sample_weight, wanted.argument)
+    n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], wanted.argument)
+    sizes = Sizes(n, batch_size, wanted.drop_last)
+    if sizes.steps == 0:
+        raise DataError(less_than_a_batch(wanted.argument, sizes))
+    return ArraySource(arrays, sizes, place, wanted)
+
+
+def _check_alone(x: Any, y: Any, sample_weight: Any, wanted: Wanted) -> None:
+    """Raise DataError where there are targets or weights beside data that brings its own."""
+    if y is not None or sample_weight is not None:
+        kind = "Dataset" if isinstance(x, tf.data.Dataset) else "data function"
         raise DataError(
-            f"batch_size={batch_size} is the size of the global batch and must be at least the number of replicas, "
+            f"{wanted.argument}: a {kind} brings its own targets and weights; leave out y and sample_weight"
+        )
+
+
+def _batch_size(wanted: Wanted, place: Place) -> int:
+    """Examples of a batch. Raises DataError where they are fewer than replicas and cannot be more."""
+    size = wanted.batch_size if wanted.batch_size is not None else DEFAULT_BATCH_SIZE
+    if wanted.any_batch_size:
+        return max(size, place.replicas)
+    if size < place.replicas:
+        raise DataError(
+            f"batch_size={size} is the size of the global batch and must be at least the number of replicas, "
             f"{place.replicas}"
         )
-    if callable(x):
-        return FunctionSource(
-            x,
-            batch_size,
-            steps,
-            place,
-            seed=seed,
-            shuffle=shuffle,
-            drop_last=drop_last,
-            argument=argument,
-            at_most=at_most,
-        )
+    return size
+
+
+def _arrays(x: Any, y: Any, sample_weight: Any, argument: str) -> tuple[Any, Any, Any]:
+    """All of them as NumPy has them. Raises DataError where they are no arrays, or weights without targets."""
     if sample_weight is not None and y is None:
         raise DataError(f"{argument}: sample_weight weighs the losses of y; give y as well, or leave it out")
     if keras.tree.is_nested(y) and sample_weight is not None and not keras.tree.is_nested(sample_weight):
         sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)  # as in Keras: one for every output
     if x is None:
         raise DataError(f"{argument} is missing; give {_KINDS}")
-    arrays = keras.tree.map_structure(lambda value: _array(value, argument), (x, y, sample_weight))
-    n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], argument)
-    sizes = Sizes(n, batch_size, drop_last)
-    if sizes.steps == 0:
-        raise DataError(less_than_a_batch(argument, sizes))
-    return ArraySource(arrays, sizes, steps, place, seed if shuffle else None, at_most=at_most)
+    found = keras.tree.map_structure(lambda value: _array(value, argument), (x, y, sample_weight))
+    return found[0], found[1], found[2]
 
 
 def _array(value: Any, argument: str) -> Any:

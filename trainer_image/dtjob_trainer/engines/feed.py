@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import sources
-from dtjob_trainer.data.batches import Place, Source
+from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.strategies.collective import Group
@@ -18,8 +19,6 @@ from dtjob_trainer.strategies.collective import Group
 class Feed(Protocol):
     """The inputs of one step after the other."""
 
-    is_distributed: bool
-    """Whether inputs are distributed values already, and not this task's part of a batch."""
     exact: bool
     """Whether a restarted run sees the same data."""
     signature: Any
@@ -28,14 +27,12 @@ class Feed(Protocol):
     def inputs(self, step: int) -> Iterator[Any]:
         """Inputs from `step` on, without end."""
 
-    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
-        """In the graph, on a replica: its part of `inputs`, as `step_fn` takes it."""
+    def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
+        """In the graph: run `body` on every replica, on its part of `inputs` as `step_fn` takes it."""
 
 
 class SourceFeed:
     """Arrays, a Dataset or a data function, sharded by us as for `fit`."""
-
-    is_distributed = False
 
     def __init__(self, source: Source, rows: int | None) -> None:
         """`rows`: examples of this task at each step; None where the size of batches may change (one replica only)."""
@@ -58,7 +55,11 @@ class SourceFeed:
                 yield batch.inputs
                 step += 1
 
-    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
+    def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
+        """Run `body` on every replica, on its rows of `inputs`."""
+        return group.strategy.run(lambda: body(self._of_replica(inputs, group)))
+
+    def _of_replica(self, inputs: Any, group: Group) -> Any:
         """This replica's rows of `inputs`: x, or (x, y) as the data has them."""
         if group.local > 1:
             assert self._rows is not None
@@ -72,7 +73,6 @@ class SourceFeed:
 class DistributedFeed:
     """A dataset that the program has distributed itself, by the strategy's methods. It starts anew after a restart."""
 
-    is_distributed = True
     exact = False
 
     def __init__(self, dataset: Any) -> None:
@@ -89,9 +89,9 @@ class DistributedFeed:
             if empty:
                 raise DataError("data: the distributed dataset has no elements")
 
-    def batch_of_replica(self, inputs: Any, group: Group) -> Any:
-        """Not asked for: `strategy.run` hands out the parts."""
-        raise NotImplementedError
+    def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
+        """Run `body` on every replica, on its part of `inputs`, which are distributed values already."""
+        return group.strategy.run(body, args=(inputs,))
 
 
 def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, seed: int) -> Feed:
@@ -105,10 +105,12 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
         if batch_size is not None:
             raise DataError("data: a distributed dataset brings its own batches; leave out batch_size")
         return DistributedFeed(data)
+    wanted = Wanted("data", "total_steps", batch_size, seed=seed, shuffle=True, drop_last=True)
+    one_long_epoch = replace(wanted, steps=total_steps)
     if isinstance(data, tf.data.Dataset):
         rows = _rows_of_dataset(data, place)
         unknown = int(data.cardinality()) < 0
-        source = _source(data, batch_size, total_steps if unknown else None, place, seed)
+        source = sources.make(data, None, None, one_long_epoch if unknown else wanted, place)
         return SourceFeed(source, rows // place.shards if rows is not None else None)
     size = batch_size if batch_size is not None else sources.DEFAULT_BATCH_SIZE
     if size % place.replicas:
@@ -117,27 +119,12 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
             f"{place.replicas}: in a custom loop all get equally many examples"
         )
     try:
-        source = _source(data, size, None, place, seed)
+        source = sources.make(data, None, None, wanted, place)
     except DataError:
         if not callable(data):
             raise
-        source = _source(data, size, total_steps, place, seed)  # of unknown length: then it is one long epoch
+        source = sources.make(data, None, None, one_long_epoch, place)  # it may be of unknown length
     return SourceFeed(source, size // place.shards)
-
-
-def _source(data: Any, batch_size: int | None, steps: int | None, place: Place, seed: int) -> Source:
-    return sources.make(
-        data,
-        None,
-        None,
-        batch_size=batch_size,
-        steps=steps,
-        place=place,
-        seed=seed,
-        shuffle=True,
-        drop_last=True,
-        argument="data",
-    )
 
 
 def _rows_of_dataset(dataset: Any, place: Place) -> int | None:

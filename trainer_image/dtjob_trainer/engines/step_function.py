@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import random_operations
 from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.errors import StepError
 from dtjob_trainer.strategies.collective import Group
@@ -25,18 +24,15 @@ class Steps:
         body = getattr(step_fn, "python_function", step_fn)
 
         def step(inputs: Any) -> Any:
-            strategy = group.strategy
-            if feed.is_distributed:
-                results = strategy.run(lambda batch: _named(body(batch)), args=(inputs,))
-            else:
-                results = strategy.run(lambda: _named(body(feed.batch_of_replica(inputs, group))))
-            return {name: tf.add_n(strategy.experimental_local_results(value)) for name, value in results.items()}
+            results = feed.run(lambda batch: _named(body(batch)), inputs, group)
+            parts = {name: group.strategy.experimental_local_results(value) for name, value in results.items()}
+            return {name: tf.add_n(part) for name, part in parts.items()}
 
         self._function = tf.function(step, input_signature=[feed.signature])
         self._last: Any = {}
 
-    def trace(self) -> tuple[tuple[Any, ...], set[str]]:
-        """Trace the step before anything is trained; the variables that it uses, and its random operations.
+    def trace(self) -> Any:
+        """Trace the step before anything is trained; the traced function (a `ConcreteFunction`).
 
         Raises StepError for results that cannot be reported.
         """
@@ -47,7 +43,7 @@ class Steps:
                     f"step_fn returned {name!r} of shape {spec.shape}; return nothing, a scalar loss, or a dict of "
                     "scalars: this replica's part of each, as they are summed over the replicas"
                 )
-        return concrete.variables, random_operations.in_graph(concrete.graph)
+        return concrete
 
     def run(self, inputs: Any) -> None:
         """Train one step; returns before it is done where that is possible."""

@@ -11,13 +11,13 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.engines.synchronous import Engine
+from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
 
-class TpuEngine(Engine):
+class TpuEngine(SynchronousEngine):
     """Runs steps of a built model on a TPU. Its sources deliver the examples themselves, not row numbers."""
 
     fills_up = True

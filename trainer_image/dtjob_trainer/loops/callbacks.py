@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from dtjob_trainer.errors import CallbackError
 from dtjob_trainer.loops import callback_state
 from dtjob_trainer.loops.callback_state import KERAS
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.strategies.ambient import outside_strategy
 
 REFUSED = {
     "BackupAndRestore": "dtjob saves and resumes the run itself: set spec.checkpoint and leave it out",
@@ -170,20 +170,6 @@ def _alone(callback: Any, base: Any) -> Any:
     for name in (*EPOCH_METHODS, *BATCH_METHODS[2:], *TEST_BATCH_METHODS):
         setattr(alone, name, outside_strategy(getattr(callback, name)))
     return alone
-
-
-def outside_strategy(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, with no ambient strategy while it runs."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        strategy = tf.distribute.get_strategy()
-        tf.distribute.experimental_set_strategy(None)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            tf.distribute.experimental_set_strategy(strategy)
-
-    return run
 
 
 def _is_chiefs(callback: Any) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dtjob_trainer.process.shutdown import Shutdown
-from dtjob_trainer.strategies.collective import Group
+
+if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
+    from dtjob_trainer.strategies.collective import Group
 
 AGREE_SECONDS = 0.25
 """How often tasks agree: the longest that a stop waits beyond the present step, and how fresh the reported loss is."""
@@ -31,10 +34,15 @@ class Agreement:
 class Control:
     """Decides at which steps to agree, the same in every task, so that no step pays for it in vain."""
 
-    def __init__(self, group: Group, shutdown: Shutdown, every_seconds: float | None, first_step: int) -> None:
+    def __init__(self, group: Group, shutdown: Shutdown, every_seconds: float | None) -> None:
+        """`every_seconds`: how often the clock asks for a save; None: never."""
         self._group, self._shutdown = group, shutdown
         self._every_seconds = every_seconds
-        self._last_step, self._next = first_step, first_step + 1
+        self.begin(0)
+
+    def begin(self, step: int) -> None:
+        """Steps begin, or go on, after `step`; the clock runs from now on."""
+        self._last_step, self._next = step, step + 1
         self._last_time = self._last_save = time.monotonic()
         self._first = True
 

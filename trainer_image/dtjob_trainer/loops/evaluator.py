@@ -8,8 +8,10 @@ from typing import Any, NoReturn
 
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
+from dtjob_trainer.checkpoint.done import is_done
 from dtjob_trainer.data.batches import Source, groups
-from dtjob_trainer.engines import synchronous
+from dtjob_trainer.engines import choose
+from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import EvaluatorError
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
@@ -39,14 +41,13 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     directory = task.checkpoint.directory
     checkpoint.check_directory(directory)
     trained.build(*source.spec())
-    engine = synchronous.Engine(trained, Group(here.strategy, None))
+    engine = choose.engine(trained, Group(here.strategy, None), here.traits)
     best, events = BestModel(task), Events(f"{directory}/{EVENTS_DIRECTORY}")
     seen: set[int] = set()
     evaluated: set[int] = set()
     here.progress.report(state="evaluating")
     while True:
-        mark = checkpoint.read_done(directory)
-        done = mark is not None and mark.get("uid") == task.uid
+        ended = is_done(directory, task.uid)
         found = checkpoint.steps_in(directory)
         step = next_step(found, seen, task.evaluation.every)
         result = _evaluate(here, engine, source, directory, step) if step is not None else None
@@ -60,7 +61,9 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
                 evaluated.update(missed)  # told once
                 here.log(_words_of_missed(missed), level="warning", step=step)
             _keep(here, trained.model, step, metrics, best, events)
-        elif done and (step is None or step == found[-1]):  # looked at after the mark was there: nothing newer can come
+        elif ended and (
+            step is None or step == found[-1]
+        ):  # looked at after the mark was there: nothing newer can come
             raise SystemExit(0)
         else:
             time.sleep(POLL_SECONDS)
@@ -92,7 +95,7 @@ def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], be
 
 
 def _evaluate(
-    here: Runtime, engine: synchronous.Engine, source: Source, directory: str, step: int
+    here: Runtime, engine: Engine, source: Source, directory: str, step: int
 ) -> tuple[dict[str, float], list[int]] | None:
     """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
     try:

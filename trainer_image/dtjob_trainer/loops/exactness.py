@@ -1,17 +1,20 @@
-"""What a training step of `fit` uses that no checkpoint has, as it was seen to when it was traced."""
+"""Why a restarted run would not have the same bits: what a step uses that no checkpoint has, as it was traced."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dtjob_trainer.data import random_operations
+from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.data import randomness
+from dtjob_trainer.engines.feed import Feed
+from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.models.variables import State
 
 
-def reasons(concrete: Any, state: State) -> list[str]:
-    """Why a restarted run would not have the same bits: what of `concrete`, a traced step, `state` does not keep."""
+def of_model(concrete: Any, state: State) -> list[str]:
+    """The reasons in `concrete`, a traced step of `fit`, whose variables `state` keeps."""
     found = []
-    random = random_operations.in_graph(concrete.graph)
+    random = randomness.in_graph(concrete.graph)
     if random:
         found.append(
             f"the model uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with a "
@@ -23,4 +26,23 @@ def reasons(concrete: Any, state: State) -> list[str]:
             f"the model uses {', '.join(forgotten)}, which none of its layers, metrics and optimizers tracks: lost in "
             "a restart; make it with a layer's add_weight()"
         )
+    return found
+
+
+def of_custom_step(concrete: Any, feed: Feed, known: Trackables, traits: Traits) -> list[str]:
+    """The reasons in `concrete`, the traced `step_fn` of `train`, in its data, and in a strategy like that."""
+    found = []
+    if traits.asynchronous:
+        found.append(f"{traits.name} is asynchronous")
+    if not feed.exact:
+        found.append("the data is shuffled, drawn at random or distributed by the program, so that it starts anew")
+    random = randomness.in_graph(concrete.graph)
+    if random:
+        found.append(
+            f"step_fn uses {', '.join(sorted(random))}, whose state nobody can save: use keras.random with "
+            "a SeedGenerator in variables, or tf.random.stateless_…"
+        )
+    forgotten = known.not_among(concrete.variables)
+    if forgotten:
+        found.append(f"step_fn uses {', '.join(forgotten)}, not in variables: lost in a restart")
     return found

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from dtjob_trainer.checkpoint import model_file
-from dtjob_trainer.data import sources
-from dtjob_trainer.data.batches import Place, Source
-from dtjob_trainer.data.class_weights import ClassWeighted
-from dtjob_trainer.data.dataset import rows_of_each_batch
-from dtjob_trainer.engines import synchronous as steps
+from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.loops import evaluator
 from dtjob_trainer.loops.callbacks import Callbacks
-from dtjob_trainer.loops.fit_loop import Training
-from dtjob_trainer.models import compiled
-from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.loops.fit_data import FitData
+from dtjob_trainer.loops.fit_loop import FitLoop
+from dtjob_trainer.models import choose
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
-
-_CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
 
 
 def fit(
@@ -84,111 +77,43 @@ def fit(
     CallbackError, before any step, for what cannot be right.
     """
     here = runtime.current()
-    strategy = here.strategy
-    if here.began and here.task is not None and here.task.checkpoint is not None:
-        raise FitError("fit() was called a second time, but a job's checkpoints hold one run; start a job for each")
-    here.began = True
-    here.trained = False
-    asynchronous = here.task is not None and here.task.strategy == "ParameterServer" and not here.is_evaluator
-    group = Group(strategy, here.task)
-    on_tpu = here.task is not None and here.task.strategy == "TPU" and not here.is_evaluator
-    trained = compiled.of(model)
-    trained.check(asynchronous=asynchronous, on_tpu=on_tpu)
-    numbers = {"epochs": epochs, "steps_per_epoch": steps_per_epoch, "validation_steps": validation_steps}
-    for argument, value in numbers.items():
-        if value is not None and value < 1:
-            raise FitError(f"{argument}={value} must be at least 1")
-    place = Place(group.index, group.tasks, group.replicas, remote=asynchronous or on_tpu)
-
-    def source(data: Any, targets: Any, weights: Any, **options: Any) -> Source:
-        # validation data that is a Dataset is batched already, whatever the size of training's batches
-        own_batches = isinstance(data, tf.data.Dataset) and options["argument"] != "x"
-        size = None if own_batches else batch_size
-        return sources.make(data, targets, weights, batch_size=size, place=place, seed=seed, **options)
-
-    validation = None
-    if validation_data is not None:
-        parts = tuple(validation_data) if isinstance(validation_data, tuple | list) else (validation_data, None)
-        if len(parts) not in (2, 3):
-            raise FitError(
-                f"validation_data must be (x, y), (x, y, weights), a Dataset or a data function, not {len(parts)} parts"
-            )
-        parts = (*parts, None)[:3]
-        validation = source(
-            *parts, steps=None, at_most=validation_steps, shuffle=False, drop_last=False, argument="validation_data"
-        )
-        if validation_steps is not None and validation.steps < validation_steps:
-            batches = f"validation_data has {validation.steps} batches"
-            here.log(f"validation_steps={validation_steps}, but {batches}: all are taken", level="warning")
+    _begin(here)
+    group = Group(here.strategy, here.task)
+    trained = choose.of(model, here.traits)
+    trained.check()
+    _check_numbers(epochs=epochs, steps_per_epoch=steps_per_epoch, validation_steps=validation_steps)
+    data = FitData(here, group, trained, batch_size=batch_size, seed=seed)
+    validation = data.validation(validation_data, validation_steps) if validation_data is not None else None
     if here.is_evaluator:
-        from dtjob_trainer.loops import evaluator
-
         evaluator.follow(here, trained, validation)
-    whole = on_tpu or (trained.own_step and group.replicas > 1)
-    training = source(x, y, sample_weight, steps=steps_per_epoch, shuffle=shuffle, drop_last=whole, argument="x")
-    if training.sizes is not None and training.sizes.left_out:
-        left, n = training.sizes.left_out, training.sizes.n
-        why = "on a TPU" if on_tpu else "of a model with its own train_step"
-        here.log(
-            f"{left} of {n} examples are left out of each epoch: every replica {why} takes equally many, and the last "
-            "batch is not full"
-        )
-    if trained.own_step and group.replicas > 1:
-        rows = rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else batch_size or sources.DEFAULT_BATCH_SIZE
-        _check_shares(here, group.replicas, rows)
-    if class_weight is not None:
-        training = ClassWeighted(training, class_weight)
-    for argument, data in (("x", training), ("validation_data", validation)):
-        if data is not None and data.may_be_empty and isinstance(strategy, _CENTRAL_STORAGE):
-            raise FitError(
-                f"{argument}: the last batch may have fewer examples than there are replicas ({group.replicas}), which "
-                "CentralStorage cannot train on; choose another batch_size, or .batch(SIZE, drop_remainder=True) for a "
-                "Dataset"
-            )
-    user_callbacks = Callbacks(callbacks, trained, is_chief=here.is_chief, asynchronous=asynchronous, tasks=group.tasks)
+    training = data.training(x, y, sample_weight, class_weight, steps=steps_per_epoch, shuffle=shuffle)
+    user_callbacks = Callbacks(
+        callbacks, trained, is_chief=here.is_chief, asynchronous=here.traits.asynchronous, tasks=group.tasks
+    )
 
     here.progress.report(state="starting", totalSteps=epochs * training.steps)
     trained.build(*training.spec())
     trained.build_further(*training.spec())
-    engine = _engine(here, trained, group)
+    engine = engine_of(trained, group, here.traits)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)
-    run = Training(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
-    synchronous = tf.distribute.has_strategy() and not asynchronous
-    with trained.of_global_batch(synchronous=synchronous):
-        history = run.run()
+    loop = FitLoop(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
+    with trained.of_global_batch():
+        history = loop.fit()
     if save is not None:
         model_file.save(model, save)
     here.trained = True
     return history
 
 
-def _check_shares(here: runtime.Runtime, replicas: int, rows: int | None) -> None:
-    """See that a model's own train_step gets equal shares of `rows` examples a batch (None: unknown how many).
-
-    It takes means of its replica's examples itself, whose mean is the global batch's only then.
-    """
-    if rows is None or rows < replicas:
-        raise FitError(
-            f"x: of a model with its own train_step each of the {replicas} replicas takes equally many examples; batch "
-            f"the Dataset with drop_remainder=True, in a size that {replicas} divides"
-        )
-    if rows % replicas:
-        here.log(
-            f"batches of {rows} make unequal shares for {replicas} replicas, which the model's own train_step weighs "
-            f"alike; choose a size that {replicas} divides",
-            level="warning",
-        )
+def _begin(here: runtime.Runtime) -> None:
+    """Note that training begins. Raises FitError where the job's checkpoints are of an earlier call."""
+    if here.began and here.task is not None and here.task.checkpoint is not None:
+        raise FitError("fit() was called a second time, but a job's checkpoints hold one run; start a job for each")
+    here.began, here.trained = True, False
 
 
-def _engine(here: runtime.Runtime, trained: TrainedModel, group: Group) -> Any:
-    match here.task.strategy if here.task is not None else None:
-        case "ParameterServer":
-            from dtjob_trainer.engines.parameter_server import CoordinatorEngine
-
-            return CoordinatorEngine(trained, group)
-        case "TPU":
-            from dtjob_trainer.engines.tpu import TpuEngine
-
-            return TpuEngine(trained, group)
-    return steps.Engine(trained, group)
+def _check_numbers(**arguments: int | None) -> None:
+    for argument, value in arguments.items():
+        if value is not None and value < 1:
+            raise FitError(f"{argument}={value} must be at least 1")

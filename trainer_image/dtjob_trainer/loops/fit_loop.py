@@ -1,47 +1,47 @@
-"""One run of training: epochs, steps, saves, and the way back into it after a restart."""
+"""The loop of `fit`: epochs of steps, validation and callbacks, and the way back into an epoch after a restart."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from dtjob_trainer.checkpoint.saves import Saves
+from dtjob_trainer.checkpoint.saves import Restored
 from dtjob_trainer.data.batches import Batch, Source, groups
+from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.loops import callback_state, exactness
 from dtjob_trainer.loops.callbacks import Callbacks
-from dtjob_trainer.loops.control import Agreement, Control, StopInValidation
+from dtjob_trainer.loops.control import Agreement, StopInValidation
+from dtjob_trainer.loops.training_run import TrainingRun
 from dtjob_trainer.models.variables import State
-from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.tensorboard.training import TrainingEvents, number, numbers
+from dtjob_trainer.tensorboard.training import number, numbers
 
 POLL_SECONDS = 0.01
 """How often to look whether a validation that runs on other machines is done, or to be broken off."""
 
 
-class Training:
-    """Trains from wherever the checkpoints are to the last epoch. Every task runs the same steps."""
+class FitLoop(TrainingRun):
+    """The loop of `fit`: epochs of steps, with validation and callbacks at their ends."""
 
     def __init__(
         self,
         here: Runtime,
-        engine: Any,
+        engine: Engine,
         state: State,
         callbacks: Callbacks,
         source: Source,
         validation: Source | None,
         epochs: int,
     ) -> None:
-        self._here, self._engine, self._state, self._callbacks = here, engine, state, callbacks
+        optimizers = engine.trained.optimizers
+        super().__init__(here, engine.group, state, optimizers=optimizers, total_steps=epochs * source.steps)
+        self._engine, self._callbacks = engine, callbacks
         self._source, self._validation, self._epochs = source, validation, epochs
-        self._saves = Saves(here, engine.group, state)
-        self._board = TrainingEvents(here, engine.trained.optimizers)
         self._steps_per_epoch = source.steps
-        self._step = 0
         self._epochs_ended = 0
         """Epochs whose end (validation, callbacks) is behind us; may lag behind the step by one epoch."""
         self._epoch_logs: dict[str, Any] | None = None
@@ -50,55 +50,50 @@ class Training:
         """A callback has stopped the training."""
         self._asked_to_leave = False
         """Some task was asked to stop when the tasks last agreed at an epoch's end."""
-        self._saved: tuple[int, int, bool] | None = None
-        """(step, epochs ended, stopped) of the newest checkpoint."""
-        self._clock_due = False
         self._keras_history = engine.trained.callbacks.History()
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
         self._looked_at_step = False
         """Whether what a step uses was held against what a checkpoint keeps."""
-        self._exact = source.exact and callbacks.exact and engine.trained.exact and not engine.remote
-        self._pace = Pace()
+        self._exact = source.exact and callbacks.exact and engine.trained.exact and engine.exact
 
-    def run(self) -> Any:
+    def fit(self) -> Any:
         """Train to the end; returns Keras's History. Leaves by SystemExit where a stop was asked for."""
-        here, model = self._here, self._engine.trained.model
+        model = self._engine.trained.model
         self._keras_history.set_model(model)
         self._keras_history.history, self._keras_history.epoch = self._history, []
         model.history = self._keras_history  # as in Keras, for callbacks to look at
         self._callbacks.train_begin(self._epochs, self._steps_per_epoch)
-        self._restore()
-        self._keras_history.epoch = list(range(self._epochs_ended))
-        here.shutdown.training_begins()
-        here.progress.report(
-            state="training",
-            step=self._step,
-            totalSteps=self._epochs * self._steps_per_epoch,
-            epoch=self._epochs_ended,
-            resume="exact" if self._exact else "approximate",
-        )
-        control = Control(self._engine.group, here.shutdown, self._saves.every_seconds, self._step)
+        self.run()
+        return self._keras_history
+
+    def _train(self) -> None:
         while self._goes_on() or self._epoch_logs is not None:
-            self._train_epoch(control)
+            self._train_epoch()
+
+    def _wait(self) -> None:
         self._engine.wait()
-        here.progress.report(state="saving", step=self._step)
-        if self._position() != self._saved:
-            self._save(control)
-        self._saves.wait()
-        self._board.close()
-        here.shutdown.training_ends()
+
+    def _loss(self) -> float | None:
+        return self._engine.loss()
+
+    def _first_status(self) -> Mapping[str, Any]:
+        return {"epoch": self._epochs_ended}
+
+    def _position(self) -> tuple[int, int, bool]:
+        return self._step, self._epochs_ended, self._stopped
+
+    def _finish(self) -> None:
+        model = self._engine.trained.model
         if model.optimizer is not None:
             model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema, on one device
         self._callbacks.train_end(self._last_logs)
-        self._engine.group.leave_together()
-        return self._keras_history
 
     def _goes_on(self) -> bool:
         return self._epochs_ended < self._epochs and not self._stopped
 
-    def _train_epoch(self, control: Control) -> None:
+    def _train_epoch(self) -> None:
         epoch = self._epochs_ended
         first_step = self._step - epoch * self._steps_per_epoch
         if first_step == 0:  # else the epoch goes on after a restart, and what began it is in the checkpoint
@@ -106,20 +101,20 @@ class Training:
             self._callbacks.epoch_begin(epoch)
         batches = self._source.epoch(epoch, first_step)
         while not self._stopped and (group := list(islice(batches, self._steps_in_one_call()))):
-            self._train_steps(group, control)
-        self._end_epoch(epoch, control)
+            self._train_steps(group)
+        self._end_epoch(epoch)
         if self._asked_to_leave and self._goes_on():
-            self._leave(control)
-        if self._clock_due or self._due_by_steps():
-            self._save(control)
+            self._leave()
+        if self._save_is_due():
+            self._save()
 
     def _steps_in_one_call(self) -> int:
         """As many steps as the engine runs at once, but none beyond the next save."""
         every = self._saves.every_steps
-        most: int = self._engine.steps_per_call
+        most = self._engine.steps_per_call
         return min(most, every - self._step % every) if every else most
 
-    def _train_steps(self, batches: list[Batch], control: Control) -> None:
+    def _train_steps(self, batches: list[Batch]) -> None:
         engine, per_batch = self._engine, self._callbacks.per_batch
         in_epoch = self._step - self._epochs_ended * self._steps_per_epoch
         if per_batch:
@@ -136,44 +131,29 @@ class Training:
         if per_batch:
             self._callbacks.batch_end(in_epoch, engine.logs())
             self._agree_to_stop()
-        ends_epoch = in_epoch + 1 == self._steps_per_epoch
-        if control.due(self._step):
-            mine = engine.loss()
-            agreement = control.agree(self._step, mine or 0.0)
-            self._report(agreement, {} if mine is None else {"loss": agreement.loss})
-            if agreement.stop:
-                if ends_epoch or self._stopped:
-                    self._close_steps()
-                self._leave(control)
-            self._clock_due |= agreement.save
+        self._agree()
         # at an epoch's end, early or not: once its end is behind us
-        if not (ends_epoch or self._stopped) and (self._clock_due or self._due_by_steps()):
-            self._save(control)
+        if not self._ends_epoch() and self._save_is_due():
+            self._save()
+
+    def _ends_epoch(self) -> bool:
+        """Whether the step just done is the last of its epoch, early or not."""
+        return self._stopped or self._step == (self._epochs_ended + 1) * self._steps_per_epoch
+
+    def _close(self) -> None:
+        if self._ends_epoch():
+            self._close_steps()
 
     def _look_at_step(self) -> None:
-        """Once it is traced, say what a step uses that no checkpoint keeps. (ParameterServer is never exact.)"""
-        if self._looked_at_step or self._engine.remote:
+        """Once it is traced, say what a step uses that no checkpoint keeps. Of an exact engine only."""
+        if self._looked_at_step or not self._engine.exact:
             return
         self._looked_at_step = True
-        found = exactness.reasons(self._engine.traced(self._source), self._state)
+        found = exactness.of_model(self._engine.traced(self._source), self._state)
         if found and self._exact:
             self._exact = False
             self._here.progress.report(resume="approximate")
-        if self._here.task is not None and self._here.task.checkpoint is not None:
-            for reason in found:
-                self._here.log(f"resume is approximate: {reason}", level="warning", step=self._step)
-
-    def _leave(self, control: Control, *, wait: bool = True) -> NoReturn:
-        """Save at this step and end the process, after a stop that all tasks agreed on.
-
-        `wait`: for steps that are handed out; without it for none, as only a validation is that goes for nothing.
-        """
-
-        def save() -> None:
-            self._save(control, wait=wait)
-            self._board.close()
-
-        self._saves.leave(self._step, save)
+        self._warn_of(found)
 
     def _close_steps(self) -> None:
         """Keep an epoch's logs before its validation takes the metrics. Collective."""
@@ -182,14 +162,14 @@ class Training:
         self._epoch_logs = {name: v if isinstance(v, list) else float(v) for name, v in logs.items()}
         self._state.average_local()
 
-    def _end_epoch(self, epoch: int, control: Control) -> None:
+    def _end_epoch(self, epoch: int) -> None:
         if self._epoch_logs is None:  # else a restart resumes here
             self._close_steps()
         logs = dict(self._epoch_logs or {})
         if self._validation is not None:
             found = self._validate(self._validation)
             if found is None:
-                self._leave(control, wait=False)
+                self._leave(wait=False)
             logs |= {f"val_{name}": value for name, value in found.items()}
         self._epoch_logs = None
         self._last_logs = logs
@@ -221,13 +201,13 @@ class Training:
             step += len(batches)
             if callbacks.per_test_batch:
                 callbacks.test_batch_end(step - 1, engine.evaluation_logs())
-            # ParameterServer hands batches out faster than they are done, and keeps all of them in memory
-            if engine.remote and step % engine.batches_ahead == 0 and not self._done(stop, step):
+            # those handed out to other machines are all in memory here
+            if step % engine.batches_ahead == 0 and not self._done(stop, step):
                 return None
         if not self._done(stop, step):
             return None
         engine.wait()
-        results: dict[str, Any] = engine.evaluation_logs()
+        results = engine.evaluation_logs()
         callbacks.test_end(results)
         return results
 
@@ -246,59 +226,40 @@ class Training:
         self._stopped |= bool(votes[0] > 0)
         self._asked_to_leave = bool(votes[1] > 0)
 
-    def _report(self, agreement: Agreement, loss: dict[str, float]) -> None:
-        left = self._epochs * self._steps_per_epoch - self._step
-        pace = self._pace.keys(agreement.steps_per_second, left)
+    def _tell(self, agreement: Agreement) -> None:
+        loss = {} if self._loss() is None else {"loss": agreement.loss}
+        pace = self._pace_at(agreement.steps_per_second)
         self._here.progress.update(step=self._step, epoch=self._epochs_ended, **loss, **pace)
 
-    def _due_by_steps(self) -> bool:
-        return self._saves.due(self._step) and self._position() != self._saved
+    def _kept(self) -> Mapping[str, Any]:
+        return {
+            "epochsEnded": self._epochs_ended,
+            "epochLogs": self._epoch_logs,
+            "stopped": self._stopped,
+            "stepsPerEpoch": self._steps_per_epoch,
+            "history": callback_state.encode_history(self._history),
+            "exact": self._exact,
+            "callbacks": self._callbacks.get_state(),
+        }
 
-    def _position(self) -> tuple[int, int, bool]:
-        return self._step, self._epochs_ended, self._stopped
-
-    def _save(self, control: Control, *, wait: bool = True) -> None:
-        """Save at this step, where the job has checkpoints. Collective."""
-        self._clock_due = False
-        control.saved()
-        self._saved = self._position()
-        if wait:
-            self._engine.wait()
-        self._saves.write(
-            self._step,
-            lambda: {
-                "epochsEnded": self._epochs_ended,
-                "epochLogs": self._epoch_logs,
-                "stopped": self._stopped,
-                "stepsPerEpoch": self._steps_per_epoch,
-                "history": callback_state.encode_history(self._history),
-                "exact": self._exact,
-                "callbacks": self._callbacks.get_state(),
-            },
-        )
-
-    def _restore(self) -> None:
-        """Go on from the chief's newest checkpoint, where there is one. Collective."""
-        restored = self._saves.restore(before=self._take_position)
-        if restored is None:
-            return
-        state = restored.state
-        same_data = self._same_data(state)
-        same_callbacks = self._callbacks.set_state(state["callbacks"])
-        self._exact = self._exact and state["exact"] and restored.same_replicas and same_data and same_callbacks
-        self._saved = self._position()
-
-    def _take_position(self, step: int, state: Mapping[str, Any]) -> None:
-        """Go on after `step`; called before variables are restored, as callbacks may change some once more."""
-        self._step, self._stopped = step, state["stopped"]
+    def _take_up(self, state: Mapping[str, Any]) -> None:
+        """Called before variables are restored, as callbacks may change some once more."""
+        self._stopped = state["stopped"]
         self._history |= callback_state.decode(state["history"])
         self._last_logs = {name: values[-1] for name, values in self._history.items()}
         if self._same_data(state):
             self._epochs_ended, self._epoch_logs = state["epochsEnded"], state.get("epochLogs")
         else:
-            self._epochs_ended = step // self._steps_per_epoch
-        if step > self._epochs_ended * self._steps_per_epoch:
+            self._epochs_ended = self._step // self._steps_per_epoch
+        if self._step > self._epochs_ended * self._steps_per_epoch:
             self._callbacks.epoch_begin_again(self._epochs_ended)
+
+    def _take_up_rest(self, restored: Restored) -> None:
+        state = restored.state
+        same_callbacks = self._callbacks.set_state(state["callbacks"])
+        same = restored.same_replicas and self._same_data(state) and same_callbacks
+        self._exact = self._exact and state["exact"] and same
+        self._keras_history.epoch = list(range(self._epochs_ended))
 
     def _same_data(self, state: Mapping[str, Any]) -> bool:
         return bool(state["stepsPerEpoch"] == self._steps_per_epoch)

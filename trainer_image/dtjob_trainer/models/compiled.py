@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import own_logs
+from dtjob_trainer.models import own_step
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State
 from dtjob_trainer.strategies.collective import Group
@@ -23,8 +24,10 @@ class TrainedModel(ABC):
     package: str
     """The package's name; classes of its own are in modules below it."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, traits: Traits) -> None:
+        """`traits`: what the strategy is like under which the model is trained."""
         self.model = model
+        self._traits = traits
 
     @property
     def own_step(self) -> bool:
@@ -57,7 +60,7 @@ class TrainedModel(ABC):
         """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
 
     @abstractmethod
-    def check(self, *, asynchronous: bool, on_tpu: bool) -> None:
+    def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
 
     def check_eagerly(self) -> None:
@@ -91,7 +94,7 @@ class TrainedModel(ABC):
         if not self.own_step:
             return self._train(cut, x, y, sample_weight)
         # equal shares, as Keras scales losses itself
-        logs = own_logs.flat(self._own_train(x, y, sample_weight))
+        logs = own_step.flat(self._own_train(x, y, sample_weight))
         return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
 
     def _own_train(self, x: Any, y: Any, sample_weight: Any) -> Any:
@@ -107,7 +110,7 @@ class TrainedModel(ABC):
 
         Each replica counts its own rows alone; the model's metrics are read once those of all are put together.
         """
-        names, known = own_logs.flat(logs).keys(), own_logs.flat(self.model.get_metrics_result()).keys()
+        names, known = own_step.flat(logs).keys(), own_step.flat(self.model.get_metrics_result()).keys()
         if names and names != known:
             which = ", ".join(sorted(names ^ known))
             raise FitError(
@@ -125,7 +128,7 @@ class TrainedModel(ABC):
         Of a model with its own `test_step`, which updates metrics as it likes: its part of the mean of what that gives.
         """
         if self.own_test:
-            return own_logs.evaluate_replica(lambda: self.model.test_step(self.pack(x, y, sample_weight)), cut)
+            return own_step.evaluate_replica(lambda: self.model.test_step(self.pack(x, y, sample_weight)), cut)
         return self._evaluate(cut, x, y, sample_weight)
 
     @abstractmethod
@@ -137,8 +140,8 @@ class TrainedModel(ABC):
         """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective."""
 
     @abstractmethod
-    def of_global_batch(self, *, synchronous: bool) -> AbstractContextManager[Any]:
-        """While this lasts, losses and optimizers of the package act on the global batch."""
+    def of_global_batch(self) -> AbstractContextManager[Any]:
+        """While this lasts, losses of the package act on the global batch, and optimizers where it is one step's."""
 
     @abstractmethod
     def state(self, group: Group) -> State:
@@ -151,19 +154,6 @@ class TrainedModel(ABC):
     @abstractmethod
     def scale_learning_rate(self, factor: int) -> None:
         """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own."""
-
-
-def of(model: Any) -> TrainedModel:
-    """`model` as the loop uses it. Raises FitError for what is a model of neither package."""
-    if any(base.__module__.startswith("tf_keras.") for base in type(model).__mro__):
-        from dtjob_trainer.models.tf_keras_model import (
-            LegacyModel,  # tf_keras is there, as the program has made a model of it
-        )
-
-        return LegacyModel(model)
-    from dtjob_trainer.models.keras3_model import KerasModel
-
-    return KerasModel(model)
 
 
 def number(value: Any) -> Any:

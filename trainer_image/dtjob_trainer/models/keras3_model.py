@@ -14,23 +14,14 @@ import numpy as np
 import tensorflow as tf
 from keras.src.random import seed_generator
 
-from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import losses, optimizers, own_optimizers
+from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.errors import FitError, StateError
+from dtjob_trainer.models import losses, optimizers, own_step
 from dtjob_trainer.models.compiled import TrainedModel, number
 from dtjob_trainer.models.losses import Cut
-from dtjob_trainer.models.variables import (
-    Array,
-    ModelState,
-    State,
-    load_for_evaluation,
-    optimizers_of,
-    parts_of,
-    sum_of,
-)
+from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
-
-_CENTRAL_STORAGE = tf.distribute.experimental.CentralStorageStrategy
 
 
 class KerasModel(TrainedModel):
@@ -38,20 +29,19 @@ class KerasModel(TrainedModel):
 
     package = "keras"
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, traits: Traits) -> None:
         """Raises FitError for what is no Keras 3 model."""
         if not isinstance(model, keras.Model):
             kind = f"{type(model).__module__}.{type(model).__name__}"
             raise FitError(f"model must be a Keras 3 or tf_keras model, not {kind}")
-        super().__init__(model)
-        self._asynchronous = False
+        super().__init__(model, traits)
         self._generator: Any = None
         """Keras's own generator for random numbers that are asked for without a seed; made by `build`."""
 
     @property
     def optimizers(self) -> list[Any]:
         """Every optimizer of the model."""
-        return optimizers_of(self.model)
+        return optimizers.of_model(self.model)
 
     @property
     def callbacks(self) -> Any:
@@ -64,7 +54,7 @@ class KerasModel(TrainedModel):
         asked = self.model.steps_per_execution
         return asked if isinstance(asked, int) else 1
 
-    def check(self, *, asynchronous: bool, on_tpu: bool) -> None:
+    def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
         model = self.model
         if not model.compiled:
@@ -72,14 +62,13 @@ class KerasModel(TrainedModel):
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
         self.check_eagerly()
-        self._asynchronous = asynchronous
         self._check_optimizers()
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from the specs of a batch."""
         model = self.model
         if self.own_step and type(model).call is keras.Model.call:  # which Keras calls nowhere
-            own_optimizers.check_built(model)
+            own_step.check_built(model, self._traits)
         else:
             if self.own_step and y is None:  # losses and metrics are built of shapes: take the outputs
                 symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
@@ -93,7 +82,8 @@ class KerasModel(TrainedModel):
         if self.own_step:
             sharded_variables.check_own_step(self.model)
             with self._one_generator():
-                own_optimizers.build(self.model, self.optimizers, self._own_train, (x, y, sample_weight))
+                specs = (x, y, sample_weight)
+                own_step.build_optimizers(self.model, self.optimizers, self._own_train, specs, self._traits)
             self._check_optimizers()
 
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
@@ -138,19 +128,33 @@ class KerasModel(TrainedModel):
         return {name: number(value) for name, value in results.items()}
 
     @contextlib.contextmanager
-    def of_global_batch(self, *, synchronous: bool) -> Iterator[None]:
-        """While this lasts, Keras's losses and the model's optimizers act on the global batch."""
-        found = self.optimizers if synchronous else []
+    def of_global_batch(self) -> Iterator[None]:
+        """While this lasts, Keras's losses and, of a synchronous step, optimizers act on the global batch."""
+        found = self.optimizers if self._traits.synchronous else []
         with losses.of_global_batch(), optimizers.summing_first(found), self._one_generator():
             yield
 
     def state(self, group: Group) -> State:
         """All variables of the built model."""
-        return ModelState(self.model, group, [self._generator.state])
+        shared, local = self._weights()
+        averaged = [v for v in local.values() if tf.as_dtype(v.dtype).is_floating]
+        for place, optimizer in enumerate(self.optimizers):
+            shared |= named(f"optimizer-{place}", optimizer.variables)
+        local |= named("seed", [self._generator.state]) | named("metric", self.model.metrics_variables)
+        return State(group, shared, local, averaged)
 
     def load(self, arrays: Mapping[str, Array]) -> None:
-        """Give the model, outside any strategy, the weights of a checkpoint."""
-        load_for_evaluation(self.model, arrays)
+        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
+        shared, local = self._weights()
+        for name, variable in (shared | local).items():
+            if name not in arrays or arrays[name].shape != tuple(variable.shape):
+                raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
+            variable.assign(arrays[name])
+
+    def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The model's variables that replicas share, and those that each has for itself, both by name."""
+        found = self.model.variables
+        return named("model", [v for v in found if not is_local(v)]), named("local", [v for v in found if is_local(v)])
 
     def scale_learning_rate(self, factor: int) -> None:
         """Multiply the learning rate, or all of a schedule's."""
@@ -158,9 +162,7 @@ class KerasModel(TrainedModel):
 
     def _check_optimizers(self) -> None:
         for each in self.optimizers:
-            for why in optimizers.limits(
-                each, distributed=tf.distribute.has_strategy(), asynchronous=self._asynchronous
-            ):
+            for why in optimizers.limits(each, self._traits):
                 raise FitError(f"optimizer: {why}")
 
     def _one_generator(self) -> AbstractContextManager[None]:
@@ -178,7 +180,7 @@ class KerasModel(TrainedModel):
         the old value once for each, and under ParameterServer workers would overwrite each other's: there what is
         counted from zero is added, by the variable's own operation.
         """
-        if not (self._asynchronous or isinstance(tf.distribute.get_strategy(), _CENTRAL_STORAGE)):
+        if not self._traits.shared_variables:
             yield
             return
         variables = self.model.metrics_variables

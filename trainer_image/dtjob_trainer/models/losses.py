@@ -24,7 +24,6 @@ _own_reduction = keras_loss.reduce_weighted_values
 _own_scale = keras_loss.scale_loss_for_distribution
 _own_unscale = keras_loss.unscale_loss_for_distribution
 
-
 NO_SCALAR = "compile(): a loss with reduction None has a value for each example; use sum_over_batch_size"
 
 
@@ -57,7 +56,7 @@ class Cut:
 
 current_cut: ContextVar[Cut | None] = ContextVar("cut", default=None)
 """The cut of the replica whose loss is being traced; each replica is traced in a thread of its own."""
-unscaled: ContextVar[bool] = ContextVar("plain", default=False)
+unscaled: ContextVar[bool] = ContextVar("unscaled", default=False)
 """Whether losses are to be those of this replica's rows alone, scaled by nobody."""
 
 

@@ -7,40 +7,69 @@ it acts on the gradient of the global batch, as on one device.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.contract.strategy import Traits
+
 _interim = tf.__internal__.distribute.interim
 SCALED_BY_REPLICAS = ("initial_learning_rate", "end_learning_rate", "warmup_target", "values")
 """What of the settings of Keras's schedules is a learning rate; every schedule is linear in its rates."""
 
 
-def limits(optimizer: Any, *, distributed: bool, asynchronous: bool) -> Iterator[str]:
-    """What of `optimizer` cannot be right here, each with its reason and the mend.
+def limits(optimizer: Any, traits: Traits) -> Iterator[str]:
+    """What of `optimizer` (Keras 3's) cannot be right under a strategy like that, each with its reason and the mend.
 
     A MultiOptimizer that is given a function knows its inner optimizers only once it is built.
     """
-    central = isinstance(tf.distribute.get_strategy(), tf.distribute.experimental.CentralStorageStrategy)
     inner = innermost(optimizer)
     overrides = any(map(overrides_apply, (optimizer, *inner)))
     for each in (optimizer, *(each for each in inner if each is not optimizer)):
-        if central and isinstance(each, keras.optimizers.LossScaleOptimizer):
+        if traits.central_storage and isinstance(each, keras.optimizers.LossScaleOptimizer):
             yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
-        if distributed and getattr(each, "use_ema", False):
+        if traits.distributed and getattr(each, "use_ema", False):
             yield "use_ema fails inside TensorFlow's strategies; leave it out"
-        if asynchronous and getattr(each, "gradient_accumulation_steps", None):
+        if traits.asynchronous and getattr(each, "gradient_accumulation_steps", None):
             yield (
                 "gradient_accumulation_steps would mix the gradients of workers that know nothing of each other; "
                 "use a larger batch_size"
             )
-        if asynchronous and isinstance(each, keras.optimizers.LossScaleOptimizer):
+        if traits.asynchronous and isinstance(each, keras.optimizers.LossScaleOptimizer):
             yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
-        if overrides and distributed and getattr(each, "gradient_accumulation_steps", None):
+        if overrides and traits.distributed and getattr(each, "gradient_accumulation_steps", None):
             yield "gradient_accumulation_steps needs Keras's own apply(); leave the override out"
+
+
+def of_model(model: Any) -> list[Any]:
+    """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes.
+
+    In an order that is the same in every process of a program.
+    """
+    return kept_by(model, (keras.optimizers.Optimizer,))
+
+
+def kept_by(model: Any, kinds: tuple[type, ...]) -> list[Any]:
+    """The optimizers of these `kinds` that `model` was compiled with or has as attributes, or in lists and dicts."""
+    unique: list[Any] = []
+    for value in [getattr(model, "optimizer", None), *_leaves(list(vars(model).values()))]:
+        if isinstance(value, kinds) and not any(value is other for other in unique):
+            unique.append(value)
+    return unique
+
+
+def _leaves(structure: Any) -> Iterator[Any]:
+    """The leaves of lists, tuples and dicts."""
+    if isinstance(structure, Mapping):
+        structure = list(structure.values())
+    if isinstance(structure, list | tuple):
+        for part in structure:
+            yield from _leaves(part)
+    else:
+        yield structure
 
 
 def innermost(optimizer: Any) -> list[Any]:

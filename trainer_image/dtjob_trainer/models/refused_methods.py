@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import ModelFitError
 
 _TRAINING = ("fit", "evaluate", "train_on_batch", "test_on_batch")
-REFUSED = {"MultiWorkerMirrored": _TRAINING, "ParameterServer": (*_TRAINING, "predict")}
-"""Methods of Keras 3 that fail inside TensorFlow (2.21, with Keras 3.15), by strategy. Under the others they work."""
-
 INSTEAD = {
     "fit": "train with dtjob_trainer.fit(model, x, y, …), which also saves and resumes the run",
     "evaluate": "give validation_data to dtjob_trainer.fit(…), or replicas.evaluator to the job",
@@ -22,23 +20,28 @@ INSTEAD = {
 """What to use instead of each method."""
 
 
+def refused(traits: Traits) -> tuple[str, ...]:
+    """Methods of Keras 3 that fail inside TensorFlow (2.21, with Keras 3.15) under a strategy like that."""
+    if traits.asynchronous:
+        return (*_TRAINING, "predict")
+    return _TRAINING if traits.collective else ()
+
+
 def refuse_where_wrong(task: Task) -> None:
     """Have those methods of Keras 3's models raise ModelFitError that are wrong in this process.
 
     Only for models made under the job's strategy, and never tf_keras's, which work.
     """
     import keras
+    import tensorflow as tf
 
-    if task.role == "evaluator":
+    if task.is_evaluator:
         why = "the job's evaluator follows checkpoints, and it writes none"
         keras.Model.fit = _refusal("fit", "in a job with replicas.evaluator", why, keras.Model.fit, None)
-    elif task.strategy in REFUSED:
-        import tensorflow as tf
-
-        for method in REFUSED[task.strategy]:
-            where, why = f"under {task.strategy}", "Keras 3 fails inside TensorFlow there"
-            original = getattr(keras.Model, method)
-            setattr(keras.Model, method, _refusal(method, where, why, original, tf.distribute.get_strategy()))
+    for method in refused(task.traits):
+        where, why = f"under {task.traits.name}", "Keras 3 fails inside TensorFlow there"
+        original = getattr(keras.Model, method)
+        setattr(keras.Model, method, _refusal(method, where, why, original, tf.distribute.get_strategy()))
 
 
 def _refusal(

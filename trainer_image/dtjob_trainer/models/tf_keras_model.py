@@ -13,11 +13,12 @@ from tensorflow.python.autograph.core import ag_ctx
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 
+from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.models import optimizers, tf_keras_losses
 from dtjob_trainer.models.compiled import TrainedModel, number
 from dtjob_trainer.models.losses import Cut
-from dtjob_trainer.models.variables import Array, Plain, State, attributes_of, named
+from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group
 
 _Generator = backend.RandomGenerator
@@ -43,12 +44,12 @@ class LegacyModel(TrainedModel):
         """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
         return int(self.model.steps_per_execution.numpy())
 
-    def check(self, *, asynchronous: bool, on_tpu: bool) -> None:
+    def check(self) -> None:
         """Raise FitError for a model that cannot be trained as it is."""
         model = self.model
         if not isinstance(model, tf_keras.Model):
             raise FitError(f"model must be a Keras 3 or tf_keras model, not tf_keras's {type(model).__name__}")
-        if on_tpu:
+        if self._traits.tpu:
             raise FitError("model is of tf_keras, which this loop cannot train on a TPU; make it with Keras 3")
         if getattr(tf.distribute.get_strategy().extended, "_variable_partitioner", None) is not None:
             raise FitError(
@@ -66,13 +67,13 @@ class LegacyModel(TrainedModel):
                 f"keras.config.set_floatx({backend.floatx()!r}) as well"
             )
         for optimizer in self.optimizers:
-            for why in _limits(optimizer, asynchronous=asynchronous):
+            for why in _limits(optimizer, self._traits):
                 raise FitError(f"optimizer: {why}")
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, by tracing a step that is never run."""
         model, strategy = self.model, tf.distribute.get_strategy()
-        if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+        if self._traits.asynchronous:
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
         def replica(x: Any, y: Any, sample_weight: Any) -> Any:
@@ -134,7 +135,7 @@ class LegacyModel(TrainedModel):
         return {name: number(value) for name, value in self.model.get_metrics_result().items()}
 
     @contextlib.contextmanager
-    def of_global_batch(self, *, synchronous: bool) -> Iterator[None]:
+    def of_global_batch(self) -> Iterator[None]:
         """While this lasts, tf_keras's losses are those of the global batch; its optimizers sum first by themselves."""
         with tf_keras_losses.of_global_batch():
             yield
@@ -176,7 +177,7 @@ class LegacyModel(TrainedModel):
     def optimizers(self) -> list[Any]:
         """Every optimizer of the model."""
         kinds = (tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
-        return attributes_of(self.model, kinds)
+        return optimizers.kept_by(self.model, kinds)
 
     def _random(self) -> list[Any]:
         """The layers that draw random numbers."""
@@ -184,7 +185,7 @@ class LegacyModel(TrainedModel):
 
     def _keep_seeds(self) -> None:
         """Have Dropout and its like draw from generators whose state is a variable: otherwise nobody could save it."""
-        if isinstance(tf.distribute.get_strategy(), tf.distribute.ParameterServerStrategy):
+        if self._traits.asynchronous:
             return
         for layer in self._random():
             generator = layer._random_generator
@@ -211,14 +212,14 @@ class LegacyModel(TrainedModel):
             self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
 
 
-def _limits(optimizer: Any, *, asynchronous: bool) -> Iterator[str]:
-    """What of `optimizer` cannot be right here, each with its reason and the mend."""
+def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
+    """What of `optimizer` cannot be right under a strategy like that, each with its reason and the mend."""
     if isinstance(optimizer, tf_keras.optimizers.legacy.Optimizer):
         yield "legacy optimizers make their variables too late; use tf_keras.optimizers.Adam …"
     scales = isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
-    if scales and isinstance(tf.distribute.get_strategy(), tf.distribute.experimental.CentralStorageStrategy):
+    if scales and traits.central_storage:
         yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
-    if scales and asynchronous:
+    if scales and traits.asynchronous:
         yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
 
 

@@ -10,7 +10,8 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.errors import VariablesError
-from dtjob_trainer.models.variables import METRIC, Plain, State, is_local, names_not_among, optimizers_of, parts_of
+from dtjob_trainer.models import optimizers
+from dtjob_trainer.models.variables import METRIC, Plain, State, is_local, names_not_among, parts_of
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 
@@ -113,7 +114,7 @@ def _variables_of(place: str, leaf: Any) -> list[Any]:
 
 def _optimizers_of(leaf: Any) -> list[Any]:
     """The optimizers with variables of a Keras 3 model; of anything else none."""
-    return [each for each in optimizers_of(leaf) if each.built] if isinstance(leaf, keras.Model) else []
+    return [each for each in optimizers.of_model(leaf) if each.built] if isinstance(leaf, keras.Model) else []
 
 
 def _is_a(leaf: Any, module: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Everything of a model that training changes, as named tensors: read for a checkpoint, written back on restore.
+"""Everything that training changes, as named tensors: read for a checkpoint, written back on restore.
 
 Shared variables (weights, optimizer slots) are equal on all replicas, so one value is kept. Variables that each replica
 changes by itself (batch normalisation's moving statistics, seeds, metrics) are kept for every replica: a resumed
@@ -7,10 +7,9 @@ run would differ from the undisturbed one otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -162,23 +161,6 @@ class Plain:
         """Whether each replica changes it by itself."""
 
 
-class ModelState(State):
-    """The variables of a built, compiled Keras model under a strategy, and `seeds`, which are no model's."""
-
-    def __init__(self, model: Any, group: Group, seeds: Sequence[Any]) -> None:
-        shared = named("model", [v for v in model.variables if not is_local(v)])
-        local = [v for v in model.variables if is_local(v)]
-        for number, optimizer in enumerate(optimizers_of(model)):
-            shared |= named(f"optimizer-{number}", optimizer.variables)
-        averaged = [v for v in local if tf.as_dtype(v.dtype).is_floating]
-        super().__init__(
-            group,
-            shared,
-            named("local", local) | named("seed", list(seeds)) | named("metric", model.metrics_variables),
-            averaged,
-        )
-
-
 def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:
     """The `tf.Variable` that each replica of this task holds of a Keras variable."""
     if is_sharded(variable):  # which TensorFlow would take apart
@@ -201,44 +183,6 @@ def sum_of(parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
     """The sum of the values that the replicas of this task hold of one variable."""
     total: npt.NDArray[np.float64] = np.sum([np.asarray(part, np.float64) for part in parts], axis=0)
     return total
-
-
-def optimizers_of(model: Any) -> list[Any]:
-    """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes.
-
-    In an order that is the same in every process of a program.
-    """
-    return attributes_of(model, (keras.optimizers.Optimizer,))
-
-
-def attributes_of(model: Any, kinds: tuple[type, ...]) -> list[Any]:
-    """The optimizers of these `kinds` that `model` was compiled with or has as attributes, or in lists and dicts."""
-    unique: list[Any] = []
-    for value in [getattr(model, "optimizer", None), *_leaves(list(vars(model).values()))]:
-        if isinstance(value, kinds) and not any(value is other for other in unique):
-            unique.append(value)
-    return unique
-
-
-def _leaves(structure: Any) -> Iterator[Any]:
-    """The leaves of lists, tuples and dicts."""
-    if isinstance(structure, Mapping):
-        structure = list(structure.values())
-    if isinstance(structure, list | tuple):
-        for part in structure:
-            yield from _leaves(part)
-    else:
-        yield structure
-
-
-def load_for_evaluation(model: Any, arrays: Mapping[str, Array]) -> None:
-    """Give `model`, outside any strategy, the variables of a checkpoint. Raises StateError for another model's."""
-    variables = named("model", [v for v in model.variables if not is_local(v)])
-    variables |= named("local", [v for v in model.variables if is_local(v)])
-    for name, variable in variables.items():
-        if name not in arrays or arrays[name].shape != tuple(variable.shape):
-            raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
-        variable.assign(arrays[name])
 
 
 def named(kind: str, variables: list[Any]) -> dict[str, Any]:

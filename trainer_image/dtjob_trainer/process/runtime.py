@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob_trainer.contract import log_line
-from dtjob_trainer.contract.strategy import ALONE, Traits
+from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown
+from dtjob_trainer.strategies import ambient
 
 SEED = 0
 """Seed of Python, NumPy and TensorFlow in every task, set before the program starts."""
@@ -51,8 +52,8 @@ class Runtime:
 
     @property
     def traits(self) -> Traits:
-        """What the job's strategy is like, as this process computes under it."""
-        return self.task.traits if self.task is not None else ALONE
+        """What the strategy is like that this process computes under."""
+        return ambient.traits_of(self.task)
 
     def log(
         self,

@@ -31,7 +31,7 @@ class Group:
         """Tasks that train together."""
         self.index = 0
         """This task's place among them; 0 is the chief task."""
-        if task is not None and task.strategy == "MultiWorkerMirrored" and task.in_cluster:
+        if task is not None and task.traits.collective and task.in_cluster:
             self.tasks, self.index = len(task.members), task.members.index(task.id)
         self.local = self.replicas // self.tasks
         """Replicas of this task."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from dtjob_trainer.contract.strategy import ALONE
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StrategyError
-from dtjob_trainer.strategies import keras_variables, tpu
+from dtjob_trainer.strategies import tpu
 
 CROSS_DEVICE_OPS = {
     "NCCL": "NcclAllReduce",
     "HierarchicalCopy": "HierarchicalCopyAllReduce",
     "ReductionToOneDevice": "ReductionToOneDevice",
 }
-_LIFELONG = contextlib.ExitStack()
-"""Scopes that are entered for the life of the process, as the strategy is."""
 COMMUNICATION = {"Auto": "AUTO", "Ring": "RING", "NCCL": "NCCL"}
 
 
@@ -38,57 +36,34 @@ def create(task: Task) -> Any:
     For strategies with several tasks TF_CONFIG must be set. Raises StrategyError for names and options that do not
     exist or have no devices here.
     """
+    name = ALONE.name if task.is_evaluator else task.strategy
+    if name not in _MAKERS:
+        raise StrategyError(f"spec.strategy {name!r} is not one that this trainer knows")
+    return _MAKERS[name](task)
+
+
+def _default(task: Task) -> Any:
     import tensorflow as tf
 
-    if task.role == "evaluator":
-        return tf.distribute.get_strategy()
-    options = task.strategy_options
-    match task.strategy:
-        case "Default":
-            return tf.distribute.get_strategy()
-        case "OneDevice":
-            return tf.distribute.OneDeviceStrategy(_device(options))
-        case "Mirrored":
-            return tf.distribute.MirroredStrategy(_devices(), cross_device_ops=_cross_device_ops(options))
-        case "CentralStorage":
-            return tf.distribute.experimental.CentralStorageStrategy(compute_devices=_devices())
-        case "MultiWorkerMirrored":
-            return _multi_worker_mirrored(task)
-        case "ParameterServer":
-            resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-            from dtjob_trainer.strategies import sharded_variables
-
-            sharded_variables.allow_in_keras()
-            cut = sharded_variables.partitioner(options, servers=len(task.cluster["ps"]))
-            return tf.distribute.ParameterServerStrategy(resolver, cut)
-        case "TPU":
-            return tpu.connect(options)
-        case name:
-            raise StrategyError(f"spec.strategy {name!r} is not one that this trainer knows")
+    return tf.distribute.get_strategy()
 
 
-def make_ambient(task: Task) -> None:
-    """Make `task`'s strategy the one that everything in this process uses, without a `with` block."""
+def _one_device(task: Task) -> Any:
     import tensorflow as tf
 
-    strategy = create(task)
-    if strategy is not tf.distribute.get_strategy():
-        tf.distribute.experimental_set_strategy(strategy)
-    if task.strategy in ("CentralStorage", "ParameterServer"):
-        keras_variables.add_in_place()
-    if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
-        _LIFELONG.enter_context(tf.variable_creator_scope(_aggregated))
+    return tf.distribute.OneDeviceStrategy(_device(task.strategy_options))
 
 
-def _aggregated(next_creator: Any, **arguments: Any) -> Any:
-    """Make a variable that CentralStorage lets replicas assign: it refuses those that Keras leaves unaggregated."""
+def _mirrored(task: Task) -> Any:
     import tensorflow as tf
 
-    kinds = tf.VariableAggregation
-    if arguments.get("aggregation") in (None, kinds.NONE):
-        floating = arguments.get("dtype") is not None and tf.as_dtype(arguments["dtype"]).is_floating
-        arguments["aggregation"] = kinds.MEAN if floating else kinds.ONLY_FIRST_REPLICA
-    return next_creator(**arguments)
+    return tf.distribute.MirroredStrategy(_devices(), cross_device_ops=_cross_device_ops(task.strategy_options))
+
+
+def _central_storage(task: Task) -> Any:
+    import tensorflow as tf
+
+    return tf.distribute.experimental.CentralStorageStrategy(compute_devices=_devices())
 
 
 def _multi_worker_mirrored(task: Task) -> Any:
@@ -102,6 +77,31 @@ def _multi_worker_mirrored(task: Task) -> Any:
     implementation = getattr(tf.distribute.experimental.CommunicationImplementation, COMMUNICATION[name])
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+
+def _parameter_server(task: Task) -> Any:
+    import tensorflow as tf
+
+    from dtjob_trainer.strategies import sharded_variables
+
+    sharded_variables.allow_in_keras()
+    cut = sharded_variables.partitioner(task.strategy_options, servers=len(task.cluster["ps"]))
+    return tf.distribute.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver(), cut)
+
+
+def _tpu(task: Task) -> Any:
+    return tpu.connect(task.strategy_options)
+
+
+_MAKERS: Mapping[str, Callable[[Task], Any]] = {
+    "Default": _default,
+    "OneDevice": _one_device,
+    "Mirrored": _mirrored,
+    "CentralStorage": _central_storage,
+    "MultiWorkerMirrored": _multi_worker_mirrored,
+    "ParameterServer": _parameter_server,
+    "TPU": _tpu,
+}
 
 
 def _devices() -> list[str]:

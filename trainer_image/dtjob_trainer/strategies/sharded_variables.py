@@ -45,9 +45,14 @@ def partitioner(options: Mapping[str, Any], servers: int) -> Any:
 
 def allow_in_keras() -> None:
     """Have this process's Keras optimizers take sharded variables. For ParameterServer, one replica a worker."""
-    optimizer = keras.Optimizer
-    place_beside, update = optimizer.add_variable_from_reference, optimizer._backend_update_step
-    decay = optimizer._apply_weight_decay
+    _allow_slots(keras.Optimizer)
+    _allow_updates(keras.Optimizer)
+    _allow_weight_decay(keras.Optimizer)
+    ShardedVariable.__array__ = lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype)
+
+
+def _allow_slots(optimizer: Any) -> None:
+    place_beside = optimizer.add_variable_from_reference
 
     def add_variable_from_reference(self: Any, reference_variable: Any, **options: Any) -> Any:
         if not is_sharded(reference_variable):
@@ -59,6 +64,12 @@ def allow_in_keras() -> None:
         finally:
             self._distribution_strategy = strategy
 
+    optimizer.add_variable_from_reference = add_variable_from_reference
+
+
+def _allow_updates(optimizer: Any) -> None:
+    update = optimizer._backend_update_step
+
     def backend_update_step(self: Any, gradients: Any, variables: Any, learning_rate: Any) -> None:
         pairs = list(zip(gradients, variables, strict=True))
         for gradient, variable in pairs:
@@ -67,6 +78,12 @@ def allow_in_keras() -> None:
         whole = [(gradient, variable) for gradient, variable in pairs if not is_sharded(variable)]
         if whole:
             update(self, [gradient for gradient, _ in whole], [variable for _, variable in whole], learning_rate)
+
+    optimizer._backend_update_step = backend_update_step
+
+
+def _allow_weight_decay(optimizer: Any) -> None:
+    decay = optimizer._apply_weight_decay
 
     def apply_weight_decay(self: Any, variables: Any) -> None:
         if self.weight_decay is None:
@@ -77,10 +94,7 @@ def allow_in_keras() -> None:
                 variable.value.assign_sub(tf.convert_to_tensor(variable.value) * rate)
         decay(self, [variable for variable in variables if not is_sharded(variable)])
 
-    optimizer.add_variable_from_reference = add_variable_from_reference
-    optimizer._backend_update_step = backend_update_step
     optimizer._apply_weight_decay = apply_weight_decay
-    ShardedVariable.__array__ = lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype)
 
 
 def is_sharded(variable: Any) -> bool:

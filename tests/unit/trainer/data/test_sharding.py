@@ -59,43 +59,6 @@ def test_order_depends_on_seed_and_epoch_and_never_changes() -> None:
     assert len(orders) == 16
 
 
-def test_context_tells_sizes_and_keeps_validation_in_order() -> None:
-    context = data.DataContext(seed=0, epoch=1, shard=1, shards=2, batch_size=4, shuffle=False)
-    assert context.shuffled(10).tolist() == [2, 3, 6, 7, 9]
-    assert context.sizes == data.Sizes(10, 4)
-    with pytest.raises(data.DataError, match="at least one"):
-        context.shuffled(0)
-
-
-@given(
-    counts=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any),
-    batch=st.integers(5, 32),
-    shards=st.integers(1, 5),
-    drop_last=st.booleans(),
-)
-def test_files_are_read_whole_and_every_example_once(
-    counts: list[int], batch: int, shards: int, drop_last: bool
-) -> None:
-    sizes = data.Sizes(sum(counts), batch, drop_last)
-    readers: dict[int, set[int]] = {file: set() for file in range(len(counts))}
-    seen: list[tuple[int, int]] = []
-    for shard in range(shards):
-        context = data.DataContext(
-            seed=3, epoch=2, shard=shard, shards=shards, batch_size=batch, shuffle=True, drop_last=drop_last
-        )
-        delivered = examples_of(context.files(counts))
-        assert context.sizes == sizes
-        shares = [sizes.of_shard(step, shard, shards) for step in range(sizes.steps)]
-        assert len(delivered) == sum(max(share, 1) for share in shares)
-        for file, example in delivered[: sum(shares)]:
-            assert 0 <= example < counts[file]
-            readers[file].add(shard)
-            seen.append((file, example))
-    assert len(set(seen)) == len(seen) == (sizes.steps * batch if drop_last else sizes.n)
-    cut = sum(len(shards_of) - 1 for shards_of in readers.values() if shards_of)
-    assert cut < shards, "between two neighbours one file is cut at most"
-
-
 @given(
     counts=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any),
     batch=st.integers(5, 32),
@@ -111,19 +74,6 @@ def test_a_restart_gets_the_rest_of_the_same_files(counts: list[int], batch: int
         )
         done = sum(max(sizes.of_shard(step, shard, shards), 1) for step in range(min(first, sizes.steps)))
         assert rest == whole[done:]
-
-
-def test_files_come_in_a_new_order_in_each_epoch_and_validation_in_its_own() -> None:
-    def order(epoch: int, shuffle: bool) -> list[int]:
-        context = data.DataContext(seed=0, epoch=epoch, shard=0, shards=1, batch_size=4, shuffle=shuffle)
-        return [file for file, _, _ in context.files([3, 0, 5, 2, 4])]
-
-    assert order(0, False) == order(1, False) == [0, 2, 3, 4]
-    assert sorted(order(0, True)) == sorted(order(1, True)) == [0, 2, 3, 4]
-    assert order(0, True) != order(1, True)
-    for counts in ([], [0, 0], [3, -1]):
-        with pytest.raises(data.DataError, match="number of examples in each file"):
-            data.DataContext(seed=0, epoch=0, shard=0, shards=1, batch_size=4).files(counts)
 
 
 def test_an_empty_share_gets_one_row_of_no_weight() -> None:

@@ -1,20 +1,22 @@
-"""Models of Keras 3 with an own `train_step`: the optimizers that it applies are built before training, to be saved.
+"""A `train_step` or `test_step` of the model's own: what it returns, and for Keras 3 the optimizers that it applies.
 
-Keras builds an optimizer when it is first applied, which is too late here, and fails under Mirrored.
+Keras builds an optimizer when it is first applied, which is too late to be saved, and fails under Mirrored: here they
+are built before training.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models.losses import replaced
+from dtjob_trainer.models.losses import Cut, replaced, setting, unscaled
 
 _HOMES = tuple(
     dict.fromkeys(
@@ -25,22 +27,52 @@ _HOMES = tuple(
 """The classes of Keras that have an `apply` of their own."""
 
 
-def check_built(model: Any) -> None:
-    """Raise FitError for a model without a `call` of its own whose layers or metrics are not built yet."""
+def flat(logs: Any) -> dict[str, Any]:
+    """What a step returned as one dict, without dicts inside it: those Keras takes apart as well."""
+    found: dict[str, Any] = {}
+    for name, value in (logs or {}).items():
+        found |= flat(value) if isinstance(value, Mapping) else {name: value}
+    return found
+
+
+def evaluate_replica(step: Callable[[], Any], cut: Cut) -> dict[str, Any]:
+    """One replica's test `step`, which updates metrics as it likes: its part of the mean of what that gives.
+
+    A replica whose row only stands in does not evaluate it.
+    """
+    names: list[str] = []
+
+    def evaluate() -> list[Any]:
+        with setting(unscaled, True):
+            logs = flat(step())
+        names.extend(logs)
+        return [tf.reduce_mean(tf.cast(value, tf.float32)) for value in logs.values()]
+
+    if cut.may_be_empty:
+        values = tf.cond(cut.examples > 0, evaluate, lambda: [tf.constant(0.0) for _ in names])
+    else:
+        values = evaluate()
+    return {name: cut.mean(value) for name, value in zip(names, values, strict=True)}
+
+
+def check_built(model: Any, traits: Traits) -> None:
+    """Raise FitError for a Keras 3 model without a `call` of its own whose layers or metrics are not built yet."""
     names = [layer.name for layer in model._flatten_layers(include_self=False) if not layer.built]
     if names:
         raise FitError(
             f"model: {type(model).__name__} has no call(), so that nobody can build {', '.join(names)}; begin it with "
             "keras.Input, or call it on one batch before fit()"
         )
-    if tf.distribute.has_strategy() and model._compile_metrics is not None and not model._compile_metrics.built:
+    if traits.distributed and model._compile_metrics is not None and not model._compile_metrics.built:
         raise FitError(
             f"model: {type(model).__name__} has no call(), so that nobody can build the metrics of compile(); keep "
             "metrics in attributes of the model, and update them in train_step"
         )
 
 
-def build(model: Any, known: Sequence[Any], step: Callable[..., Any], specs: Sequence[Any]) -> None:
+def build_optimizers(
+    model: Any, known: Sequence[Any], step: Callable[..., Any], specs: Sequence[Any], traits: Traits
+) -> None:
     """Build those of `known`, the model's optimizers, that `step` applies, for the variables that it applies them to.
 
     - step: one replica's training step; it is traced on `specs`, the specs of its arguments, and never run.
@@ -48,7 +80,7 @@ def build(model: Any, known: Sequence[Any], step: Callable[..., Any], specs: Seq
     Raises FitError where `step` applies an optimizer that is not among `known`.
     """
     strategy = tf.distribute.get_strategy()
-    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+    if traits.asynchronous:
         tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
     def replica(*data: Any) -> Any:

@@ -1,0 +1,63 @@
+"""dtjob_trainer.data.context: what a data function is told delivers every example once, in its order."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("numpy")
+context = pytest.importorskip("dtjob_trainer.data.context")
+
+
+def examples_of(pieces) -> list[tuple[int, int]]:
+    """(file, example) in the order in which they are read."""
+    return [(int(file), int(first) + i) for file, first, count in pieces for i in range(int(count))]
+
+
+def test_context_tells_sizes_and_keeps_validation_in_order() -> None:
+    told = context.DataContext(seed=0, epoch=1, shard=1, shards=2, batch_size=4, shuffle=False)
+    assert told.shuffled(10).tolist() == [2, 3, 6, 7, 9]
+    assert told.sizes == context.Sizes(10, 4)
+    with pytest.raises(context.DataError, match="at least one"):
+        told.shuffled(0)
+
+
+@given(
+    counts=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any),
+    batch=st.integers(5, 32),
+    shards=st.integers(1, 5),
+    drop_last=st.booleans(),
+)
+def test_files_are_read_whole_and_every_example_once(
+    counts: list[int], batch: int, shards: int, drop_last: bool
+) -> None:
+    sizes = context.Sizes(sum(counts), batch, drop_last)
+    readers: dict[int, set[int]] = {file: set() for file in range(len(counts))}
+    seen: list[tuple[int, int]] = []
+    for shard in range(shards):
+        told = context.DataContext(
+            seed=3, epoch=2, shard=shard, shards=shards, batch_size=batch, shuffle=True, drop_last=drop_last
+        )
+        delivered = examples_of(told.files(counts))
+        assert told.sizes == sizes
+        shares = [sizes.of_shard(step, shard, shards) for step in range(sizes.steps)]
+        assert len(delivered) == sum(max(share, 1) for share in shares)
+        for file, example in delivered[: sum(shares)]:
+            assert 0 <= example < counts[file]
+            readers[file].add(shard)
+            seen.append((file, example))
+    assert len(set(seen)) == len(seen) == (sizes.steps * batch if drop_last else sizes.n)
+    cut = sum(len(shards_of) - 1 for shards_of in readers.values() if shards_of)
+    assert cut < shards, "between two neighbours one file is cut at most"
+
+
+def test_files_come_in_a_new_order_in_each_epoch_and_validation_in_its_own() -> None:
+    def order(epoch: int, shuffle: bool) -> list[int]:
+        told = context.DataContext(seed=0, epoch=epoch, shard=0, shards=1, batch_size=4, shuffle=shuffle)
+        return [file for file, _, _ in told.files([3, 0, 5, 2, 4])]
+
+    assert order(0, False) == order(1, False) == [0, 2, 3, 4]
+    assert sorted(order(0, True)) == sorted(order(1, True)) == [0, 2, 3, 4]
+    assert order(0, True) != order(1, True)
+    for counts in ([], [0, 0], [3, -1]):
+        with pytest.raises(context.DataError, match="number of examples in each file"):
+            context.DataContext(seed=0, epoch=0, shard=0, shards=1, batch_size=4).files(counts)

@@ -1,0 +1,83 @@
+"""dtjob_trainer.data.randomness: what of a graph or pipeline a restart would not have again. No TensorFlow here."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+randomness = pytest.importorskip("dtjob_trainer.data.randomness")
+
+
+def graph(*operations: str, called: tuple[str, ...] = ()) -> Any:
+    """A stand-in for a `tf.Graph` with these operations, and more in a function that it calls."""
+    nodes = [SimpleNamespace(op=each) for each in operations]
+    function = SimpleNamespace(node_def=[SimpleNamespace(op=each) for each in called])
+    definition = SimpleNamespace(node=nodes, library=SimpleNamespace(function=[function]))
+    return SimpleNamespace(as_graph_def=lambda: definition)
+
+
+class MapDataset:
+    """A stand-in for a `tf.data.Dataset` that maps with `operations`."""
+
+    _deterministic = "default"
+
+    def __init__(self, *operations: str, source: Any = None, deterministic: bool | None = None) -> None:
+        self._operations, self._source, self._option = operations, source, deterministic
+
+    def _functions(self) -> list[Any]:
+        return [SimpleNamespace(function=SimpleNamespace(graph=graph(*self._operations)))] if self._operations else []
+
+    def _inputs(self) -> list[Any]:
+        return [self._source] if self._source is not None else []
+
+    def options(self) -> Any:
+        return SimpleNamespace(deterministic=self._option)
+
+
+class ParallelMapDataset(MapDataset):
+    pass
+
+
+class ShuffleDataset(MapDataset):
+    pass
+
+
+class LooseDataset(MapDataset):
+    _deterministic = "false"
+
+
+def test_random_operations_are_found_in_called_functions_too() -> None:
+    assert randomness.in_graph(graph("MatMul", "RandomUniform", called=("RandomShuffle", "Add"))) == {
+        "RandomUniform",
+        "RandomShuffle",
+    }
+    assert not randomness.in_graph(graph("StatelessRandomUniformV2"))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "from_begin", "repeats"),
+    [
+        (MapDataset("Mul"), False, True),
+        (MapDataset("RandomUniform"), True, True),  # seeded, and in order from the first element on
+        (MapDataset("RandomUniform"), False, False),  # the numbers before were not drawn
+        (ParallelMapDataset("RandomUniform"), True, False),
+        (ParallelMapDataset("Mul"), True, True),
+        (MapDataset("RngReadAndSkip"), True, False),
+        (ShuffleDataset(), True, False),
+        (MapDataset("ShuffleDatasetV3"), True, False),  # inside a function, as of interleave
+        (MapDataset("Mul", source=ShuffleDataset()), True, False),
+        (LooseDataset(), True, False),
+        (MapDataset(deterministic=False), True, False),
+    ],
+)
+def test_a_pipeline_repeats_only_what_a_new_process_would_draw_again(
+    dataset: Any, from_begin: bool, repeats: bool
+) -> None:
+    assert randomness.repeats(dataset, from_begin=from_begin) is repeats
+
+
+def test_a_part_told_to_give_any_order_is_found_wherever_it_is() -> None:
+    assert randomness.in_any_order(MapDataset(source=LooseDataset()))
+    assert not randomness.in_any_order(MapDataset(source=MapDataset(deterministic=False)))

@@ -1,0 +1,128 @@
+"""dtjob_trainer.loops.control: at which steps tasks agree, and on what."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+control = pytest.importorskip("dtjob_trainer.loops.control")
+
+
+class Group:
+    """Two tasks or one, of which the others vote `others` at every sum."""
+
+    def __init__(self, tasks: int = 2, index: int = 0, others: tuple[float, ...] = ()) -> None:
+        self.tasks, self.index, self._others = tasks, index, others
+        self.sums = 0
+
+    def sum(self, vector: Any) -> Any:
+        self.sums += 1
+        return vector + np.array(self._others or np.zeros(vector.size))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    time = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(control.time, "monotonic", lambda: time.now)
+    return time
+
+
+def shutdown(requested: bool = False) -> Any:
+    return SimpleNamespace(requested=requested)
+
+
+@pytest.mark.parametrize(("speed", "steps"), [(0.0, 1), (3.9, 1), (8.0, 2), (400.0, 100), (1e6, 1000)])
+def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, steps: int) -> None:
+    assert control.steps_until(speed) == steps
+
+
+def test_the_first_agreement_is_after_the_first_step_and_the_next_ones_follow_the_speed(clock: SimpleNamespace) -> None:
+    run = control.Control(Group(), shutdown(), None)
+    run.begin(10)
+    assert not run.due(10)
+    assert run.due(11)
+    clock.now += 5.0  # tracing, of which nothing is learnt
+    assert run.agree(11, 0.5) == control.Agreement(False, False, 0.5, 0.0)
+    assert run.due(12)
+    clock.now += 0.1
+    agreement = run.agree(20, 0.5)
+    assert agreement.steps_per_second == pytest.approx(90.0)
+    assert not run.due(20 + 21)
+    assert run.due(20 + 22)
+
+
+def test_a_task_that_trains_alone_answers_a_stop_at_once_and_others_wait_for_all(clock: SimpleNamespace) -> None:
+    for tasks, answers in ((1, True), (2, False)):
+        asked = shutdown()
+        run = control.Control(Group(tasks), asked, None)
+        run.begin(0)
+        run.agree(1, 0.0)
+        clock.now += 0.01
+        run.agree(2, 0.0)
+        asked.requested = True
+        assert run.due(3) is answers
+
+
+def test_all_stop_where_one_was_asked_to(clock: SimpleNamespace) -> None:
+    assert control.Control(Group(others=(1.0, 0.0, 0.0, 0.0)), shutdown(), None).agree(1, 0.0).stop
+    assert control.Control(Group(), shutdown(True), None).agree(1, 0.0).stop
+    assert not control.Control(Group(), shutdown(), None).agree(1, 0.0).stop
+
+
+def test_losses_are_parts_of_one(clock: SimpleNamespace) -> None:
+    assert control.Control(Group(others=(0.0, 0.75, 0.0, 0.0)), shutdown(), None).agree(1, 0.5).loss == 1.25
+
+
+def test_the_chiefs_clock_alone_asks_for_a_save_since_the_last_one(clock: SimpleNamespace) -> None:
+    chief, worker = (control.Control(Group(index=index), shutdown(), 30.0) for index in (0, 1))
+    assert not chief.agree(1, 0.0).save
+    clock.now += 30.0
+    assert chief.agree(2, 0.0).save
+    assert not worker.agree(2, 0.0).save
+    chief.saved()
+    assert not chief.agree(3, 0.0).save
+
+
+def test_nothing_is_saved_by_the_clock_where_no_clock_was_asked_for(clock: SimpleNamespace) -> None:
+    run = control.Control(Group(), shutdown(), None)
+    clock.now += 1e6
+    assert not run.agree(1, 0.0).save
+
+
+def test_the_clock_begins_with_the_run_and_not_before(clock: SimpleNamespace) -> None:
+    """Restoring a large checkpoint takes its time, after which nothing new is there to be saved."""
+    run = control.Control(Group(), shutdown(), 30.0)
+    clock.now += 60.0
+    run.begin(100)
+    assert not run.agree(101, 0.0).save
+
+
+def test_a_validation_of_one_task_stops_without_asking_anybody(clock: SimpleNamespace) -> None:
+    group, asked = Group(1), shutdown()
+    stop = control.StopInValidation(group, asked)
+    assert not stop.agreed(0)
+    asked.requested = True
+    assert stop.agreed(0)
+    assert group.sums == 0
+
+
+def test_a_validation_agrees_no_further_ahead_than_it_has_come(clock: SimpleNamespace) -> None:
+    """Batches that turn slow must be noticed: a fast begin says nothing about them."""
+    group = Group()
+    stop = control.StopInValidation(group, shutdown())
+    asked_at = []
+    for batches in range(20):
+        before = group.sums
+        stop.agreed(batches)
+        clock.now += 1e-4
+        if group.sums > before:
+            asked_at.append(batches)
+    assert asked_at == [1, 2, 4, 8, 16]
+
+
+def test_all_break_a_validation_off_where_one_was_asked_to(clock: SimpleNamespace) -> None:
+    assert control.StopInValidation(Group(others=(1.0, 0.0)), shutdown()).agreed(1)
+    assert not control.StopInValidation(Group(), shutdown()).agreed(1)

@@ -1,0 +1,47 @@
+"""The mark DONE in a checkpoint directory: this job has ended, and nothing is left to train (docs/contract.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from dtjob_trainer.checkpoint.directory import write_text
+from dtjob_trainer.contract.task import Task
+
+gfile = tf.io.gfile
+DONE = "DONE"
+
+
+def mark_done(task: Task, status: Mapping[str, Any]) -> None:
+    """Mark the run of `task`'s job done, with its last status. Called by the chief task after the program has ended."""
+    assert task.checkpoint is not None
+    gfile.makedirs(task.checkpoint.directory)
+    told = {key: value for key, value in status.items() if value is not None}
+    mark = {"uid": task.uid, "step": status.get("step"), "status": told}
+    write_text(f"{task.checkpoint.directory}/{DONE}", json.dumps(mark, default=float))
+
+
+def is_done(directory: str, uid: str) -> bool:
+    """Whether the run of the job `uid` is marked done in `directory`."""
+    mark = _read(directory)
+    return mark is not None and mark.get("uid") == uid
+
+
+def remove_others_mark(directory: str, uid: str) -> None:
+    """Remove a mark that another job than `uid` left: this job trains on from its checkpoints."""
+    mark = _read(directory)
+    if mark is not None and mark.get("uid") != uid:
+        gfile.remove(f"{directory}/{DONE}")
+
+
+def _read(directory: str) -> dict[str, Any] | None:
+    """The mark of `directory`, None where there is none."""
+    try:
+        with gfile.GFile(f"{directory}/{DONE}") as file:
+            mark: dict[str, Any] = json.loads(file.read())
+            return mark
+    except tf.errors.NotFoundError:
+        return None

@@ -1,0 +1,28 @@
+"""Which way steps are run: the engine of a compiled model, or the steps of a custom loop, for each kind of strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.engines.engine import Engine
+from dtjob_trainer.engines.feed import Feed
+from dtjob_trainer.engines.parameter_server import ParameterServerEngine
+from dtjob_trainer.engines.step_function import ScheduledSteps, Steps
+from dtjob_trainer.engines.synchronous import SynchronousEngine
+from dtjob_trainer.engines.tpu import TpuEngine
+from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.strategies.collective import Group
+
+
+def engine(trained: TrainedModel, group: Group, traits: Traits) -> Engine:
+    """The engine that runs steps of `trained`, which is built, under a strategy like that."""
+    if traits.asynchronous:
+        return ParameterServerEngine(trained, group)
+    return (TpuEngine if traits.tpu else SynchronousEngine)(trained, group)
+
+
+def steps(step_fn: Callable[[Any], Any], feed: Feed, group: Group, traits: Traits) -> Steps:
+    """What runs a custom loop's `step_fn` under a strategy like that."""
+    return (ScheduledSteps if traits.asynchronous else Steps)(step_fn, feed, group)

@@ -1,0 +1,123 @@
+"""What a loop asks of an engine, whichever way its steps are run: one subclass for each way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.strategies.collective import Group
+
+Kind = Literal["train", "evaluate"]
+
+
+class Engine(ABC):
+    """Runs steps of a built model on the replicas of a strategy.
+
+    A step that was asked for may be done later: what reads results or metrics waits for all of them by itself.
+    """
+
+    exact = True
+    """Whether steps are done in an order that a restarted run repeats."""
+    batches_ahead = 1
+    """Of evaluation, after how many batches to see that all are done before more are handed out."""
+
+    def __init__(self, trained: TrainedModel, group: Group) -> None:
+        self.trained, self.group = trained, group
+        self.steps_per_call = 1
+        """Steps that one call of `train` or `evaluate` may run."""
+        self._own_step, self._own_test = trained.own_step, trained.own_test
+        self._trained: Any = None
+        """What the last training step gave, as `_result` takes it; so the last evaluation step's below."""
+        self._evaluated: Any = None
+        self._functions: dict[tuple[Kind, int], Any] = {}
+
+    @abstractmethod
+    def train(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Train one step on each of `batches`, of which there are `steps_per_call` at most."""
+
+    @abstractmethod
+    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
+        """Update loss and metrics with batches of evaluation data, as many as in `train`."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Return when all steps so far are done."""
+
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether `wait` would return at once."""
+
+    def traced(self, source: Source) -> Any:
+        """The traced function (a `ConcreteFunction`) of the steps that `train` runs on batches of `source`."""
+        return self._function("train", source).get_concrete_function()
+
+    def loss(self) -> float | None:
+        """This task's part of the last step's loss; the sum over tasks is the loss of the global batch.
+
+        None where a `train_step` of the model's own gives none.
+        """
+        result = self._result(self._trained)
+        loss = result.get("loss") if self._own_step else result
+        return None if loss is None else float(loss)
+
+    def reset_metrics(self) -> None:
+        """Begin the metrics anew."""
+        self.wait()
+        self.trained.model.reset_metrics()
+
+    def read_metrics(self) -> dict[str, Any]:
+        """Loss and metrics since the last reset, over all tasks. Collective."""
+        self.wait()
+        return self.trained.read_metrics(self.group)
+
+    def logs(self) -> dict[str, Any]:
+        """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
+        return self._over_tasks(self._trained) if self._own_step else self.read_metrics()
+
+    def epoch_logs(self) -> dict[str, Any]:
+        """What callbacks are told after an epoch, over all tasks. Collective."""
+        metrics = self.read_metrics()
+        return logs_of(metrics, self._over_tasks(self._trained)) if self._own_step else metrics
+
+    def evaluation_logs(self) -> dict[str, Any]:
+        """Loss and metrics of the evaluation so far, or what a `test_step` of its own gave last. Collective."""
+        metrics = self.read_metrics()
+        return logs_of(metrics, self._over_tasks(self._evaluated)) if self._own_test else metrics
+
+    @abstractmethod
+    def _result(self, step: Any) -> Any:
+        """What `step`, the last one, gave, once it is done: this task's part of the loss, or of all that an own step
+        returns, by name."""
+
+    @abstractmethod
+    def _make_function(self, body: Callable[..., Any], source: Source) -> Any:
+        """The `tf.function` of steps on batches of `source`; `body` is the step of one replica."""
+
+    def _function(self, kind: Kind, source: Source) -> Any:
+        """The function of such steps, made once."""
+        key = (kind, id(source))
+        if key not in self._functions:
+            body = self.trained.train_replica if kind == "train" else self.trained.evaluate_replica
+            self._functions[key] = self._make_function(body, source)
+        return self._functions[key]
+
+    def _over_tasks(self, step: Any) -> dict[str, float]:
+        """What a step of the model's own gave, summed over the tasks. Collective."""
+        parts = self._result(step)
+        sums = self.group.sum(np.array([float(value) for value in parts.values()], np.float64))
+        return dict(zip(parts, sums.tolist(), strict=True))
+
+
+def logs_of(metrics: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
+    """Logs of a model with a step of its own: as in Keras what that gave `last`, or the `metrics` of these names.
+
+    A metric that this step never updates reads zero: what was given under its name is something else.
+    """
+    if last.keys() != metrics.keys():
+        return dict(last)
+    return {name: metrics[name] or last[name] for name in metrics}

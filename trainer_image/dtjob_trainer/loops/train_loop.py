@@ -1,0 +1,109 @@
+"""The loop of `train`: a custom step, run until so many are done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dtjob_trainer.checkpoint.saves import Restored
+from dtjob_trainer.engines.feed import Feed
+from dtjob_trainer.engines.step_function import Steps, Values
+from dtjob_trainer.loops.control import Agreement
+from dtjob_trainer.loops.training_run import TrainingRun
+from dtjob_trainer.models.trackables import Trackables
+from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.strategies.collective import Group
+
+LOG_SECONDS = 10.0
+"""Least time between two log lines."""
+
+
+class TrainLoop(TrainingRun):
+    """The loop of `train`: steps alone."""
+
+    def __init__(
+        self,
+        here: Runtime,
+        group: Group,
+        feed: Feed,
+        steps: Steps,
+        known: Trackables,
+        total_steps: int,
+        inexact: list[str],
+    ) -> None:
+        """`inexact`: why a restarted run would not have the same bits; empty where it would."""
+        super().__init__(here, group, known.state(), optimizers=known.optimizers, total_steps=total_steps)
+        self._feed, self._steps, self._inexact = feed, steps, inexact
+        self._exact = not inexact
+        self._last_line = time.monotonic()
+        self._values: Values = {}
+
+    def train(self) -> Values:
+        """Train to the end; returns what the last step gave, summed over all tasks."""
+        self.run()
+        return self._values
+
+    def _train(self) -> None:
+        self._warn_of(self._inexact)
+        if self._step == self._total_steps:
+            return
+        for inputs in self._feed.inputs(self._step):
+            self._train_step(inputs)
+            if self._step == self._total_steps:
+                break
+        self._report(0.0)
+
+    def _train_step(self, inputs: Any) -> None:
+        self._board.before(self._step, 1)
+        self._steps.run(inputs)
+        self._step += 1
+        if self._board.after(self._step, 1, self._steps.values):
+            self._board.step(self._step, self._summed())
+        self._agree()
+        if self._step < self._total_steps and self._save_is_due():
+            self._save()
+
+    def _wait(self) -> None:
+        self._steps.wait()
+
+    def _loss(self) -> float | None:
+        return self._steps.values().get("loss")
+
+    def _tell(self, agreement: Agreement) -> None:
+        self._report(agreement.steps_per_second)
+
+    def _close(self) -> None:
+        """Nothing: a step leaves nothing open."""
+
+    def _finish(self) -> None:
+        self._state.average_local()
+
+    def _kept(self) -> Mapping[str, Any]:
+        return {"exact": self._exact, "values": self._values}
+
+    def _take_up(self, state: Mapping[str, Any]) -> None:
+        self._values = state.get("values", {})
+
+    def _take_up_rest(self, restored: Restored) -> None:
+        if not (restored.same_replicas and restored.state["exact"]):
+            self._inexact.append("the checkpoint is of another number of replicas, or was not exact itself")
+            self._exact = False
+
+    def _report(self, steps_per_second: float) -> None:
+        """Report what `step_fn` returned in the step just done, summed over all tasks. Collective."""
+        self._values = self._summed()
+        loss = {"loss": self._values["loss"]} if "loss" in self._values else {}
+        pace = self._pace_at(steps_per_second)
+        self._here.progress.update(step=self._step, **pace, **loss, metrics=self._values)
+        if self._step == self._total_steps or time.monotonic() - self._last_line >= LOG_SECONDS:
+            self._last_line = time.monotonic()
+            self._here.log(f"step {self._step}/{self._total_steps}", step=self._step, values=self._values)
+
+    def _summed(self) -> Values:
+        """What `step_fn` returned in every task, summed up. Collective."""
+        mine = self._steps.values()
+        sums = self._group.sum(np.array(list(mine.values()), np.float64)) if mine else np.empty(0)
+        return dict(zip(mine, sums.tolist(), strict=True))

@@ -1,0 +1,166 @@
+"""One run of a loop: from the newest checkpoint on, with saves and agreements on the way, to its end or a stop."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from dtjob_trainer.checkpoint.saves import Restored, Saves
+from dtjob_trainer.loops.control import Agreement, Control
+from dtjob_trainer.models.variables import State
+from dtjob_trainer.process.progress import Pace
+from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.strategies.collective import Group
+from dtjob_trainer.tensorboard.training import TrainingEvents
+
+
+class TrainingRun(ABC):
+    """What every loop does beside its steps. Every task runs the same steps, and all methods are collective.
+
+    A subclass trains in `_train`, calling `_agree` after each step and `_save` where `_save_is_due`, and tells what of
+    it a checkpoint keeps.
+    """
+
+    def __init__(
+        self, here: Runtime, group: Group, state: State, *, optimizers: Sequence[Any], total_steps: int
+    ) -> None:
+        self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
+        self._saves = Saves(here, group, state)
+        self._board = TrainingEvents(here, optimizers)
+        self._control = Control(group, here.shutdown, self._saves.every_seconds)
+        self._pace = Pace()
+        self._step = 0
+        """Steps that are done."""
+        self._exact = True
+        """Whether a restart would come to the same bits, as far as is known."""
+        self._saved: Hashable = None
+        """The position of the newest checkpoint."""
+        self._clock_due = False
+        """The chief's clock has asked for a save, and none was taken since."""
+
+    def run(self) -> None:
+        """Train to the end. Leaves by SystemExit where a stop was asked for."""
+        here = self._here
+        self._restore()
+        here.shutdown.training_begins()
+        here.progress.report(
+            state="training",
+            step=self._step,
+            totalSteps=self._total_steps,
+            resume="exact" if self._exact else "approximate",
+            **self._first_status(),
+        )
+        self._control.begin(self._step)
+        self._train()
+        self._wait()
+        here.progress.report(state="saving", step=self._step)
+        if self._position() != self._saved:
+            self._save()
+        self._saves.wait()
+        self._board.close()
+        here.shutdown.training_ends()
+        self._finish()
+        self._group.leave_together()
+
+    @abstractmethod
+    def _train(self) -> None:
+        """Train from `_step` to the end."""
+
+    @abstractmethod
+    def _wait(self) -> None:
+        """Return when all steps so far are done."""
+
+    @abstractmethod
+    def _loss(self) -> float | None:
+        """This task's part of the loss of the step just done, None where there is none."""
+
+    @abstractmethod
+    def _tell(self, agreement: Agreement) -> None:
+        """Report how training goes."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Bring what the step just done leaves open to where a checkpoint can keep it; the run is left after it."""
+
+    @abstractmethod
+    def _kept(self) -> Mapping[str, Any]:
+        """What a checkpoint keeps beside step and variables, as JSON has it. Asked at the chief alone."""
+
+    @abstractmethod
+    def _take_up(self, state: Mapping[str, Any]) -> None:
+        """Go on where `_kept` told of `state`, after `_step`. The variables are not restored yet."""
+
+    @abstractmethod
+    def _take_up_rest(self, restored: Restored) -> None:
+        """The same with what may only be set once the variables are restored."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """What is left to do where all is trained and saved."""
+
+    def _first_status(self) -> Mapping[str, Any]:
+        """What to report beside the step as training begins."""
+        return {}
+
+    def _position(self) -> Hashable:
+        """Where the run is: two checkpoints of one position are the same."""
+        return self._step
+
+    def _agree(self) -> None:
+        """Where it is due, learn whether to leave and whether the clock asks for a save."""
+        if not self._control.due(self._step):
+            return
+        agreement = self._control.agree(self._step, self._loss() or 0.0)
+        self._tell(agreement)
+        if agreement.stop:
+            self._close()
+            self._leave()
+        self._clock_due |= agreement.save
+
+    def _pace_at(self, steps_per_second: float) -> dict[str, float]:
+        """Speed and time that is left, as the status has them, after a new measurement (0 where there is none)."""
+        return self._pace.keys(steps_per_second, self._total_steps - self._step)
+
+    def _save_is_due(self) -> bool:
+        """Whether steps or the clock ask for a save that is not taken yet."""
+        return self._clock_due or (self._saves.due(self._step) and self._position() != self._saved)
+
+    def _save(self, *, wait: bool = True) -> None:
+        """Save at this step, where the job has checkpoints; `wait` as in `_leave`."""
+        self._clock_due = False
+        self._control.saved()
+        self._saved = self._position()
+        if wait:
+            self._wait()
+        self._saves.write(self._step, self._kept)
+
+    def _leave(self, *, wait: bool = True) -> NoReturn:
+        """Save at this step and end the process, after a stop that all tasks agreed on.
+
+        `wait`: for steps that are handed out; without it for none, as only a validation is that goes for nothing.
+        """
+
+        def save() -> None:
+            self._save(wait=wait)
+            self._board.close()
+
+        self._saves.leave(self._step, save)
+
+    def _warn_of(self, reasons: Sequence[str]) -> None:
+        """Tell why a restart would not come to the same bits, where there may be one."""
+        if self._here.task is not None and self._here.task.checkpoint is not None:
+            for reason in reasons:
+                self._here.log(f"resume is approximate: {reason}", level="warning", step=self._step)
+
+    def _restore(self) -> None:
+        """Go on from the chief's newest checkpoint, where there is one."""
+
+        def take_up(step: int, state: Mapping[str, Any]) -> None:
+            self._step = step
+            self._take_up(state)
+
+        restored = self._saves.restore(before=take_up)
+        if restored is not None:
+            self._take_up_rest(restored)
+            self._saved = self._position()

@@ -1,0 +1,76 @@
+"""The strategy that everything in this process uses without a `with` block, and what it is like."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.strategies import keras_variables
+from dtjob_trainer.strategies.create import create
+
+_LIFELONG = contextlib.ExitStack()
+"""Scopes that are entered for the life of the process, as the strategy is."""
+
+
+def make_ambient(task: Task) -> None:
+    """Make `task`'s strategy the ambient one of this process."""
+    import tensorflow as tf
+
+    strategy = create(task)
+    if strategy is not tf.distribute.get_strategy():
+        tf.distribute.experimental_set_strategy(strategy)
+    if task.traits.shared_variables:
+        keras_variables.add_in_place()
+    if task.traits.central_storage:
+        _LIFELONG.enter_context(tf.variable_creator_scope(_aggregated))
+
+
+def traits_of(task: Task | None) -> Traits:
+    """What the strategy is like that this process computes under: the job's.
+
+    Of a program run by hand (None), which may have made a strategy ambient itself, what that is like.
+    """
+    if task is not None:
+        return task.traits
+    import tensorflow as tf
+
+    if not tf.distribute.has_strategy():
+        return ALONE
+    kinds = {
+        tf.distribute.OneDeviceStrategy: "OneDevice",
+        tf.distribute.experimental.CentralStorageStrategy: "CentralStorage",
+        tf.distribute.MultiWorkerMirroredStrategy: "MultiWorkerMirrored",
+        tf.distribute.ParameterServerStrategy: "ParameterServer",
+        tf.distribute.TPUStrategy: "TPU",
+    }
+    strategy = tf.distribute.get_strategy()
+    return TRAITS[next((name for kind, name in kinds.items() if isinstance(strategy, kind)), "Mirrored")]
+
+
+def outside_strategy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, with no ambient strategy while it runs."""
+    import tensorflow as tf
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        strategy = tf.distribute.get_strategy()
+        tf.distribute.experimental_set_strategy(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            tf.distribute.experimental_set_strategy(strategy)
+
+    return run
+
+
+def _aggregated(next_creator: Any, **arguments: Any) -> Any:
+    """Make a variable that CentralStorage lets replicas assign: it refuses those that Keras leaves unaggregated."""
+    import tensorflow as tf
+
+    kinds = tf.VariableAggregation
+    if arguments.get("aggregation") in (None, kinds.NONE):
+        floating = arguments.get("dtype") is not None and tf.as_dtype(arguments["dtype"]).is_floating
+        arguments["aggregation"] = kinds.MEAN if floating else kinds.ONLY_FIRST_REPLICA
+    return next_creator(**arguments)
