@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.objects.topology import Task
-from dtjob.plan.policies.failure_cause import Cause, Failure
-from dtjob.plan.policies.incident import Incident
+from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.incident import Incident
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView
 from dtjob.plan.conditions import Conditions, with_condition
-from dtjob.plan.policies.failure_cause import Cause
-from dtjob.plan.policies.incident import Incident
+from dtjob.plan.failure import Cause
+from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
 
 PHASE_CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUCCEEDED, Phase.FAILED)

@@ -24,7 +24,8 @@ from dtjob.plan.decisions import (
     TrainingDecision,
     Wait,
 )
-from dtjob.plan.policies.failure_cause import Cause, Failure, failure_of, vanished
+from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
 from dtjob.plan.situation import Situation
 

@@ -17,8 +17,9 @@ from dtjob.plan.decisions import (
     Wait,
     replaced,
 )
-from dtjob.plan.policies.failure_cause import Cause, vanished
-from dtjob.plan.policies.incident import Incident
+from dtjob.plan.failure import Cause
+from dtjob.plan.incident import Incident
+from dtjob.plan.policies.failure_cause import vanished
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 

@@ -8,7 +8,7 @@ import pytest
 
 from dtjob.api.phase import Phase
 from dtjob.plan.conditions import BLOCKED
-from dtjob.plan.policies.failure_cause import Cause
+from dtjob.plan.failure import Cause
 from dtjob.plan.status import (
     Restarts,
     Status,

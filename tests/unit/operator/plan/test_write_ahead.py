@@ -18,8 +18,8 @@ from dtjob.plan.decisions import (
     TrainingDecision,
     Wait,
 )
-from dtjob.plan.policies.failure_cause import Cause, Failure
-from dtjob.plan.policies.incident import Incident
+from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
 from dtjob.plan.status import Restarts, Status
 from dtjob.plan.write_ahead import write_ahead

@@ -9,9 +9,9 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete, StopServing
 from dtjob.plan.children import Children
+from dtjob.plan.failure import Cause
+from dtjob.plan.incident import Incident
 from dtjob.plan.policies.convergence import converge
-from dtjob.plan.policies.failure_cause import Cause
-from dtjob.plan.policies.incident import Incident
 from dtjob.plan.situation import Situation
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at

@@ -11,7 +11,8 @@ import pytest
 
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView
-from dtjob.plan.policies.failure_cause import Cause, Failure, failure_of, vanished
+from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.policies.failure_cause import failure_of, vanished
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from dtjob.api.failure_policy import Backoff
-from dtjob.plan.policies.failure_cause import Cause
-from dtjob.plan.policies.incident import FORGET_AFTER, Incident, joined, next_incident, wait_before
+from dtjob.plan.failure import Cause
+from dtjob.plan.incident import Incident
+from dtjob.plan.policies.incident import FORGET_AFTER, joined, next_incident, wait_before
 from dtjob.plan.status import Status
 from tests.unit.operator.builders import NOW, at
 

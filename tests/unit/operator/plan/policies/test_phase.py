@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.plan.policies.failure_cause import Cause
-from dtjob.plan.policies.incident import Incident
+from dtjob.plan.failure import Cause
+from dtjob.plan.incident import Incident
 from dtjob.plan.policies.phase import Standing, standing
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at

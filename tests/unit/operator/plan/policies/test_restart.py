@@ -22,8 +22,8 @@ from dtjob.plan.decisions import (
     TrainingDecision,
     Wait,
 )
-from dtjob.plan.policies.failure_cause import Cause
-from dtjob.plan.policies.incident import Incident
+from dtjob.plan.failure import Cause
+from dtjob.plan.incident import Incident
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
 from dtjob.plan.progress import Progress
 from dtjob.plan.situation import Situation

@@ -1,0 +1,65 @@
+"""A failure: which task, from which kind of cause, and in which words, as `status.firstFailure` keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from dtjob import times
+from dtjob.objects.topology import Task
+
+
+class Cause(StrEnum):
+    """Kinds of failure. The order is that of precedence inside one incident."""
+
+    DISRUPTION = "Disruption"
+    DELETED = "Deleted"
+    NOT_STARTED = "NotStarted"
+    OOM_KILLED = "OOMKilled"
+    SIGNAL = "Signal"
+    ERROR = "Error"
+
+    @property
+    def charged(self) -> bool:
+        """Whether it counts against failurePolicy.maxRestarts: only what the job itself did."""
+        return self in (Cause.OOM_KILLED, Cause.SIGNAL, Cause.ERROR)
+
+    @property
+    def precedence(self) -> int:
+        """Lower wins: pod condition, then OOM or signal, then other exit codes."""
+        return list(Cause).index(self)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One task's failure, as it goes to `status.firstFailure`."""
+
+    task: Task
+    cause: Cause
+    time: datetime
+    pod: str
+    node: str
+    reason: str
+    message: str
+    exit_code: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The failure in the status' form; `exitCode` only where the container ended."""
+        fields: dict[str, Any] = {
+            "task": self.task.id,
+            "pod": self.pod,
+            "node": self.node,
+            "cause": self.cause.value,
+            "reason": self.reason,
+            "message": self.message,
+            "time": times.rfc3339(self.time),
+        }
+        if self.exit_code is not None:
+            fields["exitCode"] = self.exit_code
+        return {name: value for name, value in fields.items() if value != ""}
+
+    def sentence(self) -> str:
+        """The failure in words, for events and the status message."""
+        return f"{self.task.id} {self.reason}"
