@@ -87,19 +87,5 @@ def test_a_pod_that_outlives_its_grace_period_is_lost():
     assert (found.cause, found.sentence()) == (Cause.DISRUPTION, "worker-1 was lost with its node")
 
 
-def test_only_the_jobs_own_doing_is_charged():
-    assert [cause for cause in Cause if cause.charged] == [Cause.OOM_KILLED, Cause.SIGNAL, Cause.ERROR]
-
-
-def test_the_status_holds_what_one_asks_first():
-    assert failure(builders.ended(1, message="ValueError: bad shape\n")).to_json() == {
-        "task": "worker-1",
-        "pod": "digits-worker-1-0",
-        "node": "node-1",
-        "cause": "Error",
-        "reason": "failed (exit code 1)",
-        "message": "ValueError: bad shape",
-        "time": "2026-11-21T10:00:00Z",
-        "exitCode": 1,
-    }
+def test_the_failed_init_containers_words_are_told():
     assert failure(init_failed(3)).message == "no such bucket"
