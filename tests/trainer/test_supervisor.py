@@ -1,4 +1,7 @@
-"""Real supervisors on loopback, with small training processes that need no TensorFlow (small_program.py)."""
+"""Real supervisors on loopback, with small training processes that need no TensorFlow (small_program.py).
+
+Here each looks after itself; what they do for each other is in test_supervisor_groups.py.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,38 +19,13 @@ from tests.trainer.support.supervisors import (
     LAUNCHER,
     ROOT,
     SMALL_PROGRAM,
-    Job,
+    MakeJob,
     Running,
     exists,
     runs,
     wait_until,
     zombies_of,
 )
-
-MakeJob = Callable[..., Job]
-
-
-@pytest.fixture
-def make_job(tmp_path: Path) -> Iterator[MakeJob]:
-    """Makes jobs whose processes end with the test."""
-    jobs: list[Job] = []
-
-    def make(strategy: str = "Default", **counts: int) -> Job:
-        jobs.append(Job(tmp_path, strategy, **(counts or {"chief": 1})))
-        return jobs[-1]
-
-    yield make
-    for job in jobs:
-        job.end()
-
-
-def start_group(make_job: MakeJob, program: str, workers: int = 2) -> tuple[Job, list[Running]]:
-    job = make_job("MultiWorkerMirrored", chief=1, worker=workers)
-    return job, [job.start(task, program) for task in ("chief-0", *(f"worker-{i}" for i in range(workers)))]
-
-
-def training_pid(running: Running) -> int:
-    return wait_until(lambda: int(running.status().get("trainingPid", 0)), "a training process")
 
 
 def test_a_program_that_ends_well(make_job: MakeJob, tmp_path: Path) -> None:
@@ -94,107 +71,6 @@ def test_status_metrics_and_health(make_job: MakeJob) -> None:
     assert 'dtjob_trainer_restarts_in_place_total{job="digits",namespace="default",task="chief-0"} 0.0' in metrics
     assert 'state="training",task="chief-0"} 1.0' in metrics
     assert running.get("/healthz") == "ok\n"
-
-
-def test_the_evaluator_waits_for_nobody(make_job: MakeJob) -> None:
-    job = make_job("MultiWorkerMirrored", chief=1, worker=2, evaluator=1)
-    job.start("evaluator-0", "saves_on_sigterm").wait_for(state="training")
-
-
-def test_survivors_of_a_killed_worker_start_again_in_place(make_job: MakeJob, tmp_path: Path) -> None:
-    (tmp_path / "endless").touch()
-    job, (chief, victim, worker) = start_group(make_job, "group")
-    before = [running.wait_for(state="training", seenGeneration=1) for running in (chief, worker)]
-    assert training_pid(victim)
-    wait_until(lambda: chief.status()["step"] > 0, "a step")
-    os.kill(training_pid(victim), signal.SIGKILL)
-    assert victim.end() == 137
-    replacement = job.start("worker-0", "group")
-    replacement.wait_for(state="training", seenGeneration=2)
-    for running, old in zip((chief, worker), before, strict=True):
-        new = running.wait_for(state="training", seenGeneration=2, restartsInPlace=1)
-        assert new["pid"] == old["pid"]
-        assert new["trainingPid"] != old["trainingPid"]
-        assert not exists(old["trainingPid"])
-        assert new["lastRestart"]["cause"] == "worker-0 was lost"
-    (tmp_path / "endless").unlink()
-    assert [running.end() for running in (chief, worker, replacement)] == [0, 0, 0]
-
-
-def test_a_killed_supervisor_takes_its_training_process_along(make_job: MakeJob, tmp_path: Path) -> None:
-    (tmp_path / "endless").touch()
-    job, (chief, victim, worker) = start_group(make_job, "group")
-    pid = training_pid(victim)
-    worker.wait_for(state="training")
-    victim.process.kill()
-    victim.end()
-    wait_until(lambda: not runs(pid), "the end of the training process")
-    job.start("worker-0", "group").wait_for(state="training", seenGeneration=2)
-    assert chief.wait_for(state="training", seenGeneration=2)["restartsInPlace"] == 1
-
-
-def test_the_group_waits_for_a_new_chief_and_goes_on(make_job: MakeJob, tmp_path: Path) -> None:
-    (tmp_path / "endless").touch()
-    job, (chief, *workers) = start_group(make_job, "group")
-    for worker in workers:
-        worker.wait_for(state="training")
-    chief.process.kill()
-    chief.end()
-    waiting = workers[0].wait_for(state="waiting", restartsInPlace=1)
-    wait_until(lambda: "cannot reach the chief" in workers[0].status().get("message", ""), "a message")
-    assert waiting["incarnation"] == 1
-    chief = job.start("chief-0", "group")
-    chief.wait_for(state="training")
-    for worker in workers:
-        status = worker.wait_for(state="training", restartsInPlace=1)
-        assert status["lastRestart"]["cause"] == "the chief task was lost"
-    (tmp_path / "endless").unlink()
-    assert [running.end() for running in (chief, *workers)] == [0, 0, 0]
-
-
-def test_survivors_that_hang_in_start_up_are_started_again(make_job: MakeJob, tmp_path: Path) -> None:
-    """As in TensorFlow's start-up, which waits an hour for a peer that never comes."""
-    (tmp_path / "endless").touch()
-    (tmp_path / "hang-worker-0").touch()
-    (tmp_path / "hang-worker-1").touch()
-    job, (chief, victim, worker) = start_group(make_job, "group")
-    old = [running.wait_for(state="starting", seenGeneration=1)["trainingPid"] for running in (chief, worker)]
-    os.kill(training_pid(victim), signal.SIGKILL)
-    victim.end()
-    (tmp_path / "hang-worker-0").unlink()
-    replacement = job.start("worker-0", "group")
-    worker.wait_for(seenGeneration=2)
-    (tmp_path / "hang-worker-1").unlink()
-    for running in (chief, worker, replacement):
-        running.wait_for(state="training", seenGeneration=2)
-    assert "generation 1 is over: worker-0 was lost" in chief.log.read_text()
-    assert not any(map(exists, old))
-    assert chief.status()["lastRestart"]["cause"] == "worker-0 was lost"
-
-
-def test_a_parameter_server_chief_waits_until_all_serve(make_job: MakeJob, tmp_path: Path) -> None:
-    job = make_job("ParameterServer", chief=1, worker=1, ps=1)
-    chief, worker = job.start("chief-0", "ps_job"), job.start("worker-0", "ps_job")
-    chief.wait_for(state="waiting", message="waiting for ps-0")
-    worker.wait_for(state="serving")
-    ps = job.start("ps-0", "ps_job")
-    before = chief.wait_for(state="training")
-    serving = worker.status()["trainingPid"]
-    ps.process.kill()
-    ps.end()
-    chief.wait_for(state="waiting", restartsInPlace=1)
-    wait_until(lambda: chief.status().get("message") == "waiting for ps-0", "the chief waits for the new ps")
-    job.start("ps-0", "ps_job").wait_for(state="serving")
-    after = chief.wait_for(state="training")
-    assert after["pid"] == before["pid"]
-    assert after["lastRestart"]["cause"] == "ps-0 was lost"
-    assert worker.status()["trainingPid"] == serving, "the worker goes on serving"
-    worker.process.kill()
-    worker.end()
-    job.start("worker-0", "ps_job").wait_for(state="serving")
-    (tmp_path / "finish").touch()
-    assert chief.end() == 0
-    assert "(2)" not in chief.log.read_text(), "a dead worker restarts nobody"
 
 
 def test_sigterm_lets_the_program_save(make_job: MakeJob, tmp_path: Path) -> None:
@@ -262,21 +138,6 @@ def test_sigterm_while_the_port_is_waited_for(make_job: MakeJob) -> None:
         assert running.end() == 143
 
 
-def test_peers_hear_of_a_preemption(make_job: MakeJob, tmp_path: Path) -> None:
-    job, (chief, leaving, worker) = start_group(make_job, "tells_of_preemption")
-    for running in (chief, leaving, worker):
-        running.wait_for(state="training")
-    leaving.process.terminate()
-    for running in (chief, worker):
-        status = running.wait_for(state="waiting", restartsInPlace=1)
-        assert status["heard"] == {"peerPreempted": "worker-0"}
-        assert status["lastRestart"]["cause"] == "worker-0 was preempted"
-    (tmp_path / "leave").touch()
-    assert leaving.end() == 143
-    replacement = job.start("worker-0", "tells_of_preemption")
-    assert [running.end() for running in (chief, worker, replacement)] == [0, 0, 0]
-
-
 def test_what_a_training_process_leaves_behind_is_ended(make_job: MakeJob, tmp_path: Path) -> None:
     running = make_job().start("chief-0", "leaves_processes")
     assert running.end() == 0
@@ -320,59 +181,6 @@ def test_orphans_are_reaped(make_job: MakeJob) -> None:
     assert zombies_of(running.pid) == []
 
 
-def test_losing_peers_that_are_all_there_ends_with_76(make_job: MakeJob) -> None:
-    running = make_job().start("chief-0", "loses_its_peers")
-    assert running.end() == 76
-    assert running.log.read_text().count("restarting in place") == 2
-
-
-def test_a_waiting_worker_ends_well_when_the_chief_has_finished(make_job: MakeJob, tmp_path: Path) -> None:
-    _, (chief, worker) = start_group(make_job, "chief_finishes_first", workers=1)
-    chief.wait_for(state="training")
-    (tmp_path / "lose").touch()
-    worker.wait_for(state="waiting", restartsInPlace=1, incarnation=1)
-    (tmp_path / "finish").touch()
-    assert chief.end() == 0
-    assert worker.end() == 0
-
-
-def test_a_finished_worker_stays_until_the_chief_has_finished(make_job: MakeJob, tmp_path: Path) -> None:
-    _, (chief, *workers) = start_group(make_job, "chief_finishes_last")
-    for worker in workers:
-        assert worker.wait_for(state="finished")["message"] == "waiting for the chief task to finish"
-    (tmp_path / "finish").touch()
-    assert [running.end() for running in (chief, *workers)] == [0, 0, 0]
-
-
-def test_a_finished_worker_trains_again_when_the_chief_has_failed(make_job: MakeJob, tmp_path: Path) -> None:
-    job, (chief, worker) = start_group(make_job, "chief_finishes_last", workers=1)
-    worker.wait_for(state="finished")
-    os.kill(training_pid(chief), signal.SIGKILL)
-    assert chief.end() == 137
-    chief = job.start("chief-0", "chief_finishes_last")
-    status = worker.wait_for(state="finished", restartsInPlace=1)
-    assert status["lastRestart"]["cause"] == "the chief task was lost"
-    (tmp_path / "finish").touch()
-    assert [running.end() for running in (chief, worker)] == [0, 0]
-
-
-def test_a_finished_worker_ends_well_when_it_is_told_to(make_job: MakeJob) -> None:
-    _, (_, worker) = start_group(make_job, "chief_finishes_last", workers=1)
-    worker.wait_for(state="finished")
-    worker.process.terminate()
-    assert worker.end() == 0
-
-
-def test_a_wrong_cluster_hash_is_refused_by_name(make_job: MakeJob) -> None:
-    job = make_job("MultiWorkerMirrored", chief=1, worker=1)
-    job.start("chief-0", "group")
-    worker = job.start("worker-0", "group", environ={"DTJOB_CLUSTER_HASH": "older"})
-    worker.wait_for(message="worker-0 has cluster hash older; the chief task (chief-0) has hash-1")
-    worker.process.terminate()
-    worker.end()
-    job.start("worker-0", "group").wait_for(state="training")
-
-
 def test_a_run_that_is_done_stays_done(make_job: MakeJob, tmp_path: Path) -> None:
     checkpoint = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path)})}
     (tmp_path / "DONE").write_text('{"uid": "uid-1", "step": 40, "status": {"step": 40, "metrics": {"loss": 0.5}}}')
@@ -385,18 +193,6 @@ def test_a_run_that_is_done_stays_done(make_job: MakeJob, tmp_path: Path) -> Non
     assert (last["state"], last["step"], last["metrics"]) == ("finished", 40, {"loss": 0.5})
     (tmp_path / "DONE").write_text('{"uid": "of another job", "step": 40, "status": {}}')
     make_job().start("chief-0", "ignores_sigterm", environ=checkpoint).wait_for(state="training")
-
-
-def test_a_chief_that_was_lost_after_the_end_tells_those_who_wait(make_job: MakeJob, tmp_path: Path) -> None:
-    checkpoint = {"DTJOB_CHECKPOINT": json.dumps({"directory": str(tmp_path)})}
-    job, (chief, *workers) = start_group(make_job, "chief_finishes_last")
-    for worker in workers:
-        worker.wait_for(state="finished")
-    chief.process.kill()
-    chief.end()
-    (tmp_path / "DONE").write_text('{"uid": "uid-1", "step": 40, "status": {}}')
-    chief = job.start("chief-0", "chief_finishes_last", environ=checkpoint)
-    assert [running.end() for running in (chief, *workers)] == [0, 0, 0]
 
 
 def test_a_supervisor_ends_with_its_parent(make_job: MakeJob, tmp_path: Path) -> None:

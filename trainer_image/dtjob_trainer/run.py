@@ -20,7 +20,7 @@ from typing import IO, Any, NoReturn
 
 from dtjob_trainer.contract import exit_codes, log_line, template
 from dtjob_trainer.contract.parent import die_with_parent
-from dtjob_trainer.contract.task import Task
+from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process import runtime
 from dtjob_trainer.process.progress import Progress
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
         _end(exit_codes.USAGE)
-    shutdown = Shutdown(task.grace_seconds if task else 30.0)
+    shutdown = Shutdown(task.grace_seconds if task else DEFAULT_GRACE_SECONDS)
     shutdown.install()
     here = runtime.Runtime(task, Progress.from_environment(os.environ), shutdown)
     runtime.enter(here)

@@ -156,3 +156,18 @@ class Job:
             if running.process.poll() is None:
                 running.process.send_signal(signal.SIGKILL)
             running.process.wait()
+
+
+MakeJob = Callable[..., Job]
+"""The fixture `make_job`: strategy and number of tasks by role → a job, whose processes end with the test."""
+
+
+def start_group(make_job: MakeJob, program: str, workers: int = 2) -> tuple[Job, list[Running]]:
+    """A job of a chief and `workers`, all running `program`: the chief first."""
+    job = make_job("MultiWorkerMirrored", chief=1, worker=workers)
+    return job, [job.start(task, program) for task in ("chief-0", *(f"worker-{i}" for i in range(workers)))]
+
+
+def training_pid(running: Running) -> int:
+    """The id of its training process, once there is one."""
+    return wait_until(lambda: int(running.status().get("trainingPid", 0)), "a training process")

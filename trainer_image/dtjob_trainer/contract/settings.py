@@ -41,9 +41,9 @@ class Checkpoint:
             directory=directory,
             every_steps=every_steps,
             every_seconds=every_seconds,
-            keep=value.get("keep") or 3,
+            keep=value.get("keep") or cls.keep,
             asynchronous=value.get("async", True) is not False,
-            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or 60),
+            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or cls.save_timeout_seconds),
         )
 
 

@@ -13,6 +13,9 @@ from dtjob_trainer.errors import TaskError
 
 ROLES = ("chief", "worker", "ps", "evaluator")
 
+DEFAULT_GRACE_SECONDS = 30
+"""Kubernetes' own default of terminationGracePeriodSeconds."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -35,7 +38,7 @@ class Task:
     checkpoint: Checkpoint | None = None
     evaluation: Evaluation = field(default_factory=Evaluation)
     tensorboard: TensorBoard | None = None
-    grace_seconds: float = 30.0
+    grace_seconds: float = DEFAULT_GRACE_SECONDS
     parent: int | None = None
     """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
     termination_log: str = ""
@@ -73,7 +76,7 @@ class Task:
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
             evaluation=Evaluation.from_json(environ.get("DTJOB_EVALUATION") or "{}"),
             tensorboard=TensorBoard.from_json(board) if board else None,
-            grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", 30)),
+            grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", DEFAULT_GRACE_SECONDS)),
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )

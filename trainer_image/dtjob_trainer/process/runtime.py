@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.contract.task import Task
+from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown
 from dtjob_trainer.strategies import ambient
@@ -25,7 +25,7 @@ class Runtime:
     task: Task | None = None
     """None where the program runs by hand: default strategy, no checkpoints."""
     progress: Progress = field(default_factory=Progress)
-    shutdown: Shutdown = field(default_factory=lambda: Shutdown(30.0))
+    shutdown: Shutdown = field(default_factory=lambda: Shutdown(DEFAULT_GRACE_SECONDS))
     trained: bool = False
     """Whether `fit` has run to its end; the mark DONE is written only then."""
     began: bool = False

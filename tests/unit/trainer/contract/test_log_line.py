@@ -6,8 +6,6 @@ import math
 import re
 
 from dtjob_trainer.contract import log_line
-from dtjob_trainer.contract.task import Task
-from dtjob_trainer.process.runtime import Runtime
 
 TIME = "2026-11-21T10:00:00.000Z"
 PAIR = re.compile(r'([^\s="]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?: |$)')
@@ -53,13 +51,3 @@ def test_a_line_is_written_in_one_piece() -> None:
     (piece,) = pieces
     assert piece.endswith("\n")
     assert parsed(piece[:-1])["task"] == "worker-1"
-
-
-def test_of_all_tasks_the_chief_and_the_evaluator_print(capsys) -> None:
-    cluster = {"chief": ("a:1",), "worker": ("b:1",)}
-    for role in ("chief", "worker", "evaluator"):
-        Runtime(Task("job", "default", "uid", role, 0, cluster=cluster)).log("epoch 1/3", step=5, values={"loss": 0.5})
-    Runtime().log("by hand")
-    lines = [parsed(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line.get("task") for line in lines] == ["chief-0", "evaluator-0", None]
-    assert [(line.get("step"), line.get("loss")) for line in lines] == [("5", "0.5"), ("5", "0.5"), (None, None)]

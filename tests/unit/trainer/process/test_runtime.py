@@ -1,0 +1,43 @@
+"""dtjob_trainer.process.runtime: what a program finds itself in, in a job and by hand."""
+
+import pytest
+
+from dtjob_trainer.contract.strategy import ALONE, TRAITS
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.process import runtime
+from dtjob_trainer.process.runtime import Runtime
+from tests.unit.trainer.contract.test_log_line import parsed
+
+CLUSTER = {"chief": ("a:1",), "worker": ("b:1",)}
+
+
+def of(role: str, strategy: str = "MultiWorkerMirrored") -> Runtime:
+    return Runtime(Task("job", "default", "uid", role, 0, strategy=strategy, cluster=CLUSTER))
+
+
+def test_who_writes_and_who_follows() -> None:
+    assert [of(role).is_chief for role in ("chief", "worker", "evaluator")] == [True, False, False]
+    assert [of(role).is_evaluator for role in ("chief", "worker", "evaluator")] == [False, False, True]
+    assert (Runtime().is_chief, Runtime().is_evaluator) == (True, False)
+
+
+def test_the_traits_are_the_tasks_or_those_of_a_program_alone() -> None:
+    assert of("worker").traits is TRAITS["MultiWorkerMirrored"]
+    assert of("evaluator", "ParameterServer").traits is ALONE
+    assert Runtime().traits is ALONE
+
+
+def test_the_runtime_is_the_one_entered_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "_current", runtime.current())
+    here = Runtime()
+    runtime.enter(here)
+    assert runtime.current() is here
+
+
+def test_of_all_tasks_the_chief_and_the_evaluator_print(capsys: pytest.CaptureFixture[str]) -> None:
+    for role in ("chief", "worker", "evaluator"):
+        of(role).log("epoch 1/3", step=5, values={"loss": 0.5})
+    Runtime().log("by hand")
+    lines = [parsed(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("task") for line in lines] == ["chief-0", "evaluator-0", None]
+    assert [(line.get("step"), line.get("loss")) for line in lines] == [("5", "0.5"), ("5", "0.5"), (None, None)]
