@@ -21,10 +21,11 @@ run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of th
 test: lint binaries e2e-parts  ## Lint, types and all tests (unit, cluster, trainer, e2e)
 	@$(BIN)/python -m pytest
 
-lint: $(STAMP)  ## ruff and mypy --strict
+lint: $(STAMP)  ## ruff, mypy --strict, and the arrows between the rooms
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
 
 unit: $(STAMP)  ## Only the unit tests (seconds)
 	@$(BIN)/python -m pytest tests/unit

@@ -41,6 +41,17 @@ def _address(role: str, index: int) -> tuple[str, int]:
     return host, int(port)
 
 
+def _connected(listener: socket.socket) -> list[socket.socket]:
+    """The chief's connections to every worker, a worker's to the chief."""
+    if TASK == "chief-0":
+        return [listener.accept()[0] for _ in _cluster()["worker"]]
+    while True:
+        try:
+            return [socket.create_connection(_address("chief", 0))]
+        except OSError:
+            time.sleep(0.01)
+
+
 def group() -> None:
     """A synchronous group: workers hold a connection to the chief; whoever loses one exits 75. The chief counts to 40.
 
@@ -51,15 +62,7 @@ def group() -> None:
     while (DIRECTORY / f"hang-{TASK}").exists():
         time.sleep(0.02)
     listener = socket.create_server(_address(os.environ["DTJOB_ROLE"], int(os.environ["DTJOB_INDEX"])))
-    peers: list[socket.socket] = []
-    if TASK == "chief-0":
-        peers = [listener.accept()[0] for _ in _cluster()["worker"]]
-    else:
-        while not peers:
-            try:
-                peers = [socket.create_connection(_address("chief", 0))]
-            except OSError:
-                time.sleep(0.01)
+    peers = _connected(listener)
     counter = DIRECTORY / "step"
     step = int(counter.read_text()) if counter.exists() else 0
     while step < 40 or (DIRECTORY / "endless").exists():
