@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOLD = """
 import signal
 from tools.node.node import Node
-from tests.tools import binaries
+from tools import binaries
 with Node(binaries.find(binaries.NODE)) as node:
     print(node.control_plane.directory, flush=True)
     signal.pause()
