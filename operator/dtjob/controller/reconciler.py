@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TypeGuard
 
@@ -142,26 +142,26 @@ class Reconciler:
         if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
         for group in groups:
-            await self._all(self._call(key, action) for action in group)
+            await self._all(key, group)
             if any(self._store.problem(key, _what(one)) for one in group if _is_shared(one)):
                 # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
                 return
 
-    async def _all(self, calls: Iterable[Awaitable[None]]) -> None:
+    async def _all(self, key: JobKey, actions: Sequence[Action]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have
         ended."""
-        iterator = iter(calls)
+        iterator = iter(actions)
         errors: list[BaseException] = []
 
         async def lane() -> None:
-            for call in iterator:
+            for action in iterator:
                 try:
                     async with self._slots:
-                        await call
+                        await self._call(key, action)
                 except ClusterError as error:
                     errors.append(error)
 
-        await asyncio.gather(*(lane() for _ in range(CALLS_AT_ONCE)))
+        await asyncio.gather(*(lane() for _ in actions[:CALLS_AT_ONCE]))
         if errors:
             raise errors[0]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 from dtjob.controller.store import TOMBSTONES, Store
@@ -15,9 +14,7 @@ JOB = builders.job()
 
 
 def versioned(manifest: Manifest, version: int, **metadata: Any) -> Manifest:
-    changed = deepcopy(manifest)
-    changed["metadata"] |= {"resourceVersion": str(version), **metadata}
-    return changed
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": str(version), **metadata}}
 
 
 POD = versioned(builders.pod(JOB, "chief-0"), 10, uid="pod-a")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dtjob.kube.lease import Candidate
+from tests.unit.operator.simulation.plain import copied
 
 WALL = datetime(2026, 11, 21, 10, tzinfo=UTC)
 SECONDS = 15
@@ -97,7 +97,7 @@ def test_only_the_own_lease_is_released():
 def test_a_leader_that_sees_another_holder_leads_no_more():
     first = candidate("a")
     lease = lead(first, None, 100.0)
-    other = deepcopy(lease)
+    other = copied(lease)
     other["spec"]["holderIdentity"] = "b"
     assert first.wish(other, 101.0, WALL) is None
     assert not first.leads(101.0)
@@ -170,7 +170,7 @@ class Elections(RuleBasedStateMachine):
 
     @rule(name=names)
     def read(self, name: str) -> None:
-        self.members[name].shown = (deepcopy(self.lease),)
+        self.members[name].shown = (copied(self.lease),)
 
     @precondition(lambda self: any(m.shown for m in self.members.values()))
     @rule(name=names)
@@ -193,7 +193,7 @@ class Elections(RuleBasedStateMachine):
         version = wish["metadata"].get("resourceVersion")
         if version == (self.lease["metadata"]["resourceVersion"] if self.lease else None):
             self.version += 1
-            self.lease = {**deepcopy(wish), "metadata": {**wish["metadata"], "resourceVersion": str(self.version)}}
+            self.lease = {**copied(wish), "metadata": {**wish["metadata"], "resourceVersion": str(self.version)}}
             member.answer = sent if answered else None
 
     @precondition(lambda self: any(m.answer is not None for m in self.members.values()))

@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable
-from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +20,7 @@ from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from tests.unit.operator.simulation.invariants import Rules
+from tests.unit.operator.simulation.plain import copied
 
 
 class Crash(BaseException):
@@ -69,7 +69,7 @@ class SimulatedCluster:
         self.events.append(event)
 
     async def list_all(self, kind: str, namespace: str | None, selector: str = "") -> tuple[list[Manifest], int]:
-        found = [deepcopy(one) for one in self.of_kind(kind) if not selector or selector in labels.of(one)]
+        found = [copied(one) for one in self.of_kind(kind) if not selector or selector in labels.of(one)]
         return found, next(self._versions)
 
     # What others do
@@ -79,12 +79,12 @@ class SimulatedCluster:
 
     def put(self, manifest: Manifest) -> Manifest:
         """Somebody creates an object."""
-        stored = deepcopy(manifest)
+        stored = copied(manifest)
         stored["metadata"].setdefault("uid", f"uid-{next(self._uids)}")
         stored["metadata"]["creationTimestamp"] = times.rfc3339(self.clock())
         self.objects[stored["kind"], stored["metadata"]["name"]] = stored
         self._note("ADDED", stored)
-        return deepcopy(stored)
+        return copied(stored)
 
     def change(self, kind: str, name: str, change: Callable[[Manifest], None]) -> None:
         """Somebody changes an object."""
@@ -130,7 +130,7 @@ class SimulatedCluster:
     def _create(self, manifest: Manifest) -> Manifest:
         key = manifest["kind"], manifest["metadata"]["name"]
         if key in self.objects:
-            raise AlreadyExists(deepcopy(self.objects[key]))
+            raise AlreadyExists(copied(self.objects[key]))
         self.rules.check_create(manifest, self.objects)
         return self.put(manifest)
 
@@ -156,9 +156,9 @@ class SimulatedCluster:
         self.rules.check_status(stored, status, self.clock(), self.objects)
         written = json.loads(json.dumps(status, allow_nan=False))
         self.change(KIND, name, lambda one: one.update(status=written))
-        return deepcopy(stored)
+        return copied(stored)
 
     def _note(self, type_: str, stored: Manifest) -> None:
         stored["metadata"]["resourceVersion"] = str(next(self._versions))
-        self.log.append((type_, deepcopy(stored)))
-        self._watcher(type_, deepcopy(stored))
+        self.log.append((type_, copied(stored)))
+        self._watcher(type_, copied(stored))

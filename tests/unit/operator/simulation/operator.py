@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -22,6 +21,7 @@ from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import Crash, SimulatedCluster
+from tests.unit.operator.simulation.plain import copied
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 WATCH_LAG_SECONDS = 0.05
@@ -59,7 +59,7 @@ class World:
 
     @property
     def job(self) -> Job:
-        return Job.model_validate(deepcopy(self.cluster.objects[KIND, self.key[1]]))
+        return Job.model_validate(copied(self.cluster.objects[KIND, self.key[1]]))
 
     def job_status(self) -> dict[str, Any]:
         """The status as it is stored, also of a job that cannot be read."""
@@ -102,7 +102,7 @@ class World:
         """One watch event, maybe late, maybe for the second time. Only jobs and labelled pods have any."""
         labelled_pod = manifest["kind"] == "Pod" and labels.JOB_NAME in labels.of(manifest)
         if manifest["kind"] == KIND or labelled_pod:
-            take_in(self.store, self.queue, type_, deepcopy(manifest))
+            take_in(self.store, self.queue, type_, copied(manifest))
 
     def close(self) -> None:
         self.loop.run_until_complete(self._stop())
