@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import json
 from typing import Any
 
@@ -42,5 +43,7 @@ def test_the_rule_takes_what_fits_to_the_last_character(network: dict[str, Any])
         return rule.holds(manifest)
 
     name = "a" * 40
-    most = max(count for count in range(1000, 1500) if fits(name, count))
+    most = bisect.bisect(range(1000, 1500), False, key=lambda count: not fits(name, count)) + 999
     assert 1000 < most < 1499
+    assert fits(name, most)
+    assert not fits(name, most + 1)
