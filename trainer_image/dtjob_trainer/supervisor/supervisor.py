@@ -53,8 +53,11 @@ COULD_NOT_KILL, PORT_TAKEN = 71, 1
 class Supervisor:
     """Runs one task to its end."""
 
-    def __init__(self, task: Task, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """`command` starts the training process; `environ` is its environment, the two pipes' variables left out.
+    def __init__(
+        self, task: Task, command: Sequence[str], environ: Mapping[str, str], template: Template | None = None
+    ) -> None:
+        """`command` starts the training process; `environ` is its environment, the two pipes' variables left out;
+        `template` one that waits already.
 
         Raises TaskError where the environment does not say where the rendezvous is.
         """
@@ -67,7 +70,9 @@ class Supervisor:
         self._called: asyncio.Future[str | None] | None = None
         """While it stays after its training: why the group trains again, or None where the container may end."""
         restarts = task.in_cluster and not task.serves_only  # the others never start again in place
-        self._template = Template() if restarts and self._command[1:3] == ["-m", "dtjob_trainer.run"] else None
+        self._template = template
+        if template is None and restarts and self._command[1:3] == ["-m", "dtjob_trainer.run"]:
+            self._template = Template()
         self._phase: Phase = "waiting"
         self._generation = 0
         self._terminating = self._chief_finished = False

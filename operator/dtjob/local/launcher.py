@@ -1,0 +1,145 @@
+"""A process from which others are forked, so that TensorFlow is imported once for all tasks of a run.
+
+`python -m dtjob_trainer.launcher` imports what a training process needs, and then forks a process for each request on
+a socket (docs/contract.md). It answers for one environment: what is read at import time must be that of the tasks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from select import select
+
+from dtjob.local.adopted import Adopted
+
+MODULE = "dtjob_trainer.launcher"
+READY_SECONDS = 120.0
+"""For which the imports may take: many times what they take on a loaded machine."""
+REPLY_SECONDS = 5.0
+LONGEST_REQUEST = 1 << 20
+ROOM_VARIABLE, ROOM_BYTES, ARGUMENT_BYTES = "DTJOB_ROOM", 8192, 1024
+"""Room in which forked processes show their own variables and arguments in /proc."""
+OUTPUT_BYTES = 2048
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None)
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a forked process is to be."""
+
+    module: str
+    """`dtjob_trainer` (a supervisor) or `dtjob_trainer.run` (a training process)."""
+    arguments: list[str]
+    environment: Mapping[str, str]
+    descriptors: Mapping[str, int] = field(default_factory=dict)
+    """Ours, by the variable that names them there, or by the number that they get there ("1" and "2")."""
+    directory: str | None = None
+
+
+class Launcher:
+    """One such process. It ends with us at the latest."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Start it; its imports see `environment`. Raises OSError."""
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_REQUEST)
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process is there)
+        command = [sys.executable, "-m", MODULE, str(theirs.fileno()), str(os.getpid()), "." * ARGUMENT_BYTES]
+        with theirs:
+            self._process = subprocess.Popen(
+                command,
+                env={**environment, ROOM_VARIABLE: "." * ROOM_BYTES},
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._output,
+                start_new_session=True,  # Ctrl-C in the terminal is for us alone
+            )
+        self.output = ""
+        """The end of what it has printed, once it is closed: why it never answered."""
+        self._deadline = time.monotonic() + READY_SECONDS
+        self._ready: bool | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """A descriptor that can be read once `ready` has something to say."""
+        return self._ours.fileno()
+
+    @property
+    def ready(self) -> bool | None:
+        """Whether it answers: None while it imports, False where it never will."""
+        if self._ready is None:
+            try:
+                self._ready = bool(self._ours.recv(64, socket.MSG_DONTWAIT))
+            except BlockingIOError:
+                if time.monotonic() > self._deadline:
+                    self.close()
+            except OSError:
+                self.close()
+            else:
+                if not self._ready:
+                    self.close()
+        return self._ready
+
+    def wait_ready(self) -> bool:
+        """Wait until it answers, or never will."""
+        while self.ready is None:
+            select([self._ours], [], [], 1.0)
+        return bool(self._ready)
+
+    def launch(self, start: Start) -> Adopted | None:
+        """Fork a process, which becomes our child; None where it does not answer: start the process without it."""
+        if not self.ready:
+            return None
+        request = {
+            "module": start.module,
+            "arguments": start.arguments,
+            "environ": dict(start.environment),
+            "descriptors": list(start.descriptors),
+            "directory": start.directory,
+        }
+        try:
+            with _adopting():
+                self._ours.settimeout(REPLY_SECONDS)
+                socket.send_fds(self._ours, [json.dumps(request).encode()], list(start.descriptors.values()))
+                pid = int(self._ours.recv(64))
+            return Adopted(pid)
+        except (OSError, ValueError):
+            self.close()  # an answer that comes too late would be a process that nobody waits for
+            return None
+
+    def close(self) -> None:
+        """End it. What was forked from it goes on."""
+        self._ready = False
+        if self._output.closed:
+            return
+        self._process.kill()
+        self._process.wait()
+        self._ours.close()
+        with self._output:
+            self._output.seek(max(0, os.fstat(self._output.fileno()).st_size - OUTPUT_BYTES))
+            self.output = self._output.read().decode(errors="replace").strip()
+
+
+@contextlib.contextmanager
+def _adopting() -> Iterator[None]:
+    """Adopt the orphans of our descendants. Not for longer than needed: nobody else's are waited for here."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
