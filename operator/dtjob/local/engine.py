@@ -25,7 +25,7 @@ from dtjob.local.runs import FAILED, SUCCEEDED, UNFINISHED, Run
 from dtjob.local.status_client import read_status
 from dtjob.objects import labels, topology
 from dtjob.objects.defaults import Defaults
-from dtjob.objects.pod import grace_seconds
+from dtjob.objects.pod import grace_seconds, pod
 from dtjob.plan import children
 from dtjob.plan.actions import Event, Manifest
 from dtjob.plan.children import PodState
@@ -77,6 +77,7 @@ class Engine:
 
     async def run(self) -> Outcome:
         """Train until the job has succeeded or failed, or `stop` is called. No process is left when this returns."""
+        self._cluster.prepare(pod(self.job, task, 0) for task in topology.tasks(self.job))
         # A dtjob that was killed leaves supervisors that still save: two writers must not meet in one directory.
         await leftovers.kill({"DTJOB_UID": self.job.metadata.uid})
         reconciling = asyncio.create_task(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -30,6 +31,7 @@ ROOM_VARIABLE, ROOM_BYTES, ARGUMENT_BYTES = "DTJOB_ROOM", 8192, 1024
 """Room in which forked processes show their own variables and arguments in /proc."""
 OUTPUT_BYTES = 2048
 _PR_SET_CHILD_SUBREAPER = 36
+_log = logging.getLogger(__name__)
 _libc = ctypes.CDLL(None)
 
 
@@ -65,10 +67,8 @@ class Launcher:
                 stderr=self._output,
                 start_new_session=True,  # Ctrl-C in the terminal is for us alone
             )
-        self.output = ""
-        """The end of what it has printed, once it is closed: why it never answered."""
         self._deadline = time.monotonic() + READY_SECONDS
-        self._ready: bool | None = None
+        self._answers: bool | None = None
 
     @property
     def pid(self) -> int:
@@ -76,34 +76,31 @@ class Launcher:
         return self._process.pid
 
     def fileno(self) -> int:
-        """A descriptor that can be read once `ready` has something to say."""
+        """A descriptor that can be read once `answers` has something to say."""
         return self._ours.fileno()
 
-    @property
-    def ready(self) -> bool | None:
-        """Whether it answers: None while it imports, False where it never will."""
-        if self._ready is None:
+    def answers(self) -> bool | None:
+        """Whether it does: None while it imports, False where it never will."""
+        if self._answers is None:
             try:
-                self._ready = bool(self._ours.recv(64, socket.MSG_DONTWAIT))
+                self._answers = bool(self._ours.recv(64, socket.MSG_DONTWAIT))
             except BlockingIOError:
-                if time.monotonic() > self._deadline:
-                    self.close()
+                self._answers = False if time.monotonic() > self._deadline else None
             except OSError:
-                self.close()
-            else:
-                if not self._ready:
-                    self.close()
-        return self._ready
+                self._answers = False
+            if self._answers is False:
+                self._give_up("it does not come to answer")
+        return self._answers
 
-    def wait_ready(self) -> bool:
+    def wait(self) -> bool:
         """Wait until it answers, or never will."""
-        while self.ready is None:
+        while (answers := self.answers()) is None:
             select([self._ours], [], [], 1.0)
-        return bool(self._ready)
+        return answers
 
     def launch(self, start: Start) -> Adopted | None:
         """Fork a process, which becomes our child; None where it does not answer: start the process without it."""
-        if not self.ready:
+        if not self.answers():
             return None
         request = {
             "module": start.module,
@@ -118,21 +115,24 @@ class Launcher:
                 socket.send_fds(self._ours, [json.dumps(request).encode()], list(start.descriptors.values()))
                 pid = int(self._ours.recv(64))
             return Adopted(pid)
-        except (OSError, ValueError):
-            self.close()  # an answer that comes too late would be a process that nobody waits for
+        except (OSError, ValueError) as error:
+            # an answer that comes too late would be a process that nobody waits for
+            self._give_up(str(error) or "it has ended")
             return None
 
     def close(self) -> None:
         """End it. What was forked from it goes on."""
-        self._ready = False
-        if self._output.closed:
-            return
+        self._answers = False
         self._process.kill()
         self._process.wait()
         self._ours.close()
-        with self._output:
-            self._output.seek(max(0, os.fstat(self._output.fileno()).st_size - OUTPUT_BYTES))
-            self.output = self._output.read().decode(errors="replace").strip()
+        self._output.close()
+
+    def _give_up(self, reason: str) -> None:
+        self._output.seek(max(0, os.fstat(self._output.fileno()).st_size - OUTPUT_BYTES))
+        printed = self._output.read().decode(errors="replace").strip()
+        _log.warning("launcher %d is given up, each task imports TensorFlow: %s\n%s", self.pid, reason, printed)
+        self.close()
 
 
 @contextlib.contextmanager

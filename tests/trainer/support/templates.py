@@ -87,8 +87,8 @@ def _launcher(environ: Mapping[str, str]) -> Launcher:
     read = {name: value for name, value in environ.items() if not name.startswith(("DTJOB_", "PYTEST_CURRENT_TEST"))}
     key = frozenset(read.items())
     launcher = _launchers.get(key)
-    if launcher is None or launcher.ready is False:
+    if launcher is None or launcher.answers() is False:
         launcher = _launchers[key] = Launcher(read)
         atexit.register(launcher.close)
-        launcher.wait_ready()
+        launcher.wait()
     return launcher

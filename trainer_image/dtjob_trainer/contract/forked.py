@@ -116,41 +116,29 @@ def serve(asked: socket.socket, parent: int, name: str, begin: Begin) -> NoRetur
             os._exit(0)
         if not message:
             os._exit(0)
-        pid = orphan(parent)
-        if pid is None:
-            asked.close()
-            _become(message, descriptors, begin)
+        if is_orphan(parent):
+            _become(message, descriptors, asked, begin)
         for descriptor in descriptors:
             os.close(descriptor)
-        with contextlib.suppress(OSError):
-            asked.send(str(pid).encode())
 
 
-def orphan(parent: int) -> int | None:
-    """Fork a process whose parent ends at once, so that `parent` adopts it: its id here, None in it.
+def is_orphan(parent: int) -> bool:
+    """Fork a process whose parent ends at once, so that `parent` adopts it: True in it, False in this one.
 
     It is in a session of its own, and dies (SIGKILL) with its parent.
     """
-    read_end, write_end = os.pipe()
     between = os.fork()
-    if between == 0:
-        between = os.getpid()
-        pid = os.fork()
-        if pid:
-            os.write(write_end, str(pid).encode())
-            os._exit(0)
-        os.close(read_end)
-        os.close(write_end)
-        os.setsid()
-        while os.getppid() == between:
-            os.sched_yield()
-        die_with_parent(signal.SIGKILL, parent)
-        return None
-    os.close(write_end)
-    pid = int(os.read(read_end, 64))
-    os.close(read_end)
-    os.waitpid(between, 0)
-    return pid
+    if between:
+        os.waitpid(between, 0)
+        return False
+    between = os.getpid()
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    while os.getppid() == between:
+        os.sched_yield()
+    die_with_parent(signal.SIGKILL, parent)
+    return True
 
 
 def set_name(name: str) -> None:
@@ -163,8 +151,8 @@ def task_name(environ: Mapping[str, str]) -> str:
     return f"{environ.get('DTJOB_ROLE', 'program')}-{environ.get('DTJOB_INDEX', '0')}"
 
 
-def _become(message: bytes, descriptors: Sequence[int], begin: Begin) -> NoReturn:
-    """Be what the request wants, as if started by exec."""
+def _become(message: bytes, descriptors: Sequence[int], asked: socket.socket, begin: Begin) -> NoReturn:
+    """Be what the request wants, as if started by exec, and answer it."""
     try:
         request = Request.from_bytes(message)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -181,6 +169,8 @@ def _become(message: bytes, descriptors: Sequence[int], begin: Begin) -> NoRetur
                 continue
             os.dup2(descriptor, int(name))
             os.close(descriptor)
+        with asked:
+            asked.send(str(os.getpid()).encode())
         begin(request)
     except BaseException:  # nothing may go back into the loop above
         traceback.print_exc()

@@ -96,6 +96,6 @@ def leave_behind(environ: Mapping[str, str], begin: Begin) -> None:
     if not descriptor:
         return
     supervisor = os.getppid()
-    if forked.orphan(supervisor) is None:
+    if forked.is_orphan(supervisor):
         forked.serve(socket.socket(fileno=int(descriptor)), supervisor, _NAME, begin)
     os.close(int(descriptor))

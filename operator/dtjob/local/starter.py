@@ -1,0 +1,93 @@
+"""Starts the processes that stand for pods: forked from a launcher that has their environment, or by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from dtjob.local.command import Command
+from dtjob.local.launcher import Launcher, Start
+
+SUPERVISOR = "dtjob_trainer"
+LOOK_AGAIN_SECONDS = 1.0
+
+
+class Process(Protocol):
+    """A child of ours, as asyncio has them."""
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+
+    @property
+    def returncode(self) -> int | None:
+        """As in subprocess; None while it runs."""
+
+    def send_signal(self, signal: int, /) -> None:
+        """Send it a signal."""
+
+    async def wait(self) -> int:
+        """Wait for its end; the return code."""
+
+
+class Starter:
+    """Starts processes for one run, and ends the launchers with it."""
+
+    def __init__(self) -> None:
+        self._launchers: dict[frozenset[tuple[str, str]], Launcher] = {}
+
+    def prepare(self, environments: Iterable[Mapping[str, str]]) -> None:
+        """Have a launcher for each of these that differ, and begin with its imports."""
+        for environment in environments:
+            read = read_by_imports(environment)
+            if frozenset(read.items()) not in self._launchers:
+                with contextlib.suppress(OSError):
+                    self._launchers[frozenset(read.items())] = Launcher(read)
+
+    async def start(self, command: Command, log: Path) -> Process:
+        """Start `command`, in a session of its own, its output added to the file `log`. Raises OSError."""
+        with log.open("ab") as output:
+            return await self._fork(command, output.fileno()) or await asyncio.create_subprocess_exec(
+                *command.argv,
+                env=command.environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C in the terminal reaches dtjob only, which ends the others in order
+            )
+
+    def close(self) -> None:
+        """End the launchers. What was started goes on."""
+        for launcher in self._launchers.values():
+            launcher.close()
+
+    async def _fork(self, command: Command, output: int) -> Process | None:
+        if command.argv[1:3] != ["-m", SUPERVISOR]:
+            return None
+        launcher = self._launchers.get(frozenset(read_by_imports(command.environment).items()))
+        if launcher is None or not await _is_ready(launcher):
+            return None
+        start = Start(SUPERVISOR, command.argv[3:], command.environment, {"1": output, "2": output})
+        return launcher.launch(start)
+
+
+def read_by_imports(environment: Mapping[str, str]) -> dict[str, str]:
+    """What an import may read of a task's environment: all but the contract's variables, which tell tasks apart."""
+    return {name: value for name, value in environment.items() if not name.startswith("DTJOB_")}
+
+
+async def _is_ready(launcher: Launcher) -> bool:
+    """Wait until the launcher answers or never will."""
+    loop = asyncio.get_running_loop()
+    while (answers := launcher.answers()) is None:
+        news = asyncio.Event()
+        loop.add_reader(launcher, news.set)
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), LOOK_AGAIN_SECONDS)
+        finally:
+            loop.remove_reader(launcher)
+    return answers
