@@ -25,7 +25,8 @@ from dtjob.local.adopted import Adopted
 MODULE = "dtjob_trainer.launcher"
 READY_SECONDS = 120.0
 """For which the imports may take: many times what they take on a loaded machine."""
-REPLY_SECONDS = 5.0
+REPLY_SECONDS = 30.0
+"""For which a fork may take: it takes some hundredths of a second, and a stopped launcher is no reason to wait long."""
 LONGEST_REQUEST = 1 << 20
 ROOM_VARIABLE, ROOM_BYTES, ARGUMENT_BYTES = "DTJOB_ROOM", 8192, 1024
 """Room in which forked processes show their own variables and arguments in /proc."""
@@ -100,8 +101,15 @@ class Launcher:
 
     def launch(self, start: Start) -> Adopted | None:
         """Fork a process, which becomes our child; None where it does not answer: start the process without it."""
+        with self.adopting():
+            if self.ask(start):
+                select([self._ours], [], [], REPLY_SECONDS)
+            return self.reply()
+
+    def ask(self, start: Start) -> bool:
+        """Ask for a process, while `adopting`. Follow with `reply`, once there is something to read or it is late."""
         if not self.answers():
-            return None
+            return False
         request = {
             "module": start.module,
             "arguments": start.arguments,
@@ -110,15 +118,29 @@ class Launcher:
             "directory": start.directory,
         }
         try:
-            with _adopting():
-                self._ours.settimeout(REPLY_SECONDS)
-                socket.send_fds(self._ours, [json.dumps(request).encode()], list(start.descriptors.values()))
-                pid = int(self._ours.recv(64))
-            return Adopted(pid)
+            socket.send_fds(self._ours, [json.dumps(request).encode()], list(start.descriptors.values()))
+        except OSError as error:
+            self._give_up(str(error))
+        return bool(self._answers)
+
+    def reply(self) -> Adopted | None:
+        """The process that was asked for; None where there is no answer: start it without this launcher, which ends."""
+        try:
+            return Adopted(int(self._ours.recv(64, socket.MSG_DONTWAIT))) if self._answers else None
         except (OSError, ValueError) as error:
-            # an answer that comes too late would be a process that nobody waits for
-            self._give_up(str(error) or "it has ended")
+            # an answer that came later would be a process that nobody waits for
+            self._give_up(str(error))
             return None
+
+    @staticmethod
+    @contextlib.contextmanager
+    def adopting() -> Iterator[None]:
+        """Adopt the orphans of our descendants. Not for longer than needed: nobody waits for others here."""
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        try:
+            yield
+        finally:
+            _libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
     def close(self) -> None:
         """End it. What was forked from it goes on."""
@@ -133,13 +155,3 @@ class Launcher:
         printed = self._output.read().decode(errors="replace").strip()
         _log.warning("launcher %d is given up, each task imports TensorFlow: %s\n%s", self.pid, reason, printed)
         self.close()
-
-
-@contextlib.contextmanager
-def _adopting() -> Iterator[None]:
-    """Adopt the orphans of our descendants. Not for longer than needed: nobody else's are waited for here."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dtjob.local.command import Command
-from dtjob.local.launcher import Launcher, Start
+from dtjob.local.launcher import REPLY_SECONDS, Launcher, Start
 
 SUPERVISOR = "dtjob_trainer"
 LOOK_AGAIN_SECONDS = 1.0
@@ -38,6 +38,8 @@ class Starter:
 
     def __init__(self) -> None:
         self._launchers: dict[frozenset[tuple[str, str]], Launcher] = {}
+        self._answering: dict[Launcher, asyncio.Task[bool]] = {}
+        self._forking = asyncio.Lock()
 
     def prepare(self, environments: Iterable[Mapping[str, str]]) -> None:
         """Have a launcher for each of these that differ, and begin with its imports."""
@@ -61,17 +63,35 @@ class Starter:
 
     def close(self) -> None:
         """End the launchers. What was started goes on."""
+        for answering in self._answering.values():
+            answering.cancel()
         for launcher in self._launchers.values():
             launcher.close()
 
     async def _fork(self, command: Command, output: int) -> Process | None:
+        """The process from the launcher of its environment; None where there is none, or it does not answer."""
         if command.argv[1:3] != ["-m", SUPERVISOR]:
             return None
         launcher = self._launchers.get(frozenset(read_by_imports(command.environment).items()))
-        if launcher is None or not await _is_ready(launcher):
+        if launcher is None or not await self._answers(launcher):
             return None
         start = Start(SUPERVISOR, command.argv[3:], command.environment, {"1": output, "2": output})
-        return launcher.launch(start)
+        async with self._forking:  # one at a time: an answer does not say whose it is
+            with launcher.adopting():
+                if not launcher.ask(start):
+                    return None
+                try:
+                    await _readable(launcher, REPLY_SECONDS)
+                except asyncio.CancelledError:
+                    launcher.close()  # before it answers with a process that nobody waits for
+                    raise
+                return launcher.reply()
+
+    async def _answers(self, launcher: Launcher) -> bool:
+        """Wait until it answers or never will, together with all others that wait for it."""
+        if launcher not in self._answering:
+            self._answering[launcher] = asyncio.create_task(_answers(launcher))
+        return await asyncio.shield(self._answering[launcher])
 
 
 def read_by_imports(environment: Mapping[str, str]) -> dict[str, str]:
@@ -79,15 +99,19 @@ def read_by_imports(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith("DTJOB_")}
 
 
-async def _is_ready(launcher: Launcher) -> bool:
+async def _answers(launcher: Launcher) -> bool:
     """Wait until the launcher answers or never will."""
-    loop = asyncio.get_running_loop()
     while (answers := launcher.answers()) is None:
-        news = asyncio.Event()
-        loop.add_reader(launcher, news.set)
-        try:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), LOOK_AGAIN_SECONDS)
-        finally:
-            loop.remove_reader(launcher)
+        await _readable(launcher, LOOK_AGAIN_SECONDS)
     return answers
+
+
+async def _readable(launcher: Launcher, seconds: float) -> None:
+    """Wait until it has something to say, `seconds` at most."""
+    loop, news = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(launcher, news.set)
+    try:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), seconds)
+    finally:
+        loop.remove_reader(launcher)

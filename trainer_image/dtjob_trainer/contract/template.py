@@ -46,6 +46,8 @@ class Template:
             made._ours.close()
             forked.serve(made._theirs, supervisor, _NAME, begin)
         made.handed_over()
+        with contextlib.suppress(OSError, ValueError):
+            made._pid = int(made._ours.recv(64))  # the first training process is asked for at once
         return made
 
     def hand_over(self) -> int | None:
