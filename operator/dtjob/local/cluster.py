@@ -99,7 +99,7 @@ class ProcessCluster:
 
     def prepare(self, pods: Iterable[Manifest]) -> None:
         """Begin with what the processes of these pods have in common, so that their starts are short."""
-        self._starter.prepare(self._command(pod).environment for pod in pods)
+        self._starter.prepare(self._command(pod) for pod in pods)
 
     async def create(self, manifest: Manifest) -> Manifest:
         """Keep the object; for a pod, start its process. Raises AlreadyExists or Refused."""

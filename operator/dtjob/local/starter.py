@@ -41,11 +41,11 @@ class Starter:
         self._answering: dict[Launcher, asyncio.Task[bool]] = {}
         self._forking = asyncio.Lock()
 
-    def prepare(self, environments: Iterable[Mapping[str, str]]) -> None:
-        """Have a launcher for each of these that differ, and begin with its imports."""
-        for environment in environments:
-            read = read_by_imports(environment)
-            if frozenset(read.items()) not in self._launchers:
+    def prepare(self, commands: Iterable[Command]) -> None:
+        """Have a launcher for each environment of these that is another, and let it begin with its imports."""
+        for command in commands:
+            read = read_by_imports(command.environment)
+            if is_supervisor(command) and frozenset(read.items()) not in self._launchers:
                 with contextlib.suppress(OSError):
                     self._launchers[frozenset(read.items())] = Launcher(read)
 
@@ -70,7 +70,7 @@ class Starter:
 
     async def _fork(self, command: Command, output: int) -> Process | None:
         """The process from the launcher of its environment; None where there is none, or it does not answer."""
-        if command.argv[1:3] != ["-m", SUPERVISOR]:
+        if not is_supervisor(command):
             return None
         launcher = self._launchers.get(frozenset(read_by_imports(command.environment).items()))
         if launcher is None or not await self._answers(launcher):
@@ -92,6 +92,11 @@ class Starter:
         if launcher not in self._answering:
             self._answering[launcher] = asyncio.create_task(_answers(launcher))
         return await asyncio.shield(self._answering[launcher])
+
+
+def is_supervisor(command: Command) -> bool:
+    """Whether it is what a launcher can fork."""
+    return command.argv[1:3] == ["-m", SUPERVISOR]
 
 
 def read_by_imports(environment: Mapping[str, str]) -> dict[str, str]:

@@ -88,6 +88,8 @@ class Room:
 
 
 _room = Room()
+_at_start = dict(os.environ)
+_set_by_imports: dict[str, str] | None = None
 
 
 def take_room() -> None:
@@ -107,6 +109,7 @@ def serve(asked: socket.socket, parent: int, name: str, begin: Begin) -> NoRetur
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # whoever asks ends it, by closing the socket
     _close_all_but(asked.fileno())
+    _note_environment()
     gc.freeze()  # what is shared is never garbage: looking at it would copy its pages
     asked.send(str(os.getpid()).encode())
     while True:
@@ -162,7 +165,7 @@ def _become(message: bytes, descriptors: Sequence[int], asked: socket.socket, be
                 sys.path[0] = request.directory  # as `python3 -m` has it
             os.chdir(request.directory)
         os.environ.clear()
-        os.environ.update(request.environ)
+        os.environ.update({**request.environ, **(_set_by_imports or {})})
         for name, descriptor in zip(request.descriptors, descriptors, strict=True):
             if not name.isdecimal():
                 os.environ[name] = str(descriptor)
@@ -176,6 +179,14 @@ def _become(message: bytes, descriptors: Sequence[int], asked: socket.socket, be
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _note_environment() -> None:
+    """Note what the imports have set: TensorFlow sets TF2_BEHAVIOR, for one, and reads it later."""
+    global _set_by_imports
+    if _set_by_imports is None:
+        now = {name: value for name, value in os.environ.items() if not name.startswith("DTJOB_")}
+        _set_by_imports = {name: value for name, value in now.items() if _at_start.get(name) != value}
 
 
 def _write(room: tuple[int, int], strings: Sequence[str]) -> None:
