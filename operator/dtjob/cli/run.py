@@ -25,7 +25,8 @@ from dtjob.local.addresses import NoFreePorts
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.display.story import Story, progress_text
 from dtjob.local.display.summary import summary, summary_text
-from dtjob.local.engine import Engine, Outcome
+from dtjob.local.engine import Engine
+from dtjob.local.outcome import Outcome
 from dtjob.local.runs import SUCCEEDED, Run, RunStateError, open_run
 from dtjob.objects import topology
 from dtjob.objects.pod import pod
