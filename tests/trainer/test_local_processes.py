@@ -15,7 +15,7 @@ from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
 from dtjob.local import leftovers
 from dtjob.local.addresses import Addresses
 from dtjob.local.cluster import Directories, ProcessCluster
-from dtjob.local.engine import manifest_of
+from dtjob.local.here import manifest_of
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
 from dtjob.plan import children

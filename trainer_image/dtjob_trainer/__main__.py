@@ -11,6 +11,7 @@ from typing import NoReturn
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.contract.template import Template
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.supervisor import reaper
 from dtjob_trainer.supervisor.supervisor import Supervisor
@@ -18,8 +19,11 @@ from dtjob_trainer.supervisor.supervisor import Supervisor
 USAGE = "usage: python3 -m dtjob_trainer ENTRY [ARGS…]   (ENTRY: a path that ends in .py, or a module name)"
 
 
-def main(arguments: list[str]) -> int:
-    """Supervise the program `arguments` (entry and its arguments). Returns the exit code of the container."""
+def main(arguments: list[str], template: Template | None = None) -> int:
+    """Supervise the program `arguments` (entry and its arguments). Returns the exit code of the container.
+
+    `template`: fork training processes from there (launcher.py); None: the first leaves one behind where it may help.
+    """
     if not arguments or arguments[0] in ("-h", "--help"):
         (sys.stdout if arguments else sys.stderr).write(f"{USAGE}\n")
         return 0 if arguments else 2
@@ -30,7 +34,7 @@ def main(arguments: list[str]) -> int:
                 "DTJOB_ROLE is not set: this is the command of a dtjob training container; "
                 f"to run the program alone, use `python3 {arguments[0]}`"
             )
-        supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.run", *arguments], os.environ)
+        supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.run", *arguments], os.environ, template)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
         return 2

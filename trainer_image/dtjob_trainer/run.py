@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from dtjob_trainer import imports
 from dtjob_trainer.contract import exit_codes, log_line, template
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
@@ -96,16 +97,12 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     task = here.task
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if here.is_evaluator:
         os.nice(EVALUATOR_NICENESS)
     if task is not None and task.computes_nothing:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before TensorFlow looks
-    import tensorflow  # noqa: F401  # overlaps with the rendezvous
-
-    if task is None or not task.serves_only:
-        import keras  # noqa: F401
-    template.leave_behind(os.environ)
+    imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # overlaps with the rendezvous
+    template.leave_behind(os.environ, lambda request: main(request.arguments))
     _wait_for_go(here)
     here.progress.report(state="starting")
     if task is not None:

@@ -6,16 +6,11 @@ import asyncio
 import contextlib
 import importlib.util
 import json
-import logging
-import os
 import shlex
 import signal
 import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
@@ -23,18 +18,14 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.job_file import read_job
 from dtjob.local import command
 from dtjob.local.addresses import NoFreePorts
-from dtjob.local.display.snapshot import Snapshot
-from dtjob.local.display.story import Story, progress_text
+from dtjob.local.display.screen import Screen, log_to, write_line
 from dtjob.local.display.summary import summary, summary_text
-from dtjob.local.engine import Engine, Outcome
+from dtjob.local.engine import Engine
+from dtjob.local.outcome import Outcome
 from dtjob.local.runs import Run, RunStateError, open_run
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.pod import pod
-from dtjob.plan.actions import Event
-
-PROGRESS_LINE_SECONDS = 5.0
-REDRAW_PER_SECOND = 8
 
 
 @dataclass(frozen=True)
@@ -68,9 +59,9 @@ def run(options: Options) -> int:
         result["checkpoint"] = {**(result["checkpoint"] or {}), "step": saved}
         result["steps"] = max(result["steps"] or 0, saved)
     again = shlex.join(["dtjob", "run", str(options.file)])
-    _print("\n".join(summary_text(result, record.logs, again)), sys.stderr if options.json_output else sys.stdout)
+    write_line("\n".join(summary_text(result, record.logs, again)), sys.stderr if options.json_output else sys.stdout)
     if options.json_output:
-        _print(json.dumps(result), sys.stdout)
+        write_line(json.dumps(result), sys.stdout)
     if outcome.interrupted is not None:
         return of_signal(outcome.interrupted)
     return 0 if result["phase"] == Phase.SUCCEEDED else 1
@@ -95,109 +86,29 @@ def check_runs_here(job: Job) -> None:
         raise BadInput(f"spec.program.entry: {program.entry} {where}")
 
 
-@dataclass
-class _Screen:
-    """Where the story goes: a live view on a terminal, else lines."""
-
-    out: TextIO
-    live: Any = None
-    began: float = field(default_factory=time.monotonic)
-    told: Story = field(default_factory=Story)
-    lines: list[str] = field(default_factory=list)
-    last_progress: tuple[float, str] = (0.0, "")
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
-        if self.live is None:
-            _print(f"[{time.monotonic() - self.began:6.1f} s] {line}", self.out)
-
-    def event(self, event: Event) -> None:
-        for line in self.told.event(event):
-            self.say(line)
-
-    def observe(self, snapshot: Snapshot, stopping: bool) -> None:
-        for line in self.told.observe(snapshot):
-            self.say(line)
-        if self.live is not None:
-            from dtjob.local.display.view import live_view
-
-            self.live.update(live_view(snapshot, self.lines, stopping))
-            return
-        if snapshot.recovering or snapshot.chief.get("state") != "training":
-            return
-        at, text = time.monotonic(), progress_text(snapshot)
-        if text and text != self.last_progress[1] and at - self.last_progress[0] >= PROGRESS_LINE_SECONDS:
-            self.last_progress = at, text
-            _print(f"[{at - self.began:6.1f} s] {text}", self.out)
-
-
-def _print(text: str, out: TextIO) -> None:
-    """Print a line. Where the reader has gone (`dtjob run … | head`), training goes on and is told to nobody."""
-    try:
-        print(text, file=out, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-
-
 async def _train(job: Job, record: Run, options: Options) -> Outcome:
-    screen = _Screen(sys.stderr if options.json_output else sys.stdout)
+    screen = Screen(sys.stderr if options.json_output else sys.stdout)
     engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _stop, engine, screen, number)
     with contextlib.ExitStack() as stack:
         if not options.json_output and sys.stdout.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            screen.live = stack.enter_context(
-                Live(
-                    console=Console(),
-                    refresh_per_second=REDRAW_PER_SECOND,
-                    redirect_stdout=False,
-                    redirect_stderr=False,
-                )
-            )
+            stack.enter_context(screen.redrawn())
         screen.say(f"{job.metadata.name}: {record.why}; files and logs in {record.directory}")
         for line in _differences(job):
             screen.say(line)
-        stack.enter_context(_log_to(record.logs / "dtjob.log", screen))
+        stack.enter_context(log_to(record.logs / "dtjob.log", screen))
         outcome = await engine.run()
         screen.observe(outcome.snapshot, outcome.interrupted is not None)
         return outcome
 
 
-def _stop(engine: Engine, screen: _Screen, number: signal.Signals) -> None:
+def _stop(engine: Engine, screen: Screen, number: signal.Signals) -> None:
     if engine.stopping:
         screen.say(f"{number.name} again: killing what is left")
     else:
         screen.say(f"{number.name}: every task is asked to save and end; once more kills them")
     engine.stop(number)
-
-
-@contextlib.contextmanager
-def _log_to(file: Path, screen: _Screen) -> Iterator[None]:
-    """Keep the reconciler's log in a file, as lines between would tear the live view; errors are told once."""
-
-    class Tell(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            said = record.getMessage().splitlines()[0]
-            if said not in screen.lines:
-                screen.say(said)
-
-    root = logging.getLogger()
-    in_file, told = logging.FileHandler(file), Tell(logging.ERROR)
-    in_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    level = root.level
-    root.setLevel(logging.INFO)
-    root.addHandler(in_file)
-    root.addHandler(told)
-    try:
-        yield
-    finally:
-        root.setLevel(level)
-        root.removeHandler(in_file)
-        root.removeHandler(told)
-        in_file.close()
 
 
 def _differences(job: Job) -> list[str]:

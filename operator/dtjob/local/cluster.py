@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from dtjob.controller.cluster import ClusterError, Refused, Stale
 from dtjob.local import command, leftovers, pod_status
 from dtjob.local.addresses import Addresses
 from dtjob.local.api_server import Objects, Watcher
+from dtjob.local.starter import Process, Starter
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
@@ -46,7 +47,7 @@ class Directories:
 class Supervisor:
     """The process that stands for a pod."""
 
-    process: asyncio.subprocess.Process
+    process: Process
     started_at: datetime
     watching: asyncio.Task[None]
 
@@ -65,7 +66,9 @@ class ProcessCluster:
         watcher: Watcher,
         on_event: Callable[[Event], None] = lambda event: None,
         on_status: Callable[[dict[str, Any]], None] = lambda status: None,
+        starter: Starter | None = None,
     ) -> None:
+        self._starter = starter or Starter()
         self._addresses, self._directories = addresses, directories
         self._on_event, self._on_status = on_event, on_status
         self._objects = Objects(watcher)
@@ -94,6 +97,10 @@ class ProcessCluster:
             for name, supervisor in self._supervisors.items()
             if supervisor.process.returncode is None
         }
+
+    def prepare(self, pods: Iterable[Manifest]) -> None:
+        """Begin with what the processes of these pods have in common, so that their starts are short."""
+        self._starter.prepare(self._command(pod) for pod in pods)
 
     async def create(self, manifest: Manifest) -> Manifest:
         """Keep the object; for a pod, start its process. Raises AlreadyExists or Refused."""
@@ -168,28 +175,24 @@ class ProcessCluster:
                 _signal(supervisor, signal.SIGKILL)
             await ended
         await asyncio.gather(*self._deletions)
+        self._starter.close()
 
     async def _start(self, pod: Manifest) -> Supervisor:
         name = pod["metadata"]["name"]
         files = self._directories
-        last_words = files.termination_log(name)
-        last_words.unlink(missing_ok=True)
-        start = command.local_command(
-            pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ
-        )
-        with files.log(name).open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                *start.argv,
-                env=start.environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C in the terminal reaches dtjob only, which ends the others in order
-            )
+        files.termination_log(name).unlink(missing_ok=True)
+        process = await self._starter.start(self._command(pod), files.log(name))
         started_at = datetime.now(UTC)
         return Supervisor(process, started_at, asyncio.create_task(self._watch(name, process, started_at)))
 
-    async def _watch(self, name: str, process: asyncio.subprocess.Process, started_at: datetime) -> None:
+    def _command(self, pod: Manifest) -> command.Command:
+        files = self._directories
+        last_words = files.termination_log(pod["metadata"]["name"])
+        return command.local_command(
+            pod, self._addresses, files.cluster_file, files.checkpoints, last_words, os.environ
+        )
+
+    async def _watch(self, name: str, process: Process, started_at: datetime) -> None:
         """Write the process' end into the pod's status, at once."""
         code = await process.wait()
         # As the end of a container: what a killed supervisor left behind must not hold its successor's ports.

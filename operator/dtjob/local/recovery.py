@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
+
+from dtjob.api.replicas import Role
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from dtjob.plan import children
+from dtjob.plan.children import PodState
 
 Reports = Mapping[str, Mapping[str, Any]]
 
 AT_WORK = ("training", "serving", "saving", "finished")
+
+
+def counts(pod: Manifest, now: datetime) -> bool:
+    """Whether training has to recover from what this pod's process came to: nobody asked it to end."""
+    failed = children.state_of(pod, now) is PodState.FAILED and not children.deleting(pod)
+    return failed and labels.of(pod)[labels.ROLE] != Role.EVALUATOR
 
 
 @dataclass

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from dtjob.local.addresses import free_ports
+from tests.trainer.support import templates
+from tests.trainer.support.templates import Process
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -28,7 +30,7 @@ WAIT_SECONDS = 180.0
 class Member:
     """One training process and what it has reported."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], progress: int, go: int, log: Path) -> None:
+    def __init__(self, name: str, process: Process, progress: int, go: int, log: Path) -> None:
         self.name, self.process, self.log = name, process, log
         self.lines: list[dict[str, Any]] = []
         self.status: dict[str, Any] = {}
@@ -122,12 +124,18 @@ class Cluster:
         uid: str = "uid-1",
         grace: int = 30,
         env: Mapping[str, str] | None = None,
-        runner: Sequence[str] = ("-m", "dtjob_trainer.run"),
+        runner: Sequence[str] = templates.RUNNER,
+        fresh: bool = False,
     ) -> None:
+        """`fresh`: start an interpreter for each process; others are forked from one that has imported TensorFlow.
+
+        A `runner` of a test's own is always started so.
+        """
         self.directory, self.checkpoints, self.strategy = directory, directory / "checkpoints", strategy
         directory.mkdir(parents=True, exist_ok=True)
         self.members: dict[str, Member] = {}
-        self._command = [sys.executable, *runner, str(PROGRAMS / program), *args]
+        self._fork = not fresh and runner == templates.RUNNER
+        self._runner, self._arguments = runner, [str(PROGRAMS / program), *args]
         ports = iter(free_ports(sum(counts.values())))
         cluster = {
             role: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
@@ -196,20 +204,15 @@ class Cluster:
             **self._env,
             "DTJOB_ROLE": role,
             "DTJOB_INDEX": index,
-            "DTJOB_PROGRESS_FD": str(progress_write),
-            "DTJOB_GO_FD": str(go_read),
         }
+        pipes = {"DTJOB_PROGRESS_FD": progress_write, "DTJOB_GO_FD": go_read}
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                self._command,
-                env=env,
-                pass_fds=(progress_write, go_read),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                cwd=self.directory,
-            )
+            process: Process | None = None
+            if self._fork:
+                process = templates.fork(self._arguments, env, pipes, output.fileno(), self.directory)
+            if process is None:
+                command = [sys.executable, *self._runner, *self._arguments]
+                process = templates.execute(command, env, pipes, output.fileno(), self.directory)
         os.close(progress_write)
         os.close(go_read)
         return Member(task, process, progress_read, go_write, log)

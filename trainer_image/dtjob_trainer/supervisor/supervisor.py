@@ -41,8 +41,11 @@ DONE_SECONDS = 30.0
 class Supervisor:
     """Runs one task to its end."""
 
-    def __init__(self, task: Task, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """`command` starts the training process; `environ` is its environment, the two pipes' variables left out.
+    def __init__(
+        self, task: Task, command: Sequence[str], environ: Mapping[str, str], template: Template | None = None
+    ) -> None:
+        """`command` starts the training process; `environ` is its environment, the two pipes' variables left out;
+        `template` one that waits already.
 
         Raises TaskError where the environment does not say where the rendezvous is.
         """
@@ -57,7 +60,7 @@ class Supervisor:
         self._called: asyncio.Future[str | None] | None = None
         """While it stays after its training: why the group trains again, or None where the container may end."""
         starts_again = task.waits_for_go and self._command[1:3] == ["-m", "dtjob_trainer.run"]
-        self._template = Template() if starts_again else None
+        self._template = template or (Template() if starts_again else None)
         self._member = Member(task, self._id, self._registration, self._on_answer, self._on_problem)
 
     async def run(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot
@@ -19,11 +19,18 @@ EVALUATOR = "evaluator:"
 ACCURACIES = ("val_accuracy", "accuracy", "val_acc", "acc")
 
 
+class InPlace(NamedTuple):
+    """How often a task's training process was started again in one attempt at the task."""
+
+    attempt: int
+    restarts: int
+
+
 class Story:
     """Remembers what it has told. One for each run."""
 
     def __init__(self) -> None:
-        self._restarts: dict[str, int] = {}
+        self._restarts: dict[str, InPlace] = {}
         self._began = False
         self._recoveries = 0
         self._evaluated: int | None = None
@@ -45,13 +52,13 @@ class Story:
         """One line for all tasks that a lost peer made start again; each names the peer when it knows it."""
         again: dict[str, list[str]] = {}
         for task, report in snapshot.reports.items():
-            count = int(report.get("restartsInPlace", 0)) + 1000 * int(report.get("attempt", 0))
-            if count % 1000 > 0 and count != self._restarts.get(task):
+            seen = InPlace(int(report.get("attempt", 0)), int(report.get("restartsInPlace", 0)))
+            if seen.restarts > 0 and seen != self._restarts.get(task):
                 if report.get("state") not in ("training", "serving", "starting"):
                     continue  # its cause is known at the next go only
                 cause = (report.get("lastRestart") or {}).get("cause", "a peer was lost")
                 again.setdefault(cause, []).append(task)
-            self._restarts[task] = count
+            self._restarts[task] = seen
         return [
             f"{', '.join(tasks)}: training process started again in the same supervisor ({cause})"
             for cause, tasks in again.items()

@@ -9,7 +9,8 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.local import command
 from dtjob.local.command import Command
-from dtjob.local.engine import Engine, Outcome
+from dtjob.local.engine import Engine
+from dtjob.local.outcome import Outcome
 from dtjob.local.runs import open_run
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders

@@ -1,0 +1,45 @@
+"""When a run is over, and what has become of its job then: as the plan judges it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.phase import ENDED, Phase
+from dtjob.local.display.snapshot import Snapshot
+from dtjob.local.here import DEFAULTS
+from dtjob.objects.manifest import Manifest
+from dtjob.plan import children
+from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. `interrupted` is the number of the signal that stopped it, None where it ended by itself."""
+
+    snapshot: Snapshot
+    interrupted: int | None
+
+
+def active(pods: Iterable[Manifest]) -> list[Manifest]:
+    """The pods whose process may still run."""
+    return [pod for pod in pods if not children.ended(pod)]
+
+
+def is_over(status: Mapping[str, Any], pods: Iterable[Manifest]) -> bool:
+    """Whether an ended job's last process is gone: others than the chief may still have something to write."""
+    return status.get("phase") in ENDED and not active(pods)
+
+
+def success_while_stopped(job: Job, status: dict[str, Any], observed: Children, now: datetime) -> dict[str, Any] | None:
+    """The status of a job whose training ended well while it was being stopped; None where it did not.
+
+    `status` is the last that was written. No plan is carried out any more then, but its judgement of the chief counts;
+    that of the others does not, which were told to end.
+    """
+    planned = plan(job.model_copy(update={"status": status}), observed, now, DEFAULTS).status or status
+    return planned if planned.get("phase") == Phase.SUCCEEDED else None

@@ -1,0 +1,46 @@
+"""Asks the supervisors of a run how their tasks are, over and over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dtjob.local.addresses import Addresses
+from dtjob.local.status_client import read_status
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.progress import last_words
+
+Report = dict[str, Any]
+
+
+class Poller:
+    """The last report of every task of one job, those that have ended included."""
+
+    def __init__(self, uid: str, addresses: Addresses, on_report: Callable[[str, Report], None]) -> None:
+        """`on_report` is called with a task's id and each of its reports that comes from a supervisor."""
+        self._uid, self._addresses, self._on_report = uid, addresses, on_report
+        self.reports: dict[str, Report] = {}
+        """By task id."""
+
+    async def poll(self, pods: Iterable[Manifest]) -> None:
+        """Ask the supervisors of these pods, all at once."""
+        await asyncio.gather(*(self._poll(pod) for pod in pods))
+
+    def note_last_words(self, pod: Manifest) -> None:
+        """Take what a supervisor left when it ended for its last report."""
+        if left := last_words(pod):
+            self.reports[labels.task_id(pod)] = left
+
+    async def _poll(self, pod: Manifest) -> None:
+        report = await read_status(self._addresses.status_port(pod["spec"]["hostname"]))
+        task = labels.task_id(pod)
+        if report is not None and is_of(report, self._uid, task):
+            self.reports[task] = report
+            self._on_report(task, report)
+
+
+def is_of(report: Report, uid: str, task: str) -> bool:
+    """Whether a report is of this task of this job, and not of a stranger that has its port."""
+    return report.get("jobUid") == uid and report.get("task") == task

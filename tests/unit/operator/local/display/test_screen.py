@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import io
+import logging
+import os
+
+from dtjob.local.display.screen import Screen, log_to, write_line
+from tests.unit.operator.local.display.snapshots import report, snapshot
+
+
+def test_lines_come_with_the_time():
+    out = io.StringIO()
+    Screen(out).say("training begins")
+    assert out.getvalue() == "[   0.0 s] training begins\n"
+
+
+def test_progress_is_told_now_and_then():
+    out = io.StringIO()
+    screen = Screen(out)
+    for step in (1, 2):
+        screen.observe(snapshot([report("chief-0", step=step, totalSteps=10)]), False)
+    lines = [line.partition("] ")[2] for line in out.getvalue().splitlines()]
+    assert lines == ["training begins: 10 steps", "step 1 of 10 (10%)"]
+
+
+def test_a_reader_that_went_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as out:
+        write_line("to nobody", out)
+        write_line("again", out)
+
+
+def test_the_log_is_kept_and_errors_are_told_once(tmp_path):
+    out = io.StringIO()
+    screen = Screen(out)
+    with log_to(tmp_path / "log", screen):
+        logging.getLogger("x").info("quiet")
+        for _ in range(2):
+            logging.getLogger("x").error("loud\nand long")
+    logging.getLogger("x").error("after")
+    assert out.getvalue().count("loud") == 1
+    assert "quiet" not in out.getvalue()
+    kept = (tmp_path / "log").read_text()
+    assert "quiet" in kept
+    assert "after" not in kept

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+
+from dtjob.local import poller
+from dtjob.local.addresses import Addresses
+from dtjob.local.poller import Poller, is_of
+from dtjob.objects import topology
+from dtjob.objects.pod import pod
+from tests.unit.operator.builders import job
+
+CHIEF = topology.tasks(job())[0]
+
+
+def test_a_strangers_report_is_not_the_tasks():
+    assert is_of({"jobUid": "u", "task": "chief-0"}, "u", "chief-0")
+    assert not is_of({"jobUid": "other", "task": "chief-0"}, "u", "chief-0")
+    assert not is_of({"jobUid": "u", "task": "worker-0"}, "u", "chief-0")
+    assert not is_of({}, "u", "chief-0")
+
+
+async def test_reports_are_kept_and_told(monkeypatch):
+    answers = [{"jobUid": "u", "task": "chief-0", "step": 4}, None, {"jobUid": "v", "task": "chief-0", "step": 9}]
+
+    async def read_status(port: int):
+        return answers.pop(0)
+
+    monkeypatch.setattr(poller, "read_status", read_status)
+    told = []
+    made = Poller("u", Addresses.choose(job()), lambda task, report: told.append((task, report["step"])))
+    for _ in range(3):
+        await made.poll([pod(job(), CHIEF, 0)])
+    assert told == [("chief-0", 4)]
+    assert made.reports["chief-0"]["step"] == 4
+
+
+def test_last_words_are_the_last_report():
+    manifest = pod(job(), CHIEF, 0)
+    last = {"task": "chief-0", "state": "finished", "step": 460}
+    end = {"exitCode": 0, "message": json.dumps(last)}
+    manifest["status"] = {"containerStatuses": [{"name": "tensorflow", "state": {"terminated": end}}]}
+    made = Poller("u", Addresses.choose(job()), lambda *_: None)
+    made.note_last_words(pod(job(), CHIEF, 0))
+    assert made.reports == {}
+    made.note_last_words(manifest)
+    assert made.reports["chief-0"]["step"] == 460
