@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+LONGEST_FILE, LONGEST_FUNCTION = 300, 60
+"""Lines. A function's docstring does not count: `fit` explains fifteen arguments of its users."""
 
 # In two parts, so that this file does not hold what it looks for.
 REGISTRY_HOSTS = [
@@ -45,11 +49,32 @@ def test_no_file_names_a_registry():
     assert not found
 
 
+def product() -> Iterator[tuple[str, str]]:
+    """Name and text of every Python file of both packages."""
+    for top in ("operator", "trainer_image"):
+        for file in (ROOT / top).rglob("*.py"):
+            yield str(file.relative_to(ROOT)), file.read_text()
+
+
+def function_lengths(text: str) -> Iterator[tuple[str, int]]:
+    """Name and lines, less the docstring's, of every function."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or 0) - node.lineno + 1
+            if ast.get_docstring(node) is not None:
+                lines -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+            yield node.name, lines
+
+
 def test_every_module_says_what_it_is():
-    missing = [
-        str(file.relative_to(ROOT))
-        for top in ("operator", "trainer_image")
-        for file in (ROOT / top).rglob("*.py")
-        if not file.read_text().lstrip().startswith('"""')
+    assert not [name for name, text in product() if not text.lstrip().startswith('"""')]
+
+
+def test_no_file_and_no_function_is_too_long_to_be_read():
+    assert not [name for name, text in product() if len(text.splitlines()) > LONGEST_FILE]
+    assert not [
+        f"{name}: {function} has {lines} lines"
+        for name, text in product()
+        for function, lines in function_lengths(text)
+        if lines > LONGEST_FUNCTION
     ]
-    assert not missing

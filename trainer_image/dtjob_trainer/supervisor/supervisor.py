@@ -44,11 +44,8 @@ class Supervisor:
     def __init__(
         self, task: Task, command: Sequence[str], environ: Mapping[str, str], template: Template | None = None
     ) -> None:
-        """`command` starts the training process; `environ` is its environment, the two pipes' variables left out;
-        `template` one that waits already.
-
-        Raises TaskError where the environment does not say where the rendezvous is.
-        """
+        """`command` starts the training process with `environ` and its pipes' variables; `template`: one that waits.
+        Raises TaskError where the environment does not say where the rendezvous is."""
         self._task, self._command, self._environ = task, list(command), dict(environ)
         self._id = os.urandom(6).hex()
         self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid)
