@@ -97,8 +97,29 @@ def operator(
 
 
 @pytest.fixture(scope="module")
+def operator_of_all(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+    """What `shared_operator` shares."""
+    process = OperatorProcess(cluster.kubeconfig, None, tmp_path_factory.mktemp("operator") / "operator.log")
+    process.start()
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+def shared_operator(operator_of_all: OperatorProcess, api: Api, namespace: str) -> Iterator[OperatorProcess]:
+    """`dtjob operator` for all namespaces, one for all tests of a module: starting it takes longer than most of them.
+    What it logged during the test is printed where that fails; the test's jobs are deleted."""
+    assert operator_of_all.running(), operator_of_all.log.read_text()
+    begun = operator_of_all.log.stat().st_size
+    yield operator_of_all
+    for job in api.list("dtjobs", namespace):
+        api.delete("dtjobs", namespace, job["metadata"]["name"])
+    print(operator_of_all.log.read_bytes()[begun:].decode())
+
+
+@pytest.fixture(scope="session")
 def audited_cluster(helm_program: Path) -> Iterator[AuditedControlPlane]:
-    """A control plane without dtjob, for tests that install the chart; see `AuditedControlPlane`."""
+    """A control plane where only the chart installs dtjob; see `AuditedControlPlane`."""
     try:
         programs = binaries.find()
     except binaries.BinariesError as error:

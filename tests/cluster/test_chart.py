@@ -79,9 +79,65 @@ def stranger(kind: str, name: str, namespace: str) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, **spec[kind]}
 
 
+def test_a_service_monitor_needs_its_definition(helm: Helm, cluster: AuditedControlPlane, api: Api) -> None:
+    settings = ("--set", "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus")
+    refused = helm("install", RELEASE, str(CHART), *settings, check=False)
+    assert refused.returncode == 1
+    assert "the cluster has no ServiceMonitors. Install the Prometheus operator" in refused.stderr
+    cluster.kubectl("create", "--filename=-", stdin=json.dumps(SERVICE_MONITORS))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{SERVICE_MONITORS['metadata']['name']}")
+    try:
+        helm("install", RELEASE, str(CHART), *settings)
+        made = objects(cluster, "services,servicemonitors", f"--namespace={NAMESPACE}")
+        service, monitor = made["Service/dtjob-metrics"], made["ServiceMonitor/dtjob"]
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        assert [one["port"] for one in monitor["spec"]["endpoints"]] == [service["spec"]["ports"][0]["name"]]
+        assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    finally:
+        cluster.kubectl("delete", "crd", SERVICE_MONITORS["metadata"]["name"])
+
+
+def test_the_notes_tell_the_next_commands(helm: Helm, api: Api) -> None:
+    install(helm, api)
+    notes = helm("get", "notes", RELEASE).stdout
+    for command in (
+        f"kubectl --namespace {NAMESPACE} rollout status deployment/{RELEASE}",
+        "kubectl apply -f job.yaml",
+        "kubectl get dtjobs --watch",
+    ):
+        assert f"  {command}\n" in notes
+    assert "None is published under this name" in notes
+    install(helm, api, "image.tag=dev,watchNamespaces={default}", verb="upgrade")
+    notes = helm("get", "notes", RELEASE).stdout
+    assert "dtjob-operator:dev, which the nodes must have" in notes
+    assert "published" not in notes
+    assert "  kubectl apply --namespace default -f job.yaml\n" in notes
+
+
+def test_without_the_finalizers_right_strict_admission_refuses_children(
+    helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str
+) -> None:
+    install(helm, api)
+    role = f"clusterrole/{NAMESPACE}-{RELEASE}"
+    rules = json.loads(cluster.kubectl("get", role, "--output=json").stdout)["rules"]
+    less = [rule for rule in rules if rule["resources"] != ["distributedtrainingjobs/finalizers"]]
+    assert len(less) == len(rules) - 1
+    cluster.kubectl("patch", role, "--type=merge", f"--patch={json.dumps({'rules': less})}")
+    finalizers = ("update", "distributedtrainingjobs.training.dtjob.dev", "--subresource=finalizers")
+    wait_until(
+        lambda: cluster.kubectl("auth", "can-i", *finalizers, f"--as={USER}", check=False).stdout.strip() == "no",
+        "the right is gone",
+    )
+    installed.start()
+    api.create("dtjobs", namespace, job())
+    api.wait_for("dtjobs", namespace, "digits", says("blockOwnerDeletion"))
+
+
 def test_install_work_upgrade_uninstall_reinstall(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
+    cluster.forget_calls()
+    api.delete("leases", NAMESPACE, RELEASE)  # an earlier test's: who finds one needs no right to create it
     ports = install(helm, api)
     installed.start()
     # Names that strangers have, and a job's whole life: its group restarts, so that running pods are taken away.
@@ -120,7 +176,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     after = uids(wait_pods(api, namespace, *before, "second-chief-0-0"))
     assert before.items() < after.items()
 
-    installed.kill()  # before its rights go, as a call without them is looked for below
+    assert installed.terminate() == 0  # before its rights go, as a call without them is looked for below
     helm("uninstall", RELEASE)
     assert not objects(cluster, "all,clusterroles,clusterrolebindings,roles,rolebindings", "--all-namespaces")
     assert api.get("customresourcedefinitions", None, CRD)["metadata"].get("deletionTimestamp") is None
@@ -137,46 +193,9 @@ def test_install_work_upgrade_uninstall_reinstall(
     calls = set(cluster.calls())
     assert not [call for call in calls if not call[3]]
     used = {call[:3] for call in calls}
-    # The one right that is no call: admission asks for it where an owner reference blocks (see the next test).
+    # The one right that is no call: admission asks for it where an owner reference blocks (see the test before).
     assert allowed - used == {("training.dtjob.dev", "distributedtrainingjobs/finalizers", "update")}
     assert used <= allowed
-
-
-def test_without_the_finalizers_right_strict_admission_refuses_children(
-    helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str
-) -> None:
-    install(helm, api)
-    role = f"clusterrole/{NAMESPACE}-{RELEASE}"
-    rules = json.loads(cluster.kubectl("get", role, "--output=json").stdout)["rules"]
-    less = [rule for rule in rules if rule["resources"] != ["distributedtrainingjobs/finalizers"]]
-    assert len(less) == len(rules) - 1
-    cluster.kubectl("patch", role, "--type=merge", f"--patch={json.dumps({'rules': less})}")
-    finalizers = ("update", "distributedtrainingjobs.training.dtjob.dev", "--subresource=finalizers")
-    wait_until(
-        lambda: cluster.kubectl("auth", "can-i", *finalizers, f"--as={USER}", check=False).stdout.strip() == "no",
-        "the right is gone",
-    )
-    installed.start()
-    api.create("dtjobs", namespace, job())
-    api.wait_for("dtjobs", namespace, "digits", says("blockOwnerDeletion"))
-
-
-def test_a_service_monitor_needs_its_definition(helm: Helm, cluster: AuditedControlPlane, api: Api) -> None:
-    settings = ("--set", "metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus")
-    refused = helm("install", RELEASE, str(CHART), *settings, check=False)
-    assert refused.returncode == 1
-    assert "the cluster has no ServiceMonitors. Install the Prometheus operator" in refused.stderr
-    cluster.kubectl("create", "--filename=-", stdin=json.dumps(SERVICE_MONITORS))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{SERVICE_MONITORS['metadata']['name']}")
-    try:
-        helm("install", RELEASE, str(CHART), *settings)
-        made = objects(cluster, "services,servicemonitors", f"--namespace={NAMESPACE}")
-        service, monitor = made["Service/dtjob-metrics"], made["ServiceMonitor/dtjob"]
-        assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-        assert [one["port"] for one in monitor["spec"]["endpoints"]] == [service["spec"]["ports"][0]["name"]]
-        assert monitor["metadata"]["labels"]["release"] == "prometheus"
-    finally:
-        cluster.kubectl("delete", "crd", SERVICE_MONITORS["metadata"]["name"])
 
 
 def test_of_two_replicas_one_works_and_the_other_takes_over(
@@ -205,27 +224,10 @@ def test_of_two_replicas_one_works_and_the_other_takes_over(
         assert standby.terminate() == 0
 
 
-def test_the_notes_tell_the_next_commands(helm: Helm, api: Api) -> None:
-    install(helm, api)
-    notes = helm("get", "notes", RELEASE).stdout
-    for command in (
-        f"kubectl --namespace {NAMESPACE} rollout status deployment/{RELEASE}",
-        "kubectl apply -f job.yaml",
-        "kubectl get dtjobs --watch",
-    ):
-        assert f"  {command}\n" in notes
-    assert "None is published under this name" in notes
-    install(helm, api, "image.tag=dev,watchNamespaces={default}", verb="upgrade")
-    notes = helm("get", "notes", RELEASE).stdout
-    assert "dtjob-operator:dev, which the nodes must have" in notes
-    assert "published" not in notes
-    assert "  kubectl apply --namespace default -f job.yaml\n" in notes
-
-
 def test_only_the_named_namespaces(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
-    before = [call for call in cluster.calls() if not call[3]]
+    cluster.forget_calls()
     install(helm, api, f"watchNamespaces={{{namespace}}}")
     assert not objects(cluster, "clusterroles,clusterrolebindings")
     installed.start()
@@ -237,7 +239,7 @@ def test_only_the_named_namespaces(
     kubelet.succeed("digits-chief-0-0")
     wait_phase(api, namespace, "Succeeded")
     assert installed.terminate() == 0
-    assert [call for call in cluster.calls() if not call[3]] == before
+    assert [call for call in cluster.calls() if not call[3]] == []
 
 
 def test_a_deleted_namespace_is_no_harm_to_the_others(
@@ -262,7 +264,8 @@ def test_a_deleted_namespace_is_no_harm_to_the_others(
         cluster.kubectl("delete", "namespace", doomed)
         operator.wait_log(f"namespace {doomed} is left alone")
         create("second", namespace)
-        operator.restart()
+        assert operator.terminate() == 0  # gives the lease back
+        operator.start()
         create("third", namespace)
         before = watches()
         api.create("namespaces", None, {"metadata": {"name": doomed}})

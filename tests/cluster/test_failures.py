@@ -14,7 +14,7 @@ THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 
 
 @pytest.fixture
-def running(operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet) -> Kubelet:
+def running(shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet) -> Kubelet:
     """Chief and two workers under MultiWorkerMirrored, running."""
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
@@ -42,7 +42,7 @@ def test_only_the_dead_pod_is_replaced(running: Kubelet, api: Api, namespace: st
 
 
 def test_without_a_supervisor_the_group_is_replaced_once(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job(program=False))
     wait_phase(api, namespace, "Running")
@@ -72,7 +72,7 @@ def test_a_rejected_pod_is_not_charged(running: Kubelet, api: Api, namespace: st
 
 
 def test_the_budget_ends_the_job_with_its_cause(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     policy = {"maxRestarts": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
     api.create("dtjobs", namespace, job(failurePolicy=policy))
@@ -90,7 +90,7 @@ def test_the_budget_ends_the_job_with_its_cause(
 
 
 def test_an_evaluator_may_fail_for_ever(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     manifest = job(failurePolicy={"maxRestarts": 0, "backoff": {"initialSeconds": 0, "maxSeconds": 0}})
     manifest["spec"]["replicas"]["evaluator"] = {}
@@ -104,49 +104,40 @@ def test_an_evaluator_may_fail_for_ever(
     assert restarts(found) == {"total": 0, "evaluator": 3}
 
 
-def test_a_worker_stuck_on_a_lost_node_does_not_block_its_successor(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+def test_on_a_lost_node_a_worker_does_not_block_its_successor_and_a_chief_does(
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    manifest = job()
-    manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 1
-    api.create("dtjobs", namespace, manifest)
-    wait_phase(api, namespace, "Running")
-    auto_kubelet.hang("digits-worker-0-0")
-    api.delete("pods", namespace, "digits-worker-0-0")
-    successor = api.wait_for("pods", namespace, "digits-worker-0-1", lambda pod: pod is not None)
+    """Two jobs, so that the time after which a pod counts as lost is waited for once."""
+    for name, lost in (("one", "one-worker-0-0"), ("two", "two-chief-0-0")):
+        manifest = job(name)
+        manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 1
+        api.create("dtjobs", namespace, manifest)
+        wait_phase(api, namespace, "Running", name)
+        auto_kubelet.hang(lost)
+    for lost in ("one-worker-0-0", "two-chief-0-0"):
+        api.delete("pods", namespace, lost)
+
+    successor = api.wait_for("pods", namespace, "one-worker-0-1", lambda pod: pod is not None)
     assert successor is not None
     stuck = api.wait_for(
-        "pods", namespace, "digits-worker-0-0", lambda pod: pod and SERVING not in pod["metadata"]["labels"]
+        "pods", namespace, "one-worker-0-0", lambda pod: pod and SERVING not in pod["metadata"]["labels"]
     )
     assert stuck is not None
     assert successor["spec"]["hostname"] == stuck["spec"]["hostname"]
-    wait_phase(api, namespace, "Running")
-    auto_kubelet.release()
-    api.wait_for("pods", namespace, "digits-worker-0-0", lambda pod: pod is None)
+    wait_phase(api, namespace, "Running", "one")
 
+    api.wait_for("dtjobs", namespace, "two", lambda f: f and f["status"].get("attempts", {}).get("chief-0") == 1)
+    assert api.get("pods", namespace, "two-chief-0-0")
+    assert "two-chief-0-1" not in {pod["metadata"]["name"] for pod in api.list("pods", namespace)}
 
-def test_a_chief_is_replaced_only_when_the_old_one_is_gone(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    manifest = job()
-    manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 1
-    api.create("dtjobs", namespace, manifest)
-    wait_phase(api, namespace, "Running")
-    auto_kubelet.hang("digits-chief-0-0")
-    api.delete("pods", namespace, "digits-chief-0-0")
-    lost = api.wait_for(
-        "dtjobs", namespace, "digits", lambda f: f and f["status"].get("attempts", {}).get("chief-0") == 1
-    )
-    assert lost is not None
-    assert api.get("pods", namespace, "digits-chief-0-0")
-    assert "digits-chief-0-1" not in {pod["metadata"]["name"] for pod in api.list("pods", namespace)}
     auto_kubelet.release()
-    wait_pods(api, namespace, "digits-chief-0-1", "digits-worker-0-0", "digits-worker-1-0")
-    wait_phase(api, namespace, "Running")
+    two = ("two-chief-0-1", "two-worker-0-0", "two-worker-1-0")
+    wait_pods(api, namespace, "one-chief-0-0", "one-worker-0-1", "one-worker-1-0", *two)
+    wait_phase(api, namespace, "Running", "two")
 
 
 def test_a_pod_that_goes_before_it_ran_was_there(
-    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job())
     wait_pods(api, namespace, *THREE)

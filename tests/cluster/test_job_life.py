@@ -20,7 +20,7 @@ def environment(pod: Object) -> dict[str, str]:
 
 
 def test_the_example_becomes_service_config_map_and_pods(
-    operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
 ) -> None:
     kubectl("apply", "-f", str(EXAMPLES / "digits.yaml"))
     pods = wait_pods(api, namespace, *DIGITS)
@@ -50,7 +50,7 @@ def test_the_example_becomes_service_config_map_and_pods(
 
 
 def test_columns_at_every_stage_and_collection_at_the_end(
-    operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
 ) -> None:
     kubectl("apply", "-f", str(EXAMPLES / "digits.yaml"))
     wait_pods(api, namespace, *DIGITS)
@@ -91,7 +91,7 @@ def test_columns_at_every_stage_and_collection_at_the_end(
 
 
 def test_ps_and_workers_go_when_the_chief_has_succeeded(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job(strategy="ParameterServer"))
     wait_phase(api, namespace, "Running")
@@ -101,7 +101,7 @@ def test_ps_and_workers_go_when_the_chief_has_succeeded(
 
 
 def test_an_image_of_ones_own_gets_tf_config(
-    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     api.create("dtjobs", namespace, job(program=False))
     pods = wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
@@ -118,7 +118,7 @@ def test_an_image_of_ones_own_gets_tf_config(
 
 
 def test_a_strangers_service_is_named_and_left_alone(
-    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     stranger: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "digits"}}
     api.create("services", namespace, stranger | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}})
@@ -132,7 +132,7 @@ def test_a_strangers_service_is_named_and_left_alone(
 
 
 def test_a_template_that_the_api_server_refuses_is_named(
-    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     manifest = job()
     manifest["spec"]["replicas"]["worker"]["template"] = {"spec": {"nodeSelectr": {"disk": "ssd"}}}
@@ -148,7 +148,7 @@ def test_a_template_that_the_api_server_refuses_is_named(
 
 
 def test_a_quota_blocks_in_words_and_goes_on_when_it_is_raised(
-    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
     api.create("resourcequotas", namespace, quota | {"spec": {"hard": {"pods": "1"}}})

@@ -11,6 +11,7 @@ import pytest
 
 from dtjob.local.addresses import free_ports
 from tests.cluster.support.births import Births
+from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
@@ -23,12 +24,12 @@ WORKERS = 12
 
 
 class Pair:
-    """Two operators of one namespace, started one after the other: `leader` leads, `standby` waits."""
+    """Two operators of one namespace, started at once: `leader` is the one that leads, `standby` waits."""
 
     def __init__(self, cluster: ControlPlane, api: Api, namespace: str, directory: Path) -> None:
         self._api, self._namespace = api, namespace
         self.ports = free_ports(2)
-        self.leader, self.standby = (
+        both = [
             OperatorProcess(
                 cluster.kubeconfig,
                 namespace,
@@ -41,10 +42,15 @@ class Pair:
                 ),
             )
             for port in self.ports
-        )
-        self.leader.start()
+        ]
+        for process in both:
+            process.start()
         self.first = self.wait_holder(bool)
-        self.standby.start()
+        wait_until(lambda: any(self.first in process.log.read_text() for process in both), "one says who leads")
+        self.leader, self.standby = sorted(
+            both, key=lambda process: f"leading as {self.first}" not in process.log.read_text()
+        )
+        self.leader.wait_log(f"leading as {self.first}")
         self.standby.wait_log("is held by")
 
     def wait_holder(self, fits: Callable[[str], object]) -> str:
@@ -68,7 +74,9 @@ def pair(cluster: ControlPlane, api: Api, namespace: str, tmp_path: Path) -> Ite
         print(process.log.read_text())
 
 
-def test_one_works_and_the_other_lives(pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet) -> None:
+def test_one_works_and_the_other_lives_until_it_is_told_to_end(
+    pair: Pair, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
     for port in pair.ports:
@@ -77,6 +85,8 @@ def test_one_works_and_the_other_lives(pair: Pair, api: Api, namespace: str, aut
             assert answer.read() == b"ok\n"
     assert "is watching" in pair.leader.log.read_text()
     assert "is watching" not in pair.standby.log.read_text()
+    assert pair.standby.terminate() == 0
+    assert pair.wait_holder(bool) == pair.first
 
 
 def test_a_killed_leader_is_followed_when_its_lease_expires(
@@ -107,11 +117,6 @@ def test_a_leader_told_to_end_hands_over(pair: Pair, api: Api, namespace: str, a
     wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0")
     assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 1
     assert births.doubled() == []
-
-
-def test_a_standby_told_to_end_ends(pair: Pair, api: Api, namespace: str) -> None:
-    assert pair.standby.terminate() == 0
-    assert pair.wait_holder(bool) == pair.first
 
 
 def test_a_leader_that_was_frozen_ends_when_it_wakes(

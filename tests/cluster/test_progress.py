@@ -11,6 +11,7 @@ import pytest
 
 from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
+from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
@@ -22,11 +23,21 @@ class ServedStatus:
 
     def __init__(self) -> None:
         self.status: dict[str, Any] = {}
+        self._answered = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        server = StatusServer(lambda: self.status, {})
+        server = StatusServer(self._answer, {})
         self.port = asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), self._loop).result()
+
+    def _answer(self) -> dict[str, Any]:
+        self._answered += 1
+        return self.status
+
+    def wait_taken(self) -> None:
+        """Return once the operator has taken in the status as it is now: with its next question but one."""
+        enough = self._answered + 2
+        wait_until(lambda: self._answered >= enough, "the operator asks for the status twice")
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -49,7 +60,7 @@ def run_at(api: Api, namespace: str, kubelet: Kubelet, pod: str, address: str) -
 
 
 def test_step_and_checkpoint_come_from_the_chief(
-    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl, served: ServedStatus
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl, served: ServedStatus
 ) -> None:
     api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
     uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
@@ -65,7 +76,7 @@ def test_step_and_checkpoint_come_from_the_chief(
 
 
 def test_a_new_checkpoint_refills_the_budget(
-    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
 ) -> None:
     policy = {"maxRestarts": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
     api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}, failurePolicy=policy))
@@ -74,18 +85,15 @@ def test_a_new_checkpoint_refills_the_budget(
         step = 100 * (attempt + 1)
         served.status = {"jobUid": uid, "step": step, "checkpoint": {"step": step, "time": "2026-11-21T10:00:00Z"}}
         run_at(api, namespace, kubelet, f"digits-chief-0-{attempt}", "127.0.0.1")
-
-        def saved(found: dict[str, Any] | None, step: int = step) -> bool:
-            return found is not None and found.get("status", {}).get("checkpoint", {}).get("step") == step
-
-        api.wait_for("dtjobs", namespace, "digits", saved)
+        served.wait_taken()
         kubelet.exit(f"digits-chief-0-{attempt}", 1)
     kubelet.run("digits-chief-0-3")
-    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 3
+    status = wait_phase(api, namespace, "Running")["status"]
+    assert (status["restarts"]["total"], status["checkpoint"]["step"]) == (3, 300)
 
 
 def test_another_jobs_report_is_not_believed(
-    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
 ) -> None:
     api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
     served.status = {"jobUid": "somebody-else", "step": 7}

@@ -50,9 +50,18 @@ def find_helm() -> Path | None:
 class AuditedControlPlane(ControlPlane):
     """Notes each call of the chart's service account, and lets nobody set a blocking owner reference without rights."""
 
+    _forgotten = 0
+
     @property
     def _audit_log(self) -> Path:
         return self.directory / "audit.log"
+
+    def _audited(self) -> list[str]:
+        return self._audit_log.read_text().splitlines() if self._audit_log.exists() else []
+
+    def forget_calls(self) -> None:
+        """Leave what was called until now out of `calls`."""
+        self._forgotten = len(self._audited())
 
     def _api_command(self) -> list[str]:
         policy = self.directory / "audit-policy.yaml"
@@ -70,7 +79,7 @@ class AuditedControlPlane(ControlPlane):
         Allowed by the roles: admission may refuse with 403 what they allow. OwnerReferencesPermissionEnforcement does
         for up to 30 s after a CRD was made, until it looks for new kinds again (seen).
         """
-        for line in self._audit_log.read_text().splitlines() if self._audit_log.exists() else ():
+        for line in self._audited()[self._forgotten :]:
             event = json.loads(line)
             where = event.get("objectRef")
             if where:  # else it is discovery, which everybody may do

@@ -16,15 +16,20 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class OperatorProcess:
-    """One `dtjob operator` for one namespace. Its log goes to `log`; close() shows where when a test failed."""
+    """One `dtjob operator` for one namespace, or for all of them. Its log goes to `log`."""
 
     def __init__(
-        self, kubeconfig: Path, namespace: str, log: Path, resync_seconds: float = 180.0, more: tuple[str, ...] = ()
+        self,
+        kubeconfig: Path,
+        namespace: str | None,
+        log: Path,
+        resync_seconds: float = 180.0,
+        more: tuple[str, ...] = (),
     ) -> None:
         self._arguments = [
             "operator",
             f"--kubeconfig={kubeconfig}",
-            f"--namespace={namespace}",
+            *([f"--namespace={namespace}"] if namespace else []),
             f"--resync-seconds={resync_seconds}",
             "--report-seconds=0.2",
             *more,
