@@ -9,14 +9,12 @@ import subprocess
 from pathlib import Path
 from typing import Protocol
 
-import pytest
-
 from tools.cluster.rest import Object
 from tools.images import Image
 
 
-class UnsupportedError(pytest.skip.Exception):
-    """This provider cannot do that; the message says why in one line. Where a test lets it pass, it is skipped."""
+class UnsupportedError(Exception):
+    """This provider cannot do that; the message says why in one line. A test that lets it pass is skipped."""
 
 
 class Cluster(Protocol):
