@@ -13,21 +13,23 @@ from tests.e2e.support import evidence
 from tools import binaries
 from tools.cluster import provider
 from tools.cluster.bare_node import BareNode
-from tools.cluster.cluster import Cluster
+from tools.cluster.cluster import Cluster, UnsupportedError
 from tools.cluster.rest import Api
 from tools.node import packages
 
+LATE = ("cluster", "long_job")
 LONGEST_SECONDS = 900
 """For one test with what it is the first to need: cluster, images, operator. Each wait has its own, shorter limit."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that start nodes of their own come before the session's cluster, which then may hold the machine."""
+    """Tests that start nodes of their own come before the session's cluster, which then may hold the machine; those of
+    the job that trains without an end come last, as it takes all of the machine's cores."""
     ours = [item for item in items if tier_of(item.path) == "e2e"]
     for item in ours:
         if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONGEST_SECONDS))
-    ordered = iter(sorted(ours, key=lambda item: "cluster" in getattr(item, "fixturenames", ())))
+    ordered = iter(sorted(ours, key=lambda item: [name in getattr(item, "fixturenames", ()) for name in LATE]))
     items[:] = [next(ordered) if tier_of(item.path) == "e2e" else item for item in items]
 
 
@@ -68,6 +70,21 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """A test is skipped where its cluster cannot do what it needs."""
+    try:
+        return (yield)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """As in its fixtures."""
+    return (yield from pytest_runtest_setup(item))
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Function, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -75,9 +92,9 @@ def pytest_runtest_makereport(
     report = yield
     cluster: Any = item.funcargs.get("cluster")
     if report.failed and report.when != "teardown" and cluster:
-        words = [value for value in item.funcargs.values() if isinstance(value, str)]
+        words = [getattr(value, "namespace", value) for value in item.funcargs.values()]
         try:
-            left = f"is in {evidence.collect(cluster, item.name, words)}"
+            left = f"is in {evidence.collect(cluster, item.name, [word for word in words if isinstance(word, str)])}"
         except Exception as error:  # the test's own failure is what must be told
             left = f"could not be written down: {error}"
         report.sections.append(("what the cluster said", left))

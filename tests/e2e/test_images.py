@@ -16,6 +16,8 @@ from tools.node.runc import Container
 
 pytestmark = pytest.mark.timeout(1800)  # a first build fetches TensorFlow
 OPERATOR_BYTES = 250_000_000
+FOREIGN = 4242
+"""A uid without a name and a home. The pods of tests/e2e/jobs run the trainer under 1000."""
 TASK = {
     "DTJOB_NAME": "digits", "DTJOB_NAMESPACE": "default", "DTJOB_UID": "5f0c", "DTJOB_ROLE": "chief",
     "DTJOB_INDEX": "0", "DTJOB_ATTEMPT": "0", "DTJOB_STRATEGY": "Default", "DTJOB_CLUSTER_FILE": "/tmp/cluster.json",
@@ -76,7 +78,7 @@ def test_operator_image_is_small(built: dict[str, images.Image]) -> None:
         assert sum(member.size for member in archive) < OPERATOR_BYTES
 
 
-@pytest.mark.parametrize("uid", [1000, 4242])
+@pytest.mark.parametrize("uid", [1000, FOREIGN])
 def test_operator_starts_from_a_read_only_file_system(uid: int, operator: Container, tmp_path: Path) -> None:
     done = operator.run(tmp_path, ["dtjob", "--version"], uid=uid, read_only=True)
     assert (done.returncode, done.stdout) == (0, "dtjob 0.1.0\n"), done.stderr
@@ -85,7 +87,7 @@ def test_operator_starts_from_a_read_only_file_system(uid: int, operator: Contai
 def test_a_uid_without_name_and_home_will_do(operator: Container, tmp_path: Path) -> None:
     """kopf asks for the user's name when it starts, the Kubernetes client for the home when it is imported."""
     command = ["python3", "-c", "import getpass, pathlib; print(getpass.getuser(), pathlib.Path.home())"]
-    assert operator.run(tmp_path, command, uid=4242, read_only=True).stdout == "dtjob /tmp\n"
+    assert operator.run(tmp_path, command, uid=FOREIGN, read_only=True).stdout == "dtjob /tmp\n"
 
 
 def test_operators_own_command_is_the_operator(operator: Container, tmp_path: Path) -> None:
@@ -99,19 +101,17 @@ def test_operator_has_no_tensorflow(operator: Container, tmp_path: Path) -> None
     assert "No module named 'tensorflow'" in done.stderr
 
 
-@pytest.mark.parametrize("uid", [1000, 4242])
-def test_trainer_runs_an_example_alone(uid: int, trainer: Container, tmp_path: Path) -> None:
-    done = trainer.run(tmp_path, ["python3", "examples/digits.py", "--epochs", "1"], uid=uid)
+def test_trainer_runs_an_example_alone(trainer: Container, tmp_path: Path) -> None:
+    done = trainer.run(tmp_path, ["python3", "examples/digits.py", "--epochs", "1"], uid=FOREIGN)
     assert done.returncode == 0, done.stderr
     assert "held-out accuracy" in done.stdout
-    assert (trainer.root / "workspace/model.keras").stat().st_uid == uid
+    assert (trainer.root / "workspace/model.keras").stat().st_uid == FOREIGN
 
 
-@pytest.mark.parametrize("uid", [1000, 4242])
-def test_trainer_supervises_a_task(uid: int, trainer: Container, tmp_path: Path) -> None:
+def test_trainer_supervises_a_task(trainer: Container, tmp_path: Path) -> None:
     (trainer.root / "tmp/cluster.json").write_text("{}")
     command = ["python3", "-m", "dtjob_trainer", "examples/digits.py", "--epochs=1"]
-    done = trainer.run(tmp_path, command, uid=uid, environment=TASK)
+    done = trainer.run(tmp_path, command, uid=FOREIGN, environment=TASK)
     assert done.returncode == 0, done.stderr
     assert json.loads((trainer.root / "tmp/last-words").read_text())["step"] == 23
     assert (trainer.root / "tmp/checkpoints/DONE").is_file()

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dtjob.objects import labels
 from tests.cluster.support.chart import NAMESPACE as OPERATOR_NAMESPACE
 from tests.cluster.support.chart import find_helm
+from tests.e2e.jobs.support.long_job import LongJob
 from tests.e2e.jobs.support.release import Release
-from tests.e2e.jobs.support.training_job import TrainingJob
+from tests.e2e.jobs.support.training_job import RESTRICTED, TrainingJob
 from tools import images
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 
-RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 NewJob = Callable[..., TrainingJob]
 
 
@@ -79,4 +78,18 @@ def new_job(cluster: Cluster, api: Api, operator: Release, namespace: str) -> It
     yield apply
     for job in jobs:
         job.delete()
-    api.wait("pods", namespace, lambda pods: not any(labels.JOB_NAME in labels.of(pod) for pod in pods.values()), 120)
+
+
+@pytest.fixture(scope="session")
+def long_job(cluster: Cluster, api: Api, release: Release, trainer_image: str) -> Iterator[LongJob]:
+    """What `job` is taken from. Tests that ask for it come last, as it uses the machine (see ../conftest.py)."""
+    held = LongJob(cluster, api, trainer_image)
+    yield held
+    held.delete()
+
+
+@pytest.fixture
+def job(long_job: LongJob, operator: Release) -> TrainingJob:
+    """Chief and two workers that train for longer than any test, up and past a checkpoint: one job for all of these
+    tests, as the test before has left it, or a new one where that left it broken."""
+    return long_job.ready()

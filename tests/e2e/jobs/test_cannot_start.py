@@ -7,7 +7,8 @@ from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.support.training_job import digits
 from tools.cluster.rest import Object
 
-ABSENT = "registry.invalid/no-such-image:1"
+ABSENT = "127.0.0.1:1/no-such-image:1"
+"""Where nobody answers, and at once: a name that does not resolve keeps the kubelet waiting, at the pod's end too."""
 
 
 def test_an_image_that_does_not_exist(new_job: NewJob) -> None:

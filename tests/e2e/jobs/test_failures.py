@@ -4,41 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
-from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.support.training_job import TrainingJob, attempts, digits, ids
+from tests.e2e.jobs.support.training_job import TrainingJob, attempts, causes, ids
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Object
 
-ENDLESS = 10_000
-"""Epochs: nobody waits for the end of these jobs."""
 
-
-@pytest.fixture
-def job(new_job: NewJob, trainer_image: str) -> TrainingJob:
-    """Chief and two workers, up and past a checkpoint."""
-    made = new_job(digits(trainer_image, epochs=ENDLESS))
-    made.wait_up()
-    made.wait_checkpoint()
-    return made
-
-
-def goes_on(job: TrainingJob, lost: set[str], fail: Callable[[dict[str, Object]], int]) -> Object:
-    """Make the tasks `lost` fail and watch training go on. `fail` gets the pods and returns a step that is safe: of a
-    checkpoint that was there before. Returns the job."""
-    before = job.pods()
+def goes_on(job: TrainingJob, lost: set[str], cause: str, fail: Callable[[dict[str, Object]], int]) -> Object:
+    """Make the tasks `lost` fail and watch training go on, one restart counted under `cause`. `fail` gets the pods and
+    returns a step that is safe: of a checkpoint that was there before. Returns the job."""
+    before, counted = job.pods(), job.get()
     safe = fail(before)
 
-    job.wait_replaced(*sorted(lost))
+    job.wait_replaced(before, *sorted(lost))
     again = job.wait_restored(safe)
     job.wait_step(again["restoredStep"] + 50)
     found = job.wait_up()
     after = job.pods()
-    assert attempts(after) == {task: int(task in lost) for task in before}
+    assert attempts(after) == {task: attempt + (task in lost) for task, attempt in attempts(before).items()}
     survivors = before.keys() - lost
     assert {task: ids(after)[task] for task in survivors} == {task: ids(before)[task] for task in survivors}
-    assert found["status"]["restarts"]["total"] == 1
+    assert causes(found, counted) == {cause: 1}
     return found
 
 
@@ -49,8 +34,7 @@ def test_a_worker_container_is_killed(job: TrainingJob, cluster: Cluster) -> Non
         return saved
 
     in_place = {task: job.report(task)["restartsInPlace"] for task in ("chief-0", "worker-0")}
-    found = goes_on(job, {"worker-1"}, kill)
-    assert found["status"]["restarts"]["causes"] == {"Signal": 1}
+    found = goes_on(job, {"worker-1"}, "Signal", kill)
     first = found["status"]["firstFailure"]
     assert (first["task"], first["exitCode"], first["reason"]) == ("worker-1", 137, "was killed (SIGKILL)")
     assert found["status"]["incident"]["charged"] == 1
@@ -58,14 +42,12 @@ def test_a_worker_container_is_killed(job: TrainingJob, cluster: Cluster) -> Non
 
 
 def test_a_worker_pod_is_deleted(job: TrainingJob) -> None:
-    found = goes_on(job, {"worker-0"}, lambda pods: delete(job, pods["worker-0"]))
-    assert found["status"]["restarts"]["causes"] == {"Deleted": 1}
+    found = goes_on(job, {"worker-0"}, "Deleted", lambda pods: delete(job, pods["worker-0"]))
     assert found["status"]["incident"]["charged"] == 0
 
 
 def test_the_chief_pod_is_deleted(job: TrainingJob) -> None:
-    found = goes_on(job, {"chief-0"}, lambda pods: delete(job, pods["chief-0"]))
-    assert found["status"]["restarts"]["causes"] == {"Deleted": 1}
+    found = goes_on(job, {"chief-0"}, "Deleted", lambda pods: delete(job, pods["chief-0"]))
     assert found["status"]["incident"]["charged"] == 0
 
 
@@ -90,7 +72,6 @@ def test_a_node_is_drained(job: TrainingJob, cluster: Cluster) -> None:
             cluster.kubectl("uncordon", node)
         return step
 
-    found = goes_on(job, there, drain)
-    assert found["status"]["restarts"]["causes"] == {"Disruption": 1}
+    found = goes_on(job, there, "Disruption", drain)
     assert found["status"]["incident"]["charged"] == 0
     assert "EvictionByEvictionAPI" in found["status"]["firstFailure"]["reason"]

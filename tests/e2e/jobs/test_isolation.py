@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.support.training_job import TrainingJob, digits
+from tests.e2e.jobs.support.training_job import TrainingJob
 from tests.e2e.jobs.support.volumes import output, python_pod
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
@@ -27,14 +26,6 @@ def reached(api: Api, cluster: Cluster, namespace: str, image: str, address: str
     return output(api, cluster, namespace, python_pod(name, image, script, **labels))
 
 
-@pytest.fixture
-def job(new_job: NewJob, trainer_image: str) -> TrainingJob:
-    made = new_job(digits(trainer_image, epochs=10_000))
-    made.wait_up()
-    made.wait_step(1)
-    return made
-
-
 def test_a_pod_of_the_same_job_reaches_its_peers(job: TrainingJob, cluster: Cluster) -> None:
     """By the name that TF_CONFIG has, as TensorFlow does; every step does so too."""
     script = _CONNECT.format(ports=(2222, 2223), address=f"{job.name}-worker-0.{job.name}")
@@ -43,14 +34,14 @@ def test_a_pod_of_the_same_job_reaches_its_peers(job: TrainingJob, cluster: Clus
     assert said == "2222 reached\n2223 reached\n"
 
 
-def test_a_stranger_does_not(job: TrainingJob, cluster: Cluster, api: Api, namespace: str, trainer_image: str) -> None:
+def test_a_stranger_does_not(job: TrainingJob, cluster: Cluster, api: Api, trainer_image: str) -> None:
     if not cluster.enforces_network_policies:
         pytest.skip(f"{cluster.name} stores NetworkPolicies and does not enforce them: no traffic test")
     chief: Object = job.pods()["chief-0"]
     address = chief["status"]["podIP"]
     nothing = "2222 silent\n2223 silent\n"
-    assert reached(api, cluster, namespace, trainer_image, address, "stranger") == nothing
+    assert reached(api, cluster, job.namespace, trainer_image, address, "stranger") == nothing
     # A name like the operator's opens the status port to whoever may make such pods, and TensorFlow's to nobody.
     label = {"app.kubernetes.io/name": "dtjob"}
-    named = reached(api, cluster, namespace, trainer_image, address, "operator", **label)
+    named = reached(api, cluster, job.namespace, trainer_image, address, "operator", **label)
     assert named == "2222 silent\n2223 reached\n"

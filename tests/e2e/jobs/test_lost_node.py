@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.support.training_job import digits, ids
 from tools.cluster.cluster import Cluster
-from tools.cluster.rest import Object
+from tools.cluster.rest import Api, Object
 
 
 def on(node: str, *, strictly: bool) -> Object:
@@ -19,8 +19,13 @@ def on(node: str, *, strictly: bool) -> Object:
     return {"spec": {"affinity": {"nodeAffinity": {preferred: [{"weight": 100, "preference": wish}]}}}}
 
 
+def ready(node: Object) -> str:
+    """The status of a node's Ready condition."""
+    return str(next(one["status"] for one in node["status"]["conditions"] if one["type"] == "Ready"))
+
+
 def test_a_pod_stuck_on_a_node_that_is_gone_does_not_block_its_successor(
-    new_job: NewJob, trainer_image: str, cluster: Cluster
+    new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api
 ) -> None:
     if len(cluster.nodes) < 2:
         pytest.skip(f"{cluster.name} has one node: there is none for the successor")
@@ -41,7 +46,7 @@ def test_a_pod_stuck_on_a_node_that_is_gone_does_not_block_its_successor(
     assert before["worker-0"]["spec"]["nodeName"] == goes
     cluster.stop_kubelet(goes)
     try:
-        job.wait_replaced("worker-0")
+        job.wait_replaced(before, "worker-0")
         report = job.wait_restored(saved)
         job.wait_step(report["restoredStep"] + 50)
         after = job.pods()
@@ -50,9 +55,11 @@ def test_a_pod_stuck_on_a_node_that_is_gone_does_not_block_its_successor(
         # The old pod is still there, Terminating: nobody can say that its container has ended.
         old = job.kubectl("get", "pod", before["worker-0"]["metadata"]["name"], "-o", "json").stdout
         assert "deletionTimestamp" in old
+        assert ready(api.get("nodes", None, goes)) == "Unknown"
         found = job.wait_up()
         assert found["status"]["restarts"]["causes"] == {"Disruption": 1}
         assert found["status"]["incident"]["charged"] == 0
     finally:
         cluster.start_kubelet(goes)
     job.wait_gone(before["worker-0"])
+    api.wait_for("nodes", None, goes, lambda node: node and ready(node) == "True")

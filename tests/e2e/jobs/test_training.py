@@ -49,12 +49,16 @@ def test_digits_under_multi_worker_mirrored(
 def test_digits_under_parameter_server(
     new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str
 ) -> None:
+    """Its volume is shared: every task mounts it. (The other jobs' is the chief's alone.)"""
     roles: Object = {"chief": {}, "worker": {"count": 2}, "ps": {}}
-    job = new_job(digits(trainer_image, strategy="ParameterServer", replicas=roles))
+    manifest = digits(trainer_image, strategy="ParameterServer", epochs=15, replicas=roles)
+    manifest["spec"]["checkpoint"]["mount"] = "All"
+    job = new_job(manifest, shared=True)
     job.wait_up()
     assert set(job.pods()) == {"chief-0", "worker-0", "worker-1", "ps-0"}
+    assert all(mounts_claim(pod, "digits") for pod in job.pods().values())
     done = job.wait_phase("Succeeded")
-    assert done["status"]["progress"]["step"] == 690
+    assert done["status"]["progress"]["step"] == 345
     assert done["status"]["progress"]["metrics"]["val_accuracy"] > GOOD
     assert done["status"]["restarts"] == {"total": 0}
     job.wait_pods("the end of ps and workers, which never end by themselves", lambda pods: set(pods) == {"chief-0"})
@@ -68,10 +72,8 @@ def row(**shown: str) -> dict[str, str]:
     return {**blank, **shown}
 
 
-def test_training_pods_are_what_restricted_namespaces_let_in(new_job: NewJob, trainer_image: str) -> None:
-    """The test's namespace enforces the restricted profile, so that they run there says most of it."""
-    job: TrainingJob = new_job(digits(trainer_image, epochs=1000))
-    job.wait_up()
+def test_training_pods_are_what_restricted_namespaces_let_in(job: TrainingJob) -> None:
+    """The job's namespace enforces the restricted profile, so that they run there says most of it."""
     for task, pod in job.pods().items():
         assert pod["spec"]["automountServiceAccountToken"] is False, task
         look = ["ls", "/var/run/secrets/kubernetes.io/serviceaccount"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ from tests.cluster.support.jobs import GROUP
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+"""Labels of a namespace."""
 TIMEOUT = 240.0
 """Seconds for what takes a few on a quiet machine: four TensorFlow processes may share two cores with other work."""
 _ASK = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:2223/status', timeout=5).read().decode())"
@@ -62,7 +65,7 @@ class TrainingJob:
     """One job in one namespace."""
 
     def __init__(self, cluster: Cluster, api: Api, namespace: str, manifest: Object) -> None:
-        self._cluster, self._api, self._namespace = cluster, api, namespace
+        self._cluster, self._api, self.namespace = cluster, api, namespace
         self.manifest = manifest
         self.name: str = manifest["metadata"]["name"]
 
@@ -71,16 +74,20 @@ class TrainingJob:
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(self.manifest))
 
     def delete(self) -> None:
-        """`kubectl delete`."""
-        self.kubectl("delete", "dtjob", self.name, "--wait=false")
+        """`kubectl delete`, and return when none of its pods is left. They are told to go too: the garbage collector
+        learns of a definition up to 30 s after it was made."""
+        self.kubectl("delete", "dtjob", self.name)
+        for pod in self.pods().values():
+            self._api.delete("pods", self.namespace, pod["metadata"]["name"])
+        self._api.wait("pods", self.namespace, lambda pods: not self._newest(pods), 120)
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> Any:
         """kubectl in the job's namespace."""
-        return self._cluster.kubectl("--namespace", self._namespace, *arguments, stdin=stdin, check=check)
+        return self._cluster.kubectl("--namespace", self.namespace, *arguments, stdin=stdin, check=check)
 
     def get(self) -> Object:
         """The job as it is now."""
-        return self._api.get("dtjobs", self._namespace, self.name)
+        return self._api.get("dtjobs", self.namespace, self.name)
 
     def wait(self, what: str, condition: Callable[[Object], Any], timeout: float = TIMEOUT) -> Object:
         """Return the job once `condition` holds for it. Raises AssertionError that names `what`; at once where the
@@ -94,7 +101,7 @@ class TrainingJob:
             return met
 
         with _named(self, what, timeout):
-            found = self._api.wait_for("dtjobs", self._namespace, self.name, holds, timeout)
+            found = self._api.wait_for("dtjobs", self.namespace, self.name, holds, timeout)
         assert found is not None
         return found
 
@@ -114,19 +121,19 @@ class TrainingJob:
     def wait_pods(self, what: str, condition: Callable[[dict[str, Object]], Any], timeout: float = TIMEOUT) -> None:
         """Return once `condition` holds for the pods by task id, as `pods()` gives them."""
         with _named(self, what, timeout):
-            self._api.wait("pods", self._namespace, lambda seen: condition(self._newest(seen)), timeout)
+            self._api.wait("pods", self.namespace, lambda seen: condition(self._newest(seen)), timeout)
 
     def wait_gone(self, pod: Object) -> None:
         """Return once this very pod is gone from the API server."""
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
         with _named(self, f"the end of pod {name}", TIMEOUT):
             self._api.wait_for(
-                "pods", self._namespace, name, lambda found: not found or found["metadata"]["uid"] != uid, TIMEOUT
+                "pods", self.namespace, name, lambda found: not found or found["metadata"]["uid"] != uid, TIMEOUT
             )
 
     def pods(self) -> dict[str, Object]:
         """The newest pod of each task, by task id."""
-        return self._newest({pod["metadata"]["name"]: pod for pod in self._api.list("pods", self._namespace)})
+        return self._newest({pod["metadata"]["name"]: pod for pod in self._api.list("pods", self.namespace)})
 
     def report(self, task: str = "chief-0") -> Object:
         """What the task's supervisor says of itself, asked inside its pod; empty while it cannot be asked."""
@@ -170,13 +177,15 @@ class TrainingJob:
 
         return self.wait_report(f"training from a checkpoint at step {step} or later", restored)
 
-    def wait_replaced(self, *tasks: str, attempt: int = 1) -> None:
-        """Return once these tasks' pods of this attempt run."""
+    def wait_replaced(self, before: dict[str, Object], *tasks: str) -> None:
+        """Return once these tasks' pods of the next attempt after those of `before` run."""
+
+        wanted = {task: labels.attempt(before[task]) + 1 for task in tasks}
 
         def replaced(pods: dict[str, Object]) -> bool:
-            return all(task in pods and labels.attempt(pods[task]) == attempt and running(pods[task]) for task in tasks)
+            return all(running(pods.get(task)) and labels.attempt(pods[task]) == wanted[task] for task in tasks)
 
-        self.wait_pods(f"attempt {attempt} of {', '.join(tasks)}, running", replaced)
+        self.wait_pods(f"running pods of the attempts {wanted}", replaced)
 
     def wait_log(self, task: str, words: str) -> None:
         """Return once the log of the task's newest pod has these words."""
@@ -196,7 +205,7 @@ class TrainingJob:
         status = self.get().get("status", {})
         kept = ("phase", "reason", "message", "ready", "progress", "checkpoint", "restarts", "firstFailure", "incident")
         lines = [f"job {self.name}: {json.dumps({name: status[name] for name in kept if name in status})}"]
-        for pod in self._api.list("pods", self._namespace):
+        for pod in self._api.list("pods", self.namespace):
             states = [{one["name"]: one.get("state")} for one in pod.get("status", {}).get("containerStatuses") or ()]
             going = " (being deleted)" if pod["metadata"].get("deletionTimestamp") else ""
             lines.append(
@@ -234,6 +243,16 @@ def ids(pods: dict[str, Object]) -> dict[str, tuple[str, str]]:
         (container,) = [one for one in pod["status"]["containerStatuses"] if one["name"] == "tensorflow"]
         assert container["restartCount"] == 0, f"{task}: {container}"
         found[task] = (pod["metadata"]["uid"], container["containerID"])
+    return found
+
+
+def causes(now: Object, before: Object) -> dict[str, int]:
+    """The causes of the restarts that a job's status counts now and did not before, each with its number."""
+    counted, earlier = now["status"]["restarts"], before["status"]["restarts"]
+    new = Counter(counted.get("causes", {}))
+    new.subtract(earlier.get("causes", {}))
+    found = {cause: number for cause, number in new.items() if number}
+    assert counted["total"] - earlier["total"] == sum(found.values())
     return found
 
 
