@@ -92,7 +92,7 @@ def test_uninstalling_leaves_jobs_and_their_definition(
     job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
     assert_nothing_noticed(job, before, counted, in_place, reached)
     second = new_job(digits(trainer_image, "second", "Default", epochs=1, replicas={"chief": {}}))
-    second.wait_phase("Running")
+    second.wait_phase("Succeeded")
 
 
 def test_helm_test_passes(operator: Release) -> None:
