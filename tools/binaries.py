@@ -101,7 +101,7 @@ TOOLS = {
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
-"""What the cluster tests run."""
+"""What a control plane without nodes runs."""
 NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
 SETS = {"control-plane": CONTROL_PLANE, "node": NODE}

@@ -1,4 +1,4 @@
-"""A small client of the API server for tests: plain dicts in and out, and waiting by watch instead of sleeping.
+"""A small client of the API server: plain dicts in and out, and waiting by watch instead of sleeping.
 
 api = Api(cluster.kubeconfig)
 pod = api.get("pods", "default", "digits-chief-0-0")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dtjob.objects import labels
 from tests.cluster.support.chart import NAMESPACE as OPERATOR_NAMESPACE
 from tests.cluster.support.chart import find_helm
 from tests.e2e.jobs.support.long_job import LongJob
@@ -79,7 +78,6 @@ def new_job(cluster: Cluster, api: Api, operator: Release, namespace: str) -> It
     yield apply
     for job in jobs:
         job.delete()
-    api.wait("pods", namespace, lambda pods: not any(labels.JOB_NAME in labels.of(pod) for pod in pods.values()), 120)
 
 
 @pytest.fixture(scope="session")

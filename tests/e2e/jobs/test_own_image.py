@@ -16,7 +16,7 @@ def plain(image: str) -> Object:
     manifest = digits(image, "plain")
     spec = manifest["spec"]
     del spec["program"], spec["checkpoint"]["everySteps"]
-    command = ["python3", "examples/plain.py", "--epochs=10", "--checkpoints=/checkpoints"]
+    command = ["python3", "examples/plain.py", "--epochs=8", "--checkpoints=/checkpoints"]
     template = {"spec": {"containers": [{"name": "tensorflow", "command": command}]}}
     spec["replicas"] = {"worker": {"count": 3, "template": template}}
     return manifest

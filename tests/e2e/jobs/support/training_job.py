@@ -74,8 +74,12 @@ class TrainingJob:
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(self.manifest))
 
     def delete(self) -> None:
-        """`kubectl delete`."""
-        self.kubectl("delete", "dtjob", self.name, "--wait=false")
+        """`kubectl delete`, and return when none of its pods is left. They are told to go too: the garbage collector
+        learns of a definition up to 30 s after it was made."""
+        self.kubectl("delete", "dtjob", self.name)
+        for pod in self.pods().values():
+            self._api.delete("pods", self.namespace, pod["metadata"]["name"])
+        self._api.wait("pods", self.namespace, lambda pods: not self._newest(pods), 120)
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> Any:
         """kubectl in the job's namespace."""
