@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dtjob.local.recovery import Recoveries
+from dtjob.local.recovery import Recoveries, counts
+from tests.unit.operator.builders import NOW, deleting, ended, job, pod
 
 
 def report(pid, state="training", step=100, training_pid=None, restored=None):
@@ -63,3 +64,11 @@ def test_a_finished_chief_ends_it():
     recoveries = Recoveries("chief-0")
     recoveries.failed("chief-0", {"chief-0": report(1)}, now=0.0)
     assert recoveries.observe({"chief-0": report(2, "finished", step=100, restored=100)}, 1.0) == 1.0
+
+
+def test_training_recovers_from_failures_of_those_that_train():
+    digits = job(evaluator=True)
+    assert counts(pod(digits, "worker-0", ended(1)), NOW)
+    assert not counts(pod(digits, "worker-0", ended(0)), NOW)
+    assert not counts(pod(digits, "evaluator-0", ended(1)), NOW)
+    assert not counts(deleting(pod(digits, "worker-0", ended(143))), NOW)
