@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.template import Template
@@ -26,7 +26,7 @@ def main(arguments: list[str], template: Template | None = None) -> int:
     """
     if not arguments or arguments[0] in ("-h", "--help"):
         (sys.stdout if arguments else sys.stderr).write(f"{USAGE}\n")
-        return 0 if arguments else 2
+        return exit_codes.FINISHED if arguments else exit_codes.USAGE
     try:
         task = Task.from_environment(os.environ)
         if task is None:
@@ -37,7 +37,7 @@ def main(arguments: list[str], template: Template | None = None) -> int:
         supervisor = Supervisor(task, [sys.executable, "-m", "dtjob_trainer.run", *arguments], os.environ, template)
     except TaskError as error:
         log_line.write(sys.stderr, str(error), level="error")
-        return 2
+        return exit_codes.USAGE
     return supervise(supervisor, task.parent)
 
 

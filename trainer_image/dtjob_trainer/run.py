@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from dtjob_trainer import imports
-from dtjob_trainer.contract import exit_codes, log_line, template
+from dtjob_trainer.contract import exit_codes, log_line, pipes, template
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import TaskError
@@ -65,7 +65,7 @@ def code_of_exit(leave: SystemExit) -> int:
 
 def main(arguments: Sequence[str]) -> NoReturn:
     """Run the program that `arguments` name, and end the process with the contract's exit code."""
-    if "DTJOB_PROGRESS_FD" in os.environ:
+    if pipes.PROGRESS in os.environ:
         die_with_parent(signal.SIGKILL, os.getppid())
     if not arguments:
         sys.stderr.write("usage: python3 -m dtjob_trainer.run ENTRY [ARGS…]\n")
@@ -148,7 +148,7 @@ def _run_entry(here: runtime.Runtime, arguments: Sequence[str]) -> None:
 
 
 def _wait_for_go(here: runtime.Runtime) -> None:
-    descriptor = os.environ.get("DTJOB_GO_FD")
+    descriptor = os.environ.get(pipes.GO)
     if not descriptor:
         return
     here.progress.report(state="waiting")

@@ -8,6 +8,7 @@ from typing import Any
 from dtjob import times
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.local.addresses import HOST
+from dtjob.objects.exit_codes import of_signal
 
 MESSAGE_BYTES = 2048
 MESSAGE_LINES = 80
@@ -30,7 +31,7 @@ def ended(
     the termination message after a failure, as the kubelet does it (FallbackToLogsOnError), where the process left no
     `last_words` in its termination log.
     """
-    code = 128 - return_code if return_code < 0 else return_code
+    code = of_signal(-return_code) if return_code < 0 else return_code
     terminated: dict[str, Any] = {
         "exitCode": code,
         "reason": "Completed" if code == 0 else "Error",

@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from dtjob_trainer.contract import pipes
+
 INTERVAL_SECONDS = 0.3
 """Least time between two ordinary reports; key events are reported at once."""
 
@@ -30,7 +32,7 @@ class Progress:
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Progress:
         """Report to DTJOB_PROGRESS_FD, or nowhere where it is not set."""
-        descriptor = environ.get("DTJOB_PROGRESS_FD")
+        descriptor = environ.get(pipes.PROGRESS)
         return cls(int(descriptor) if descriptor else None)
 
     def report(self, **keys: Any) -> None:

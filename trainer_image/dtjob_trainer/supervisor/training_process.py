@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.template import DESCRIPTOR_VARIABLE, Template
 from dtjob_trainer.supervisor import reaper
@@ -51,7 +52,7 @@ class TrainingProcess:
         os.set_blocking(self._progress, False)
         pid = None
         try:
-            pid = start({"DTJOB_GO_FD": go_read, "DTJOB_PROGRESS_FD": progress_write})
+            pid = start({pipes.GO: go_read, pipes.PROGRESS: progress_write})
             return pid
         finally:
             os.close(go_read)
