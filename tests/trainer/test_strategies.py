@@ -1,5 +1,7 @@
 """Every strategy trains what the undistributed run trains: its losses and metrics, on the digits."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -65,3 +67,24 @@ def test_a_device_that_is_not_here_is_named(tmp_path: Path) -> None:
         run.start()
         assert run["chief-0"].exit_code() == 1
         assert "strategyOptions.device 'GPU:0' is not here; this task sees CPU:0" in run["chief-0"].output()
+
+
+def test_by_hand_the_ambient_strategy_tells_what_it_is_like() -> None:
+    """A program that no job runs may make a strategy ambient itself."""
+    program = """
+import tensorflow as tf
+from dtjob_trainer.contract.strategy import ALONE, TRAITS
+from dtjob_trainer.process.runtime import Runtime
+
+assert Runtime().traits is ALONE
+made = {
+    "OneDevice": tf.distribute.OneDeviceStrategy("/cpu:0"),
+    "Mirrored": tf.distribute.MirroredStrategy(["/cpu:0"]),
+    "CentralStorage": tf.distribute.experimental.CentralStorageStrategy(["/cpu:0"]),
+}
+for name, strategy in made.items():
+    with strategy.scope():
+        assert Runtime().traits is TRAITS[name], name
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

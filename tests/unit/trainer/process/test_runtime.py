@@ -21,10 +21,9 @@ def test_who_writes_and_who_follows() -> None:
     assert (Runtime().is_chief, Runtime().is_evaluator) == (True, False)
 
 
-def test_the_traits_are_the_tasks_or_those_of_a_program_alone() -> None:
+def test_the_traits_are_the_tasks() -> None:
     assert of("worker").traits is TRAITS["MultiWorkerMirrored"]
     assert of("evaluator", "ParameterServer").traits is ALONE
-    assert Runtime().traits is ALONE
 
 
 def test_the_runtime_is_the_one_entered_last(monkeypatch: pytest.MonkeyPatch) -> None:
