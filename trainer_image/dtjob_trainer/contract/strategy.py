@@ -1,7 +1,7 @@
 """What each strategy is like: every question that the trainer asks about one is answered here. No TensorFlow.
 
-How TensorFlow's object for it is made stands in strategies/create.py, what an ambient object is like in ambient.py beside it;
-they alone go by the name.
+How TensorFlow's object for it is made stands in strategies/create.py, what an ambient object is like in ambient.py
+beside it; they alone go by the name.
 """
 
 from __future__ import annotations
