@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import signal
-import statistics
-import sys
-import tempfile
 import time
 from pathlib import Path
 
 from benchmarks.by_hand import HandWritten
+from benchmarks.rounds import take_turns
 from tests.trainer.support.local_runs import LocalRun, manifest
 
 GROUP = {"chief": 1, "worker": 2}
@@ -67,20 +63,5 @@ def _last(file: Path) -> tuple[int, float]:
     return (int(lines[-1].split()[0]), float(lines[-1].split()[1])) if lines else (0, 0.0)
 
 
-def main() -> None:
-    """Take turns, and print both sides' seconds."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    seconds: dict[str, list[float]] = {"dtjob": [], "byHand": []}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(options.rounds):
-            seconds["dtjob"].append(by_dtjob(Path(folder) / f"dtjob-{number}"))
-            seconds["byHand"].append(by_hand(Path(folder) / f"byHand-{number}"))
-    medians = {name: statistics.median(each) for name, each in seconds.items()}
-    json.dump({"secondsToNextStep": medians, "rounds": seconds}, sys.stdout, indent=1)
-    print()
-
-
 if __name__ == "__main__":
-    main()
+    take_turns("secondsToNextStep", __doc__, by_dtjob, by_hand)
