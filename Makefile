@@ -91,4 +91,4 @@ $(STAMP): pyproject.toml trainer_image/pyproject.toml constraints.txt
 	@echo "  ready."
 
 clean:  ## Remove .venv, caches and local runs
-	@rm -rf $(VENV) .dtjob .mypy_cache .ruff_cache .pytest_cache build operator/*.egg-info trainer_image/*.egg-info
+	@rm -rf $(VENV) .dtjob .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build operator/*.egg-info trainer_image/*.egg-info
