@@ -234,8 +234,9 @@ async def _configure(configuration: client.Configuration, kubeconfig: str | None
         if kubeconfig or context:
             raise
         config.load_incluster_config(client_configuration=configuration)
-    except (OSError, TypeError, ValueError, AttributeError, yaml.YAMLError) as error:
-        # What the loader stumbles over in a file that is not YAML, or holds something else.
+    except (TypeError, AttributeError) as error:
+        raise NoCluster("the kubeconfig cannot be read: it is empty or holds no clusters") from error
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise NoCluster(f"the kubeconfig cannot be read: {' '.join(str(error).split())}") from error
 
 

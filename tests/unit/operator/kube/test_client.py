@@ -38,9 +38,10 @@ def test_calls_are_counted_by_resource(path: str, resource: str):
 async def test_a_kubeconfig_of_no_use_is_an_error_of_ours(tmp_path: Path, text: str):
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(text)
-    with pytest.raises(NoCluster):
+    with pytest.raises(NoCluster) as refused:
         async with connect(str(kubeconfig)):
             pass
+    assert "object" not in str(refused.value)  # Python's own words help nobody
 
 
 async def test_without_kubeconfig_and_outside_a_pod_there_is_no_cluster(
