@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 
@@ -39,8 +40,6 @@ class Adopted:
 
     async def wait(self) -> int:
         """Wait for its end in the running event loop; the return code. One waiter at a time."""
-        import asyncio  # late: the command line starts a launcher before it imports this
-
         while self.poll() is None:
             loop = asyncio.get_running_loop()
             ended = asyncio.Event()
