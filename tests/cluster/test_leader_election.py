@@ -46,11 +46,10 @@ class Pair:
         for process in both:
             process.start()
         self.first = self.wait_holder(bool)
-        wait_until(lambda: any(self.first in process.log.read_text() for process in both), "one says who leads")
-        self.leader, self.standby = sorted(
-            both, key=lambda process: f"leading as {self.first}" not in process.log.read_text()
-        )
-        self.leader.wait_log(f"leading as {self.first}")
+        # The standby may say whose the lease is before that one has said that it leads.
+        leads = f"leading as {self.first}"
+        wait_until(lambda: any(leads in process.log.read_text() for process in both), "one says that it leads")
+        self.leader, self.standby = sorted(both, key=lambda process: leads not in process.log.read_text())
         self.standby.wait_log("is held by")
 
     def wait_holder(self, fits: Callable[[str], object]) -> str:
