@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
@@ -68,6 +69,9 @@ class Reconciler:
             began = time.monotonic()
             try:
                 result = await self._try(key)
+            except asyncio.CancelledError:
+                self._queue.add(key)  # for whoever works on after this one
+                raise
             finally:
                 self._queue.done(key)
             self._observer.reconciled(result, time.monotonic() - began)
@@ -99,6 +103,9 @@ class Reconciler:
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
             return None
+        if manifest["spec"] == TOO_DEEP:
+            await self._say_invalid(manifest, TOO_DEEP_MESSAGE)
+            return None
         try:
             job = Job.model_validate(manifest)
         except ValidationError as error:
@@ -121,7 +128,11 @@ class Reconciler:
         """Say in the status what an old manifest, let in by older rules, has that this version cannot run."""
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        message = f"{field}: {first['msg']}; delete the job and apply it again with this mended"
+        await self._say_invalid(
+            manifest, f"{field}: {first['msg']}; delete the job and apply it again with this mended"
+        )
+
+    async def _say_invalid(self, manifest: Manifest, message: str) -> None:
         old = manifest.get("status") or {}
         if old.get("reason") == "InvalidSpec" and old.get("message") == message:
             return

@@ -22,7 +22,7 @@ from kubernetes.aio import client, config
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import lease
+from dtjob.kube import deep_json, lease
 from dtjob.kube.event import event_object
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
@@ -205,7 +205,7 @@ class Kube:
             raise ClusterError(f"the API server did not answer ({type(error).__name__}: {error})") from error
         self._observer.called(method, resource_of(path), str(response.status))
         if 200 <= response.status < 300:
-            answer: dict[str, Any] = json.loads(text)
+            answer: dict[str, Any] = deep_json.loads(text)
             return answer
         raise _error(response.status, text)
 
