@@ -16,6 +16,7 @@ from dtjob.api.phase import Phase
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
+from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels
@@ -49,6 +50,7 @@ class Reconciler:
         observer: Observer = NOBODY,
     ) -> None:
         self._cluster = cluster
+        self._statuses = StatusWriter(cluster)
         self._store = store
         self._queue = queue
         self._clock = clock
@@ -114,9 +116,9 @@ class Reconciler:
         now = self._clock()
         decided = plan(job, self._store.children(key), now, self._defaults)
         if decided.status is not None:
-            manifest = await self._cluster.write_status(manifest, decided.status)
+            manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
-            self._observer.status_written(job.status, decided.status)
+            self._observer.status_written(job.status, manifest.get("status") or {})
         for event in decided.events:
             await self._cluster.emit(manifest, event)
         await self._carry_out(key, decided.actions)
