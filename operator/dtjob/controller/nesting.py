@@ -22,8 +22,8 @@ def shallow(job: Manifest) -> Manifest:
     """The job, or where it is nested too deep, what of it is not: `TOO_DEEP` for its spec."""
     if not deeper_than(job, DEEPEST):
         return job
-    metadata = {name: value for name, value in job["metadata"].items() if not deeper_than(value, DEEPEST)}
-    metadata.pop("managedFields", None)  # as deep as what they speak of, and cut where a parser has cut them
-    status = job.get("status") or {}
-    kept = {**job, "metadata": metadata, "spec": dict(TOO_DEEP)}
-    return {**kept, "status": {} if deeper_than(status, DEEPEST) else status}
+    # managedFields are as deep as what they speak of, and cut where a parser has cut them.
+    metadata = {name: value for name, value in job["metadata"].items() if name != "managedFields"}
+    instead = {"spec": dict(TOO_DEEP), "status": {}}
+    too_deep = {name: other for name, other in instead.items() if deeper_than(job.get(name), DEEPEST - 1)}
+    return {**job, "metadata": metadata, **too_deep}

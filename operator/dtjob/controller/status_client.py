@@ -121,7 +121,7 @@ _TOO_DEEP: dict[str, Any] = {}
 def deeper_than(value: Any, levels: int) -> bool:
     """Whether objects and lists are nested in it more than so many levels deep; found without recursion."""
     layer = [value]
-    for _ in range(levels + 1):
+    for _ in range(levels):
         layer = [
             inner
             for one in layer

@@ -33,6 +33,8 @@ class StatusWriter:
         try:
             stored = await self._cluster.write_status(job, status)
         except Refused as error:
+            if not any(name in status for name in REPORTED):
+                raise
             await self._tell(key, job, str(error))
         else:
             self._told.pop(key, None)
