@@ -47,7 +47,7 @@ def test_a_job_of_an_earlier_operator_stays_on_its_status_port() -> None:
     """Its pods look for the rendezvous there, those that are replaced too."""
     job = builders.job(status={"phase": "Running"})
     assert rendezvous_port(job) is None
-    (chief, *_) = (builders.pod(job, "chief-0"),)
+    chief = builders.pod(job, "chief-0")
     names = {one["name"] for one in chief["spec"]["containers"][0]["env"]}
     assert "DTJOB_RENDEZVOUS" in names
     assert "DTJOB_RENDEZVOUS_ADDRESS" not in names
