@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dtjob.objects.readers import parse_scrapers
 from tests.cluster.support.chart import CHART, RELEASE
 
 
@@ -49,6 +50,8 @@ def arguments(made: dict[str, Any]) -> list[str]:
         ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"),
         ("metrics.serviceMonitor.enabled=true", "the cluster has no ServiceMonitors"),
         ("networkPolicy.scrapers[0].labels.a=b", "/networkPolicy/scrapers/0"),
+        ("jobs.scrapers[0].labels.a=b", "/jobs/scrapers/0"),
+        ("jobs.scrapers=prometheus", "/jobs/scrapers"),
         ("defaults.img=a", "'img'"),
         ("defaults.image=two words", "/defaults/image"),
         ("defaults.podLabels.team=two words", "/defaults/podLabels/team"),
@@ -94,6 +97,17 @@ def test_scrapers_reach_the_metrics_where_there_are_any(helm_program: Path) -> N
     assert "Service" not in off
     assert off["NetworkPolicy"]["spec"]["ingress"] == []
     assert not any(argument.startswith("--metrics") for argument in arguments(off))
+
+
+def test_who_reads_the_status_of_jobs_becomes_options(helm_program: Path) -> None:
+    found = arguments(rendered(helm_program))
+    assert "--operator-namespace=default" in found
+    assert not any(argument.startswith("--status-scrapers") for argument in found)
+    where = r"jobs.scrapers[0].namespaceSelector.matchLabels.kubernetes\.io/metadata\.name=monitoring"
+    (option,) = [one for one in arguments(rendered(helm_program, where)) if one.startswith("--status-scrapers=")]
+    assert parse_scrapers(option.partition("=")[2]) == (
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}},
+    )
 
 
 def test_defaults_become_options(helm_program: Path) -> None:

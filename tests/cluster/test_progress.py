@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
-from tests.cluster.support.jobs import job, wait_phase
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api
@@ -103,3 +104,57 @@ def test_another_jobs_report_is_not_believed(
     found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "progress" in f.get("status", {}))
     assert found is not None
     assert found["status"]["progress"]["step"] == 8
+
+
+@pytest.mark.parametrize(
+    ("bad", "kept"),
+    [
+        ({"metrics": {"confusion": [[0.5] * 60] * 60, "accuracy": 0.5}}, {"metrics": {"accuracy": 0.5}}),
+        ({"metrics": {f"{number}-{'m' * 100}": 0.5 for number in range(400)}}, {}),
+        ({"totalSteps": "many", "epoch": 10**30, "model": ["a"]}, {}),
+        ({"checkpoint": {"step": 5, "time": "yesterday"}}, {}),
+        ({"checkpoint": {"step": 5.5, "time": "2026-11-21T10:00:02Z"}}, {}),
+    ],
+    ids=["a confusion matrix", "400 metrics", "other types", "no time", "no whole step"],
+)
+def test_what_a_report_brings_never_keeps_a_job_from_going_on(
+    shared_operator: OperatorProcess,
+    api: Api,
+    namespace: str,
+    kubelet: Kubelet,
+    served: ServedStatus,
+    bad: dict[str, Any],
+    kept: dict[str, Any],
+) -> None:
+    """The status is written before anything is done: were it refused, a failed pod would never be replaced."""
+    policy = {"backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    spec: dict[str, Any] = {"network": {"statusPort": served.port}, "failurePolicy": policy}
+    api.create("dtjobs", namespace, job(strategy="Mirrored", **spec))
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+    served.status = {"jobUid": uid, "step": 120, **bad}
+    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    served.wait_taken()
+    kubelet.exit("digits-chief-0-0", 1)
+    wait_pods(api, namespace, "digits-chief-0-1")
+    progress = api.get("dtjobs", namespace, "digits")["status"]["progress"]
+    assert progress["step"] == 120
+    assert kept.items() <= progress.items()
+    assert len(progress.get("metrics", {})) <= 64
+
+
+def test_a_chief_that_accepts_and_never_answers_is_a_condition(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        port = hung.getsockname()[1]
+        api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": port}))
+        run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+
+        def unreachable(found: Any) -> bool:
+            conditions = (found or {}).get("status", {}).get("conditions", ())
+            return any((one["type"], one["status"]) == ("StatusReachable", "False") for one in conditions)
+
+        found = api.wait_for("dtjobs", namespace, "digits", unreachable, timeout=120)
+    assert found is not None
+    assert found["status"]["phase"] == "Running"
+    assert found["status"].get("restarts", {}).get("total", 0) == 0

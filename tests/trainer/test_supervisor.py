@@ -250,3 +250,11 @@ def test_a_status_port_in_use_is_named(make_job: MakeJob) -> None:
         running = job.start("chief-0", "ignores_sigterm")
         assert running.end() == 1
     assert f"DTJOB_STATUS_PORT {job.status_ports['chief-0']} cannot be listened on" in running.log.read_text()
+
+
+def test_a_rendezvous_port_in_use_is_named(make_job: MakeJob) -> None:
+    job = make_job("MultiWorkerMirrored", chief=1, worker=1)
+    with socket.create_server(("127.0.0.1", job.rendezvous_port)):
+        running = job.start("chief-0", "ignores_sigterm")
+        assert running.end() == 1
+    assert f"DTJOB_RENDEZVOUS_ADDRESS {job.rendezvous_port} cannot be listened on" in running.log.read_text()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
+import urllib.error
+import urllib.request
 from pathlib import Path
 
+import pytest
+
 from tests.trainer.support.supervisors import (
+    Job,
     MakeJob,
     exists,
     runs,
@@ -180,7 +186,7 @@ def test_a_wrong_cluster_hash_is_refused_by_name(make_job: MakeJob) -> None:
     job = make_job("MultiWorkerMirrored", chief=1, worker=1)
     job.start("chief-0", "group")
     worker = job.start("worker-0", "group", environ={"DTJOB_CLUSTER_HASH": "older"})
-    worker.wait_for(message="worker-0 has cluster hash older; the chief task (chief-0) has hash-1")
+    worker.wait_for(message="worker-0 has another cluster spec than the chief task (chief-0)")
     worker.process.terminate()
     worker.end()
     job.start("worker-0", "group").wait_for(state="training")
@@ -196,3 +202,59 @@ def test_a_chief_that_was_lost_after_the_end_tells_those_who_wait(make_job: Make
     (tmp_path / "DONE").write_text('{"uid": "uid-1", "step": 40, "status": {}}')
     chief = job.start("chief-0", "chief_finishes_last", environ=checkpoint)
     assert [running.end() for running in (chief, *workers)] == [0, 0, 0]
+
+
+def registration(job: Job, task: str, **changes: object) -> dict[str, object]:
+    """What a supervisor of this job would say of a task."""
+    return {
+        "uid": job.uid, "clusterHash": "hash-1", "task": task, "attempt": 0, "supervisor": "stranger",
+        "incarnation": 0, "phase": "waiting", "generation": 0, "step": None, **changes,
+    }  # fmt: skip
+
+
+def post(port: int, body: dict[str, object], source: str = "127.0.0.1") -> tuple[int, str]:
+    """Code and text of the answer to POST /rendezvous at this port, asked from the address `source`."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=(source, 0))
+    connection.request("POST", "/rendezvous", json.dumps(body))
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def test_a_stranger_that_names_a_high_attempt_evicts_nobody(make_job: MakeJob, tmp_path: Path) -> None:
+    """Peers are known by where their names lead; here all lead to 127.0.0.1."""
+    (tmp_path / "endless").touch()
+    job, (chief, *workers) = start_group(make_job, "group")
+    for running in (chief, *workers):
+        running.wait_for(state="training", seenGeneration=1)
+    for task in ("chief-0", "worker-0", "worker-1"):
+        body = registration(job, task, attempt=10**9, generation=10**9)
+        assert post(job.rendezvous_port, body, "127.0.0.2")[0] == 200
+    step = chief.status()["step"]
+    wait_until(lambda: chief.status()["step"] > step + 20, "the group trains on")
+    # a member that is really replaced is let in all the same, and counts on where the others are
+    os.kill(training_pid(workers[0]), signal.SIGKILL)
+    assert workers[0].end() == 137
+    job.start("worker-0", "group").wait_for(state="training", seenGeneration=2)
+    assert "refused" not in chief.log.read_text()
+
+
+def test_the_rendezvous_is_on_a_port_of_its_own(make_job: MakeJob, tmp_path: Path) -> None:
+    (tmp_path / "endless").touch()
+    job, (chief, *_) = start_group(make_job, "group")
+    chief.wait_for(state="training")
+    code, said = post(job.status_ports["chief-0"], registration(job, "worker-0"))
+    assert (code, "DTJOB_RENDEZVOUS_ADDRESS" in said) == (404, True)
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{job.rendezvous_port}/status", timeout=30)
+    for change in ({"uid": "another"}, {"clusterHash": "another"}):
+        code, said = post(job.rendezvous_port, registration(job, "worker-0", **change))
+        assert '"refused"' in said
+        assert job.uid not in said
+        assert "hash-1" not in said
+
+
+def test_under_an_earlier_operator_it_is_on_the_status_port(make_job: MakeJob, tmp_path: Path) -> None:
+    job = make_job("MultiWorkerMirrored", chief=1, worker=1)
+    job.rendezvous_on_the_status_port = True
+    group = [job.start(task, "group") for task in ("chief-0", "worker-0")]
+    assert [running.end() for running in group] == [0, 0]

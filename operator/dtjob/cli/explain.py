@@ -20,7 +20,10 @@ def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
 
     The job's uid is empty, as an API server gives that.
     """
-    return [*shared.shared_objects(job), *(pod(job, task, 0, defaults) for task in topology.tasks(job))]
+    return [
+        *shared.shared_objects(job, defaults.readers),
+        *(pod(job, task, 0, defaults) for task in topology.tasks(job)),
+    ]
 
 
 def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -117,11 +118,17 @@ def operator(
     ] = 15,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
+    operator_namespace: Annotated[
+        str | None, typer.Option(help="Where the operator's pods are, for jobs' NetworkPolicies; in a pod, its own.")
+    ] = None,
+    status_scrapers: Annotated[
+        str, typer.Option(help="Who else may read /status and /metrics of jobs' pods: peers of a NetworkPolicy, JSON.")
+    ] = "[]",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each decision.")] = False,
 ) -> None:
     """Run the operator against the cluster that kubectl would use, until it is told to stop."""
     from dtjob.cli.default_options import defaults
-    from dtjob.cli.operator import election, endpoint, run
+    from dtjob.cli.operator import election, endpoint, readers, run
     from dtjob.kube.process import Options
 
     options = Options(
@@ -132,7 +139,9 @@ def operator(
         liveness=endpoint("--liveness", liveness),
         metrics=endpoint("--metrics", metrics),
         election=election(lease_namespace, lease_name, lease_seconds) if leader_election else None,
-        defaults=defaults(default_image, default_pod_label or []),
+        defaults=replace(
+            defaults(default_image, default_pod_label or []), readers=readers(operator_namespace, status_scrapers)
+        ),
     )
     raise typer.Exit(run(options, verbose))
 

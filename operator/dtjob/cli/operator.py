@@ -11,6 +11,7 @@ from dtjob.kube import process
 from dtjob.kube.client import NoCluster
 from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.leader import Election
+from dtjob.objects.readers import Readers, parse_scrapers
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -25,10 +26,22 @@ def endpoint(option: str, given: str | None) -> Address | None:
         raise BadInput(f"{option}: {error}; write for example 127.0.0.1:8080 or :8080") from None
 
 
+def readers(operator_namespace: str | None, scrapers: str) -> Readers:
+    """Who may read the status of jobs' tasks. Raises BadInput on scrapers that are no peers of a NetworkPolicy."""
+    try:
+        return Readers(operator_namespace or own_namespace(), parse_scrapers(scrapers))
+    except ValueError as error:
+        raise BadInput(f"--status-scrapers: {error}") from None
+
+
+def own_namespace() -> str | None:
+    """The namespace of this pod, None where this is no pod."""
+    return OWN_NAMESPACE.read_text().strip() if OWN_NAMESPACE.is_file() else None
+
+
 def election(namespace: str | None, name: str, seconds: int) -> Election:
     """The election to take part in. Raises BadInput outside a pod where no namespace is given."""
-    if not namespace and OWN_NAMESPACE.is_file():
-        namespace = OWN_NAMESPACE.read_text().strip()
+    namespace = namespace or own_namespace()
     if not namespace:
         raise BadInput("--leader-election: this is no pod, so say in which namespace the Lease is: --lease-namespace")
     return Election(namespace, name, seconds)

@@ -45,7 +45,7 @@ class Cluster(Protocol):
         """Remove the serving label from the pod with this uid; gone already is success."""
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
-        """Replace the job's status, against its resourceVersion, and return the stored job. Raises Stale."""
+        """Replace the job's status, against its resourceVersion, and return the stored job. Raises Stale or Refused."""
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """Record an event on the job. Best effort: never raises."""

@@ -14,7 +14,9 @@ from pydantic import ValidationError
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
+from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels
@@ -48,6 +50,7 @@ class Reconciler:
         observer: Observer = NOBODY,
     ) -> None:
         self._cluster = cluster
+        self._statuses = StatusWriter(cluster)
         self._store = store
         self._queue = queue
         self._clock = clock
@@ -68,6 +71,9 @@ class Reconciler:
             began = time.monotonic()
             try:
                 result = await self._try(key)
+            except asyncio.CancelledError:
+                self._queue.add(key)  # for whoever works on after this one
+                raise
             finally:
                 self._queue.done(key)
             self._observer.reconciled(result, time.monotonic() - began)
@@ -99,6 +105,9 @@ class Reconciler:
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
             return None
+        if manifest["spec"] == TOO_DEEP:
+            await self._say_invalid(manifest, TOO_DEEP_MESSAGE)
+            return None
         try:
             job = Job.model_validate(manifest)
         except ValidationError as error:
@@ -107,9 +116,9 @@ class Reconciler:
         now = self._clock()
         decided = plan(job, self._store.children(key), now, self._defaults)
         if decided.status is not None:
-            manifest = await self._cluster.write_status(manifest, decided.status)
+            manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
-            self._observer.status_written(job.status, decided.status)
+            self._observer.status_written(job.status, manifest.get("status") or {})
         for event in decided.events:
             await self._cluster.emit(manifest, event)
         await self._carry_out(key, decided.actions)
@@ -121,7 +130,11 @@ class Reconciler:
         """Say in the status what an old manifest, let in by older rules, has that this version cannot run."""
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        message = f"{field}: {first['msg']}; delete the job and apply it again with this mended"
+        await self._say_invalid(
+            manifest, f"{field}: {first['msg']}; delete the job and apply it again with this mended"
+        )
+
+    async def _say_invalid(self, manifest: Manifest, message: str) -> None:
         old = manifest.get("status") or {}
         if old.get("reason") == "InvalidSpec" and old.get("message") == message:
             return

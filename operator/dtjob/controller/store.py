@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.nesting import shallow
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
+from dtjob.plan.silence import Silence
 
 CHILD_KINDS = ("Pod", "Service", "ConfigMap", "NetworkPolicy")
 TOMBSTONES = 20_000
@@ -26,6 +29,7 @@ class Store:
         self._children: dict[JobKey, dict[tuple[str, str], Manifest]] = {}
         self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
         self._problems: dict[JobKey, dict[str, str]] = {}
+        self._silences: dict[JobKey, dict[str, Silence]] = {}
         self._deleted: OrderedDict[str, None] = OrderedDict()
 
     def job_keys(self) -> list[JobKey]:
@@ -39,7 +43,12 @@ class Store:
     def children(self, key: JobKey) -> Children:
         """All that is known of the job's children."""
         objects = tuple(self._children.get(key, {}).values())
-        return Children(objects, dict(self._reports.get(key, {})), dict(self._problems.get(key, {})))
+        return Children(
+            objects,
+            dict(self._reports.get(key, {})),
+            dict(self._problems.get(key, {})),
+            dict(self._silences.get(key, {})),
+        )
 
     def apply(self, manifest: Manifest) -> JobKey | None:
         """Take in an object, unless what is known under its name is as new, or it is known to be gone.
@@ -49,7 +58,12 @@ class Store:
         """
         if manifest["metadata"]["uid"] in self._deleted:
             return None
-        shelf, name, key = self._place(manifest)
+        if manifest["kind"] == KIND:
+            manifest = shallow(manifest)
+        place = self._place(manifest)
+        if place is None:
+            return None
+        shelf, name, key = place
         known = shelf.get(name)
         if known is not None and _version(known) >= _version(manifest):
             return None
@@ -63,7 +77,10 @@ class Store:
         self._deleted[manifest["metadata"]["uid"]] = None
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
-        shelf, name, key = self._place(manifest)
+        place = self._place(manifest)
+        if place is None:
+            return None
+        shelf, name, key = place
         known = shelf.get(name)
         if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"]:
             return None
@@ -96,11 +113,21 @@ class Store:
         return changed
 
     def set_report(self, key: JobKey, task_id: str, report: dict[str, Any]) -> bool:
-        """Take in a supervisor's `/status`; whether it says anything new."""
+        """Take in a supervisor's `/status`, which ends its silence; whether it says anything new."""
         reports = self._reports.setdefault(key, {})
         new = reports.get(task_id) != report
         reports[task_id] = report
-        return new
+        return self._silences.get(key, {}).pop(task_id, None) is not None or new
+
+    def set_silence(self, key: JobKey, task_id: str, silence: Silence) -> bool:
+        """Take in that a supervisor's `/status` could not be read; whether that is new. A silence that goes on keeps
+        its beginning."""
+        silences = self._silences.setdefault(key, {})
+        old = silences.get(task_id)
+        if old is not None and old.pod_uid == silence.pod_uid:
+            silence = replace(silence, since=old.since)
+        silences[task_id] = silence
+        return silence != old
 
     def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
         """Note why an object (`Kind/name`) could not be made, or another call (in words) fails, or with None that it
@@ -129,13 +156,19 @@ class Store:
     def _forget(self, key: JobKey) -> None:
         self._reports.pop(key, None)
         self._problems.pop(key, None)
+        self._silences.pop(key, None)
 
-    def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey]:
+    def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey] | None:
+        """Shelf, name there and job of an object; None where it names no job."""
         metadata = manifest["metadata"]
         if manifest["kind"] == KIND:
             key = (metadata["namespace"], metadata["name"])
             return self._jobs, key, key
-        key = (metadata["namespace"], labels.of(manifest)[labels.JOB_NAME])
+        # A child of ours that lost its label (a create of ours met it) still says by its owner whose it is.
+        job = labels.of(manifest).get(labels.JOB_NAME) or labels.controlling_job(manifest)
+        if job is None:
+            return None
+        key = (metadata["namespace"], job)
         return self._children.setdefault(key, {}), (manifest["kind"], metadata["name"]), key
 
 

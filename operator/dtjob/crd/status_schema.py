@@ -60,6 +60,7 @@ def status_schema() -> Schema:
         message=_text("Why it stands there, in words."),
         conditions=conditions,
         image=_text("The operator's default image when the job began, where spec.image is left out: all pods have it."),
+        rendezvousPort=_whole("The port where the job's pods, and nobody else, agree on when training starts."),
         ready=_text("Tasks that are up, of all tasks: 3/4."),
         startTime=_time("When the operator first saw the job."),
         completionTime=_time("When the job succeeded or failed."),

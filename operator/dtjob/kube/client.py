@@ -22,7 +22,7 @@ from kubernetes.aio import client, config
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import lease
+from dtjob.kube import deep_json, lease
 from dtjob.kube.event import event_object
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
@@ -123,7 +123,8 @@ class Kube:
         await self._unless_gone("PATCH", f"{_path('Pod', namespace)}/{name}", body)
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
-        """PUT the status subresource against the job's resourceVersion."""
+        """PUT the status subresource against the job's resourceVersion. Raises Refused where the schema or the
+        size does not let it in."""
         metadata = job["metadata"]
         path = f"{_path(KIND, metadata['namespace'])}/{metadata['name']}/status"
         try:
@@ -131,6 +132,8 @@ class Kube:
         except ApiError as error:
             if error.code in (404, 409):
                 raise Stale(str(error)) from None
+            if error.code in (400, 413, 422) or _too_large(error):
+                raise Refused(str(error)) from None
             raise
 
     async def emit(self, job: Manifest, event: Event) -> None:
@@ -205,7 +208,7 @@ class Kube:
             raise ClusterError(f"the API server did not answer ({type(error).__name__}: {error})") from error
         self._observer.called(method, resource_of(path), str(response.status))
         if 200 <= response.status < 300:
-            answer: dict[str, Any] = json.loads(text)
+            answer: dict[str, Any] = deep_json.loads(text)
             return answer
         raise _error(response.status, text)
 
@@ -271,6 +274,11 @@ def _error(code: int, text: bytes | str) -> ApiError:
         return ApiError(code, status.get("reason", ""), status.get("message", ""))
     except (ValueError, AttributeError):
         return ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
+
+
+def _too_large(error: ApiError) -> bool:
+    """Whether etcd would not have it, or the API server's connection to etcd."""
+    return error.code == 500 and any(words in str(error) for words in ("too large", "larger than max"))
 
 
 def _passes(error: ApiError) -> bool:

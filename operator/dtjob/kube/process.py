@@ -8,6 +8,7 @@ import logging
 import os
 import platform
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube import client, reports, watch
+from dtjob.kube import client, watch
 from dtjob.kube.endpoint import Address, serving
 from dtjob.kube.leader import Election, Leader
 from dtjob.kube.liveness import Pulse
+from dtjob.kube.loops import keep_running
 from dtjob.kube.metrics import Metrics
 from dtjob.kube.namespaces import Watched
+from dtjob.kube.reports import Reports
 from dtjob.kube.resync import resync
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 
@@ -32,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 RESYNC_MAY_TAKE_SECONDS = 300.0
 """How late a resync may be before the process counts as stuck: pages of a large cluster, each up to its timeout."""
+
+RECURSION_LIMIT = 50_000
+"""The API server takes objects that are nested 10,000 levels deep, and kopf's parser and copies recurse into them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +59,8 @@ async def run(options: Options) -> None:
     """Run the operator until SIGTERM or SIGINT. Raises NoCluster where none is configured, and EndpointError where the
     port of liveness or metrics cannot be had."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    _stop_by_signals(stop)
+    sys.setrecursionlimit(RECURSION_LIMIT)
     pulse, metrics = Pulse(), Metrics()
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(client.connect(options.kubeconfig, observer=metrics))
@@ -90,20 +95,37 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
-    tasks = [
-        asyncio.create_task(reconciler.run(), name="reconciler"),
-        asyncio.create_task(_resync_forever(resync_once, options.resync_seconds), name="resync"),
-        asyncio.create_task(reports.poll_forever(store, queue, options.report_seconds), name="reports"),
-        asyncio.create_task(_watch(cluster, store, queue, watched), name="watch"),
-        asyncio.create_task(_stopped(stop), name="stop"),
-    ]
+    reports = Reports(store, queue, options.report_seconds)
+
+    async def watch_until_stopped() -> None:
+        try:
+            await _watch(cluster, store, queue, watched)
+            stop.set()
+        except Exception:
+            _stop_by_signals(stop)  # kopf had taken them over
+            raise
+
+    loops: dict[str, Callable[[], Awaitable[None]]] = {
+        "reconciler": reconciler.run,
+        "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
+        "reports": reports.poll_forever,
+        "watch": watch_until_stopped,
+    }
+    tasks = [asyncio.create_task(keep_running(name, run), name=name) for name, run in loops.items()]
     logger.info("dtjob operator is watching %s", ", ".join(watched.namespaces) or "all namespaces")
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    await stop.wait()
     for task in tasks:
         task.cancel()
     for task in tasks:
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+def _stop_by_signals(stop: asyncio.Event) -> None:
+    """Have SIGTERM and SIGINT set `stop`."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
 
 
 async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
@@ -124,8 +146,9 @@ async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
         try:
             await resync_once()
             return
-        except ClusterError as error:
-            logger.warning("cannot list jobs yet: %s; trying again in %.1f s", error, seconds)
+        except Exception as error:
+            unexpected = None if isinstance(error, ClusterError) else error
+            logger.warning("cannot list jobs yet: %s; trying again in %.1f s", error, seconds, exc_info=unexpected)
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, 30.0)
 
@@ -137,10 +160,6 @@ async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seco
             await resync_once()
         except ClusterError as error:
             logger.warning("resync failed: %s", error)
-
-
-async def _stopped(stop: asyncio.Event) -> None:
-    await stop.wait()
 
 
 async def _watch(cluster: client.Kube, store: Store, queue: WorkQueue[JobKey], watched: Watched) -> None:

@@ -1,78 +1,125 @@
 """Reports: asks the supervisors of running jobs for their `/status`, which is where steps and checkpoints come
-from."""
+from. Who is asked when is decided in `controller/asking.py`."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
 
-import aiohttp
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
 from dtjob.api.replicas import Role
+from dtjob.controller.asking import Asking, Supervisor
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.status_client import NoStatus, read_status
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import container_status
+from dtjob.plan.report import bounded
+from dtjob.plan.silence import Silence
 
-TIMEOUT = aiohttp.ClientTimeout(total=3)
-AT_ONCE = 50
+logger = logging.getLogger(__name__)
 
-
-async def poll_forever(store: Store, queue: WorkQueue[JobKey], every_seconds: float) -> None:
-    """Ask the chief and the evaluator of each job, round after round. An unreachable one is unknown, never a
-    failure."""
-    connector = aiohttp.TCPConnector(limit=AT_ONCE)
-    async with aiohttp.ClientSession(timeout=TIMEOUT, connector=connector) as session:
-        while True:
-            await asyncio.gather(*(_ask(session, store, queue, *asked) for asked in supervisors_to_ask(store)))
-            await asyncio.sleep(every_seconds)
+LOOK_SECONDS = 0.1
+"""How often it is looked who is due, at most."""
 
 
-def supervisors_to_ask(store: Store) -> list[tuple[JobKey, str, str]]:
-    """Job, task id and URL of each supervisor to ask: the running chief's and evaluator's, of each job that goes on."""
-    asked = []
-    for key in store.job_keys():
-        manifest = store.job(key)
-        if manifest is None or (manifest.get("status") or {}).get("phase") in ENDED:
-            continue
+class Reports:
+    """Asks the chief and the evaluator of each job, over and over. An unreachable one is unknown, never a failure."""
+
+    def __init__(
+        self,
+        store: Store,
+        queue: WorkQueue[JobKey],
+        every_seconds: float,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._store, self._queue, self._every, self._clock = store, queue, every_seconds, clock
+        self._asking = Asking(every_seconds)
+        self._questions: set[asyncio.Task[None]] = set()
+
+    async def poll_forever(self) -> None:
+        """Ask until cancelled."""
+        loop, look_for_jobs_at = asyncio.get_running_loop(), 0.0
         try:
-            job = Job.model_validate(manifest)
-        except ValidationError:
-            continue
-        if job.spec.program is None:
-            continue
-        wanted = {topology.chief_task(job).id, f"{Role.EVALUATOR.value}-0"}
-        for pod in store.children(key).owned(job, "Pod"):
-            # Somebody may have taken our labels away.
-            if labels.names_a_task(pod) and labels.task_id(pod) in wanted and (host := _running_at(pod)):
-                url = f"http://{host}:{job.spec.network.status_port}/status"
-                asked.append((key, labels.task_id(pod), url))
+            while True:
+                now = loop.time()
+                if now >= look_for_jobs_at:
+                    self._asking.seen(supervisors_to_ask(self._store), now)
+                    look_for_jobs_at = now + self._every
+                for one in self._asking.next(now):
+                    question = asyncio.create_task(self._ask(one))
+                    self._questions.add(question)
+                    question.add_done_callback(self._questions.discard)
+                await asyncio.sleep(min(self._every, LOOK_SECONDS))
+        finally:
+            for question in self._questions:
+                question.cancel()
+
+    async def _ask(self, one: Supervisor) -> None:
+        answered = False
+        try:
+            self._take_in(one, bounded(await read_status(one.host, one.port)))
+            answered = True
+        except NoStatus as error:
+            silence = Silence(one.pod_uid, one.address, self._clock(), error.reason, str(error))
+            if self._store.set_silence(one.job, one.task, silence):
+                self._queue.add(one.job)
+        except Exception:  # whatever one tenant's pod says, the others' go on
+            logger.exception("%s/%s: a bug in dtjob, in reading the status of %s", *one.job, one.task)
+        finally:
+            now = asyncio.get_running_loop().time()
+            (self._asking.answered if answered else self._asking.stayed_silent)(one, now)
+
+    def _take_in(self, one: Supervisor, report: dict[str, object]) -> None:
+        manifest = self._store.job(one.job)
+        if manifest is None:
+            return
+        if report.get("jobUid") != manifest["metadata"]["uid"]:
+            raise NoStatus("BadAnswer", "what answered is not a supervisor of this job")
+        if self._store.set_report(one.job, one.task, report):
+            self._queue.add(one.job)
+
+
+def supervisors_to_ask(store: Store) -> list[Supervisor]:
+    """The running chief's and evaluator's, of each job that goes on."""
+    asked: list[Supervisor] = []
+    for key in store.job_keys():
+        try:
+            asked += _supervisors_of(store, key)
+        except Exception:  # one tenant's objects are no reason to ask nobody
+            logger.exception("%s/%s: a bug in dtjob, in looking for its supervisors", *key)
     return asked
 
 
-def _running_at(pod: Manifest) -> str | None:
-    """The pod's address as a URL's host, None while its training container does not run."""
-    address: str | None = (pod.get("status") or {}).get("podIP")
-    if address is None or "running" not in (container_status(pod).get("state") or {}):
-        return None
-    return f"[{address}]" if ":" in address else address
-
-
-async def _ask(
-    session: aiohttp.ClientSession, store: Store, queue: WorkQueue[JobKey], key: JobKey, task_id: str, url: str
-) -> None:
-    try:
-        async with session.get(url) as response:
-            report: Any = await response.json()
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
-        return
+def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
     manifest = store.job(key)
-    if manifest is None or not isinstance(report, dict) or report.get("jobUid") != manifest["metadata"]["uid"]:
-        return
-    if store.set_report(key, task_id, report):
-        queue.add(key)
+    if manifest is None or (manifest.get("status") or {}).get("phase") in ENDED:
+        return []
+    try:
+        job = Job.model_validate(manifest)
+    except ValidationError:
+        return []
+    if job.spec.program is None:
+        return []
+    wanted, port = {topology.chief_task(job).id, f"{Role.EVALUATOR.value}-0"}, job.spec.network.status_port
+    return [
+        Supervisor(key, labels.task_id(pod), pod["metadata"]["uid"], host, port)
+        for pod in store.children(key).owned(job, "Pod")
+        # Somebody may have taken our labels away.
+        if labels.names_a_task(pod) and labels.task_id(pod) in wanted and (host := _running_at(pod))
+    ]
+
+
+def _running_at(pod: Manifest) -> str | None:
+    """The pod's address, None while its training container does not run."""
+    if "running" not in (container_status(pod).get("state") or {}):
+        return None
+    address: str | None = (pod.get("status") or {}).get("podIP")
+    return address

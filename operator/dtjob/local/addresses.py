@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dtjob.api.job import Job
 from dtjob.objects import topology
+from dtjob.objects.rendezvous import rendezvous_port
 
 HOST = "127.0.0.1"
 LOWEST_PORT = 15000
@@ -24,10 +25,11 @@ class NoFreePorts(Exception):
 
 @dataclass(frozen=True)
 class Ports:
-    """The two ports of one task."""
+    """The ports of one task; that of the rendezvous is used at the chief task."""
 
     tensorflow: int
     status: int
+    rendezvous: int
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,10 @@ class Addresses:
 
     @classmethod
     def choose(cls, job: Job) -> Addresses:
-        """Two free ports for every task. Raises NoFreePorts."""
+        """Free ports for every task. Raises NoFreePorts."""
         hostnames = [topology.hostname(job, task) for task in topology.tasks(job)]
-        free = iter(free_ports(2 * len(hostnames)))
-        return cls(job, {hostname: Ports(next(free), next(free)) for hostname in hostnames})
+        free = iter(free_ports(3 * len(hostnames)))
+        return cls(job, {hostname: Ports(next(free), next(free), next(free)) for hostname in hostnames})
 
     def map(self, address: str) -> str:
         """The loopback address that stands for `host:port` of a task; any other address as it is."""
@@ -50,7 +52,8 @@ class Addresses:
         ports = self.ports.get(host.split(".")[0])
         if ports is None:
             return address
-        return f"{HOST}:{ports.status if port == str(self.job.spec.network.status_port) else ports.tensorflow}"
+        here = {str(rendezvous_port(self.job)): ports.rendezvous, str(self.job.spec.network.status_port): ports.status}
+        return f"{HOST}:{here.get(port, ports.tensorflow)}"
 
     def cluster(self, spec: dict[str, list[str]]) -> dict[str, list[str]]:
         """The cluster spec with loopback addresses."""

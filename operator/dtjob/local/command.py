@@ -85,7 +85,8 @@ def local_command(
     hostname = pod["spec"]["hostname"]
     local = dict(variables)
     local["DTJOB_CLUSTER_FILE"] = str(cluster_file)
-    local["DTJOB_RENDEZVOUS"] = addresses.map(variables["DTJOB_RENDEZVOUS"])
+    for name in ("DTJOB_RENDEZVOUS", "DTJOB_RENDEZVOUS_ADDRESS"):
+        local[name] = addresses.map(variables[name])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_PARENT"] = str(os.getpid())
     local["DTJOB_TERMINATION_LOG"] = str(termination_log)

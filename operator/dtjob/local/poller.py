@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dtjob.local.addresses import Addresses
-from dtjob.local.status_client import read_status
+from dtjob.controller.status_client import NoStatus, read_status
+from dtjob.local.addresses import HOST, Addresses
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.progress import last_words
+
+ANSWER_SECONDS = 1.0
 
 Report = dict[str, Any]
 
@@ -34,9 +36,13 @@ class Poller:
             self.reports[labels.task_id(pod)] = left
 
     async def _poll(self, pod: Manifest) -> None:
-        report = await read_status(self._addresses.status_port(pod["spec"]["hostname"]))
+        port = self._addresses.status_port(pod["spec"]["hostname"])
+        try:
+            report = await read_status(HOST, port, answer_seconds=ANSWER_SECONDS)
+        except NoStatus:
+            return
         task = labels.task_id(pod)
-        if report is not None and is_of(report, self._uid, task):
+        if is_of(report, self._uid, task):
             self.reports[task] = report
             self._on_report(task, report)
 

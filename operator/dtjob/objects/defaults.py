@@ -1,4 +1,5 @@
-"""What the operator gives to jobs that do not say it themselves: the trainer image, and labels for their pods.
+"""What the operator gives to jobs that do not say it themselves: the trainer image, labels for their pods, and who may
+read their status.
 
 The image that a job began with is written into its status, so that a later default never reaches a running job.
 """
@@ -13,6 +14,7 @@ from dtjob.api.job import GROUP, Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Replica, Role
 from dtjob.objects import labels
+from dtjob.objects.readers import Readers
 
 _LABEL_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -31,6 +33,8 @@ class Defaults:
 
     image: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
+    readers: Readers = field(default_factory=Readers)
+    """Who may read the status of jobs' tasks."""
 
 
 NO_DEFAULTS = Defaults()

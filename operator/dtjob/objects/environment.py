@@ -10,6 +10,7 @@ from dtjob.api.job import Job
 from dtjob.api.program import Program
 from dtjob.api.replicas import Role
 from dtjob.objects import shared, topology
+from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.objects.topology import Task
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
@@ -54,11 +55,17 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
         "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
+        **_rendezvous_address(job),
         "DTJOB_GRACE_SECONDS": str(grace_seconds(job, task)),
         **_blocks(job, task),
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }
     return [*_literal(values), *_of_the_program(job.spec.program)]
+
+
+def _rendezvous_address(job: Job) -> dict[str, str]:
+    port = rendezvous_port(job)
+    return {} if port is None else {"DTJOB_RENDEZVOUS_ADDRESS": topology.address(job, topology.chief_task(job), port)}
 
 
 def _for_other_images(job: Job, task: Task) -> list[Variable]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.job import GROUP
+from dtjob.api.job import GROUP, KIND
 from dtjob.objects.manifest import Manifest
 
 JOB_NAME = f"{GROUP}/job-name"
@@ -25,6 +25,14 @@ def controller_uid(manifest: Manifest) -> str | None:
     for owner in manifest["metadata"].get("ownerReferences") or ():
         if owner.get("controller"):
             return str(owner["uid"])
+    return None
+
+
+def controlling_job(manifest: Manifest) -> str | None:
+    """The name of the job that controls this object, by its owner references; None where none does."""
+    for owner in manifest["metadata"].get("ownerReferences") or ():
+        if owner.get("controller") and owner["kind"] == KIND and owner["apiVersion"].startswith(f"{GROUP}/"):
+            return str(owner["name"])
     return None
 
 

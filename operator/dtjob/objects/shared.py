@@ -8,6 +8,7 @@ from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.api.network import NetworkPolicyMode
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.readers import NO_READERS, Readers
 
 CLUSTER_KEY = "cluster.json"
 """Key of the cluster spec in the job's ConfigMap."""
@@ -71,16 +72,12 @@ def config_map(job: Job) -> Manifest:
     }
 
 
-def network_policy(job: Job) -> Manifest:
-    """Pods of the job reach each other on every port (NCCL picks its own); the operator and Prometheus reach the
-    status port."""
-    peers: list[dict[str, Any]] = [
-        {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app.kubernetes.io/name": name}}}
-        for name in ("dtjob", "prometheus")
-    ]
+def network_policy(job: Job, readers: Readers = NO_READERS) -> Manifest:
+    """Pods of the job reach each other on every port (NCCL picks its own); `readers` reach the status port."""
     same_job = {"podSelector": {"matchLabels": {labels.JOB_UID: job.metadata.uid}}}
     ingress: list[dict[str, Any]] = [{"from": [same_job]}]
-    if job.spec.program:
+    # An empty `from` would admit everybody.
+    if job.spec.program and (peers := readers.peers()):
         ingress.append({"from": peers, "ports": [{"port": job.spec.network.status_port, "protocol": "TCP"}]})
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -94,9 +91,9 @@ def network_policy(job: Job) -> Manifest:
     }
 
 
-def shared_objects(job: Job) -> list[Manifest]:
-    """All that must stand before the first pod, in order of creation."""
+def shared_objects(job: Job, readers: Readers = NO_READERS) -> list[Manifest]:
+    """All that must stand before the first pod, in order of creation. `readers` may read the tasks' status."""
     objects = [service(job), config_map(job)]
     if job.spec.network.policy is NetworkPolicyMode.ISOLATED:
-        objects.append(network_policy(job))
+        objects.append(network_policy(job, readers))
     return objects

@@ -15,6 +15,7 @@ from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
+from dtjob.plan.silence import Silence
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""
@@ -35,6 +36,8 @@ class Children:
     objects: tuple[Manifest, ...] = ()
     reports: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    silences: Mapping[str, Silence] = field(default_factory=dict)
+    """Supervisors that run and whose status cannot be read, by task id."""
 
     def owned(self, job: Job, kind: str) -> list[Manifest]:
         """The objects of one kind that this very job controls."""

@@ -21,6 +21,7 @@ from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wa
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.convergence import converge
 from dtjob.plan.policies.phase import standing
+from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.situation import Situation
@@ -51,7 +52,8 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     situation, evaluator_restarts = write_ahead(situation, evaluator)
     actions = converge(situation)
     situation, blocked = _describe(situation)
-    events = [*restarts, *evaluator_restarts, *blocked]
+    situation, unreachable = say_reachability(situation)
+    events = [*restarts, *evaluator_restarts, *blocked, *unreachable]
     return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
 
 
@@ -112,7 +114,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     waits = [decision.until for decision in decisions if isinstance(decision, Wait)]
     incident = situation.status.incident
     lost = [lost_at(view.pod) for view in situation.views if view.pod is not None]
-    return [*waits, incident.not_before if incident else None, *lost]
+    return [*waits, incident.not_before if incident else None, *lost, reachability_changes_at(situation)]
 
 
 def _finish(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ from dtjob.api.replicas import Role
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView, terminated
+from dtjob.plan.report import readable
 
 WRITE_EVERY = timedelta(seconds=10)
 """Progress alone is written to the API server no more often than this."""
@@ -62,7 +62,7 @@ def last_words(pod: Manifest) -> dict[str, Any] | None:
         return None
     try:
         left = json.loads(end.get("message") or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None  # a message of the image's own
     return left if isinstance(left, dict) else None
 
@@ -90,36 +90,6 @@ def _training(chief: Mapping[str, Any], old: Mapping[str, Any], now: datetime) -
         training["eta"] = duration(chief["etaSeconds"])
     without_time = {name: value for name, value in old.items() if name != "time"}
     return {**training, "time": old["time"] if without_time == training else times.rfc3339(now)}
-
-
-def readable(report: Mapping[str, Any]) -> dict[str, Any]:
-    """The report without what the status cannot hold: NaN and infinities, which are no JSON (a job that diverges
-    reports them), and values of another type than docs/contract.md says."""
-    kept: dict[str, Any] = finite(report)
-    for name in ("step", "totalSteps", "etaSeconds", "stepsPerSecond", "loss"):
-        if not _is_number(kept.get(name)):
-            kept.pop(name, None)
-    for name in ("checkpoint", "evaluation"):
-        if not isinstance(kept.get(name), dict) or not _is_number(kept[name].get("step")):
-            kept.pop(name, None)
-    return kept
-
-
-def finite(value: Any) -> Any:
-    """The value with every entry that is NaN or infinite left out, however deep."""
-    if isinstance(value, Mapping):
-        return {name: finite(one) for name, one in value.items() if not _is_endless(one)}
-    if isinstance(value, list):
-        return [finite(one) for one in value if not _is_endless(one)]
-    return value
-
-
-def _is_endless(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def duration(seconds: float) -> str:

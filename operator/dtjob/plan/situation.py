@@ -10,6 +10,7 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.objects import topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.plan.children import Children, TaskView, view_tasks
 from dtjob.plan.progress import final_reports, progress_status
 from dtjob.plan.status import Status
@@ -39,7 +40,12 @@ class Situation:
         views = view_tasks(job, children, written.attempts, now)
         reports = final_reports(views, children.reports)
         progress = progress_status(job, written.progress, reports, now)
-        status = replace(written, observed_generation=job.metadata.generation, progress=progress)
+        status = replace(
+            written,
+            observed_generation=job.metadata.generation,
+            progress=progress,
+            rendezvous_port=rendezvous_port(job),
+        )
         return cls(job, children, views, reports, written, status, now, defaults)
 
     def with_status(self, status: Status) -> Situation:

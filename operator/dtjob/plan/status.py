@@ -9,6 +9,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.phase import ENDED, Phase
+from dtjob.objects.rendezvous import STATUS_FIELD
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView
 from dtjob.plan.conditions import Conditions, with_condition
@@ -65,6 +66,8 @@ class Status:
     message: str | None = None
     conditions: Conditions = ()
     image: str | None = None
+    rendezvous_port: int | None = None
+    """Where the job's rendezvous is, since it began; None in jobs of an earlier operator: on the status port."""
     ready: str | None = None
     start_time: str | None = None
     completion_time: datetime | None = None
@@ -89,6 +92,7 @@ class Status:
             message=fields.get("message"),
             conditions=tuple(fields.get("conditions", ())),
             image=fields.get("image"),
+            rendezvous_port=fields.get(STATUS_FIELD),
             ready=fields.get("ready"),
             start_time=fields.get("startTime"),
             completion_time=times.parse(fields["completionTime"]) if fields.get("completionTime") else None,
@@ -115,6 +119,7 @@ class Status:
             "message": self.message,
             "conditions": list(self.conditions),
             "image": self.image,
+            STATUS_FIELD: self.rendezvous_port,
             "ready": self.ready,
             "startTime": self.start_time,
             "completionTime": times.rfc3339(self.completion_time) if self.completion_time else None,

@@ -113,7 +113,10 @@ class Job:
         self.command = [str(SMALL_PROGRAM)]
         self._attempts: dict[str, int] = {}
         tasks = [(role, index) for role, count in counts.items() for index in range(count)]
-        ports = free_ports(2 * len(tasks))
+        ports = free_ports(2 * len(tasks) + 1)
+        self.rendezvous_port = ports.pop()
+        self.rendezvous_on_the_status_port = False
+        """As an operator of the last release has it."""
         self.status_ports = {f"{role}-{index}": ports.pop() for role, index in tasks}
         self.cluster: dict[str, list[str]] = {}
         for role, _ in tasks:
@@ -136,6 +139,7 @@ class Job:
             "DTJOB_CLUSTER_FILE": str(self.cluster_file), "DTJOB_CLUSTER_HASH": "hash-1",
             "DTJOB_RENDEZVOUS": f"127.0.0.1:{self.status_ports[chief]}", "DTJOB_STATUS_PORT": str(port),
             "DTJOB_GRACE_SECONDS": "30", "DTJOB_PARENT": str(os.getpid()),
+            **self._rendezvous_address(),
             "SMALL_PROGRAM_DIRECTORY": str(self.directory), "PYTHONPATH": str(ROOT / "trainer_image"),
         }  # fmt: skip
         with log.open("wb") as output:
@@ -149,6 +153,11 @@ class Job:
         running = Running(process, port, log)
         self.started.append(running)
         return running
+
+    def _rendezvous_address(self) -> dict[str, str]:
+        if self.rendezvous_on_the_status_port:
+            return {}
+        return {"DTJOB_RENDEZVOUS_ADDRESS": f"127.0.0.1:{self.rendezvous_port}"}
 
     def end(self) -> None:
         """Kill what still runs; training processes die with their supervisors."""

@@ -33,7 +33,9 @@ class Task:
     """Role to `host:port` of each of its tasks; the evaluator is never in it."""
     cluster_hash: str = ""
     rendezvous: str = ""
-    """`host:port` of the chief task's supervisor; empty where there is none."""
+    """`host:port` at which the chief task's supervisor answers /rendezvous; empty where there is none."""
+    rendezvous_port: int | None = None
+    """The port of that address where it is one for the rendezvous alone; None: it is the status port."""
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
     evaluation: Evaluation = field(default_factory=Evaluation)
@@ -71,7 +73,9 @@ class Task:
             strategy_options=json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
             cluster=_read_cluster(environ.get("DTJOB_CLUSTER_FILE")),
             cluster_hash=environ.get("DTJOB_CLUSTER_HASH", ""),
-            rendezvous=environ.get("DTJOB_RENDEZVOUS", ""),
+            # An operator of the last release gives the first alone: the rendezvous is on the status port then.
+            rendezvous=environ.get("DTJOB_RENDEZVOUS_ADDRESS") or environ.get("DTJOB_RENDEZVOUS", ""),
+            rendezvous_port=_port_of(environ, "DTJOB_RENDEZVOUS_ADDRESS"),
             status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
             evaluation=Evaluation.from_json(environ.get("DTJOB_EVALUATION") or "{}"),
@@ -157,6 +161,14 @@ def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> in
     if not text.isdecimal():
         raise TaskError(f"{variable} is {text!r}; it must be a whole number")
     return int(text)
+
+
+def _port_of(environ: Mapping[str, str], variable: str) -> int | None:
+    address = environ.get(variable, "")
+    host, _, port = address.rpartition(":")
+    if address and not (host and port.isdecimal()):
+        raise TaskError(f"{variable} is {address!r}; it must be host:port of the chief task's supervisor")
+    return int(port) if address else None
 
 
 def _read_cluster(path: str | None) -> dict[str, tuple[str, ...]]:

@@ -106,6 +106,8 @@ def _evaluate(
     engine.reset_metrics()
     for batches in groups(source.epoch(0, 0), engine.steps_per_call):
         engine.evaluate(source, batches)
-    metrics = {name: value for name, value in engine.evaluation_logs().items() if not isinstance(value, list)}
+    found = engine.evaluation_logs()
+    metrics = {name: value for name, value in found.items() if not isinstance(value, list)}
+    here.say_left_out(name for name in found if name not in metrics)
     here.log("checkpoint evaluated", step=step, values=metrics)
     return metrics, state.get("earlier", [])

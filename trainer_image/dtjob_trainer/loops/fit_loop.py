@@ -181,6 +181,7 @@ class FitLoop(TrainingRun):
             self._history.setdefault(name, []).append(value if single is None else single)
         self._keras_history.epoch = list(range(self._epochs_ended))
         shown = numbers(logs)
+        self._here.say_left_out(name for name in logs if name not in shown)
         self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=shown)
         self._here.log(f"epoch {epoch + 1}/{self._epochs}", step=self._step, values=shown)
         self._board.epoch(self._step, logs)

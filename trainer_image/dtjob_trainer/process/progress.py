@@ -6,13 +6,19 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from numbers import Real
 from typing import Any
 
 from dtjob_trainer.contract import pipes
 
 INTERVAL_SECONDS = 0.3
 """Least time between two ordinary reports; key events are reported at once."""
+MOST_METRICS = 48
+"""Of one block of metrics: the operator takes 64 numbers of a report, and there are others."""
+LONGEST_NAME = 256
+LONGEST_MESSAGE = 4096
+"""Characters; the whole of /status has at most 64 KiB."""
 
 
 class Progress:
@@ -24,6 +30,8 @@ class Progress:
 
     def __init__(self, descriptor: int | None = None) -> None:
         self.status: dict[str, Any] = {}
+        self.on_left_out: Callable[[Collection[str]], None] = lambda names: None
+        """Hears the names of metrics that a report leaves out, at every report."""
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._pending: dict[str, Any] = {}
@@ -50,7 +58,10 @@ class Progress:
 
     def _write(self) -> None:
         self._last_written = time.monotonic()
-        keys, self._pending = self._pending, {}
+        keys, left_out = bounded(self._pending)
+        self._pending = {}
+        if left_out:
+            self.on_left_out(left_out)
         self.status.update(keys)
         if self._descriptor is None or not keys:
             return
@@ -60,6 +71,27 @@ class Progress:
                 line = line[os.write(self._descriptor, line) :]
         except BrokenPipeError:
             self._descriptor = None  # the supervisor is gone; PR_SET_PDEATHSIG ends this process
+
+
+def bounded(keys: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The keys with no more metrics than a report may have, and the names of those that it leaves out."""
+    kept = dict(keys)
+    left_out: list[str] = []
+    if "metrics" in kept:
+        kept["metrics"], left_out = _first_of(kept["metrics"])
+    evaluation = kept.get("evaluation")
+    if evaluation is not None:
+        metrics, more = _first_of(evaluation["metrics"])
+        kept["evaluation"], left_out = {**evaluation, "metrics": metrics}, [*left_out, *more]
+    if isinstance(kept.get("message"), str):
+        kept["message"] = kept["message"][:LONGEST_MESSAGE]
+    return kept, left_out
+
+
+def _first_of(metrics: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    single = [name for name, value in metrics.items() if isinstance(value, Real) and len(name) <= LONGEST_NAME]
+    kept = {name: metrics[name] for name in single[:MOST_METRICS]}
+    return kept, [name for name in metrics if name not in kept]
 
 
 class Pace:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
-from dtjob_trainer.process.progress import Progress
+from dtjob_trainer.process.progress import MOST_METRICS, Progress
 from dtjob_trainer.process.shutdown import Shutdown
 from dtjob_trainer.strategies import ambient
 
 SEED = 0
 """Seed of Python, NumPy and TensorFlow in every task, set before the program starts."""
+NAMES_SHOWN, NAME_SHOWN = 5, 64
 
 
 @dataclass
@@ -32,6 +33,20 @@ class Runtime:
     """Whether `fit` was called."""
     before_the_end: Callable[[], None] = lambda: None
     """Waits for what must not be cut off where this process ends by a failure."""
+
+    def __post_init__(self) -> None:
+        self._said: set[str] = set()
+        self.progress.on_left_out = self.say_left_out
+
+    def say_left_out(self, names: Iterable[str]) -> None:
+        """Log, once for each, which metrics are not reported: what is no single number, and what is too many."""
+        new = [name for name in names if name not in self._said]
+        self._said.update(new)
+        if new:
+            self.log(
+                f"not reported, as a status holds single numbers and at most {MOST_METRICS} of them: {_some(new)}",
+                level="warning",
+            )
 
     @property
     def strategy(self) -> Any:
@@ -67,6 +82,11 @@ class Runtime:
         if self.is_chief or self.is_evaluator:
             task = self.task.id if self.task is not None else None
             log_line.write(sys.stdout, message, level=level, task=task, step=step, values=values)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:NAME_SHOWN] for name in names[:NAMES_SHOWN])
+    return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN} more"
 
 
 _current = Runtime()

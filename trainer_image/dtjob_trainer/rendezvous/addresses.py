@@ -15,7 +15,7 @@ def host_of(address: str) -> str:
 
 def same_address(one: str, other: str) -> bool:
     """Whether both texts name one IP address; an IPv4 address mapped into IPv6 is that IPv4 address."""
-    return _plain(one) == _plain(other)
+    return plain(one) == plain(other)
 
 
 def name_problem(host: str, addresses: list[str], registered_from: str) -> str | None:
@@ -25,17 +25,15 @@ def name_problem(host: str, addresses: list[str], registered_from: str) -> str |
     return f"its name {host} resolves to {', '.join(addresses)}, but it registered from {registered_from}"
 
 
-async def look_up_problem(host: str, registered_from: str) -> str | None:
-    """Look `host` up; what is wrong with it, as `name_problem` says, or that it does not resolve."""
-    try:
-        # In a thread of its own: a slow name server must not hold up the event loop.
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        return f"its name {host} does not resolve: {error}"
-    return name_problem(host, sorted({str(entry[4][0]) for entry in found}), registered_from)
+async def look_up(host: str) -> list[str]:
+    """The addresses to which `host` leads. Raises OSError or UnicodeError where there are none."""
+    # In a thread of its own: a slow name server must not hold up the event loop.
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return sorted({str(entry[4][0]) for entry in found})
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """The address in one form; an IPv4 address mapped into IPv6 is that IPv4 address."""
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(text.partition("%")[0])
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:

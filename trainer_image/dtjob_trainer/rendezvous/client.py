@@ -76,7 +76,7 @@ class HttpAsk:
     """Asks over HTTP, on one connection while it lasts. A cancelled question closes it: the host sees that at once."""
 
     def __init__(self, address: str, members: int) -> None:
-        """`address`: `host:port` of the chief task's supervisor, from DTJOB_RENDEZVOUS; TaskError where it is not."""
+        """`address`: `host:port`, as Task.rendezvous has it. Raises TaskError where it is not."""
         host, port = host_of(address), address.rpartition(":")[2]
         if not host or not port.isdecimal():
             raise TaskError(f"DTJOB_RENDEZVOUS is {address!r}; it must be host:port of the chief task's supervisor")

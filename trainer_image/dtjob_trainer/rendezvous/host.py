@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.rendezvous.addresses import host_of, look_up_problem
+from dtjob_trainer.rendezvous.addresses import host_of, look_up
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
 
@@ -37,7 +37,7 @@ class RendezvousHost:
         """Answer `registration`, which came from `address` (None: from this process); held until there is news."""
         answer = self._rendezvous.register(registration, address, time.monotonic())
         self._after_change()
-        if registration.task not in self._look_ups and self._rendezvous.address_to_check(registration.task):
+        if registration.task not in self._look_ups and self._to_check(registration.task):
             self._look_ups[registration.task] = asyncio.create_task(self._look_up(registration.task))
         if answer.kind not in ("wait", "continue"):
             self._note_who_waits()
@@ -80,15 +80,21 @@ class RendezvousHost:
             self._news.set()
             self._news = asyncio.Event()
 
+    def _to_check(self, task: str) -> bool:
+        return task in self._hosts and bool(self._rendezvous.addresses_to_check(task, time.monotonic()))
+
     async def _look_up(self, task: str) -> None:
-        """Look the task's name up until it resolves to the address that it registered from."""
+        """Look the task's name up until it leads to where the task registered from."""
         host = self._hosts[task]
-        while address := self._rendezvous.address_to_check(task):
-            problem = await look_up_problem(host, address)
-            self._rendezvous.name_checked(task, address, problem, time.monotonic())
+        while True:
+            try:
+                self._rendezvous.name_resolved(task, host, await look_up(host), time.monotonic())
+            except (OSError, UnicodeError) as error:
+                self._rendezvous.name_failed(task, f"its name {host} does not resolve: {error}")
             self._after_change()
-            if problem is not None:
-                await asyncio.sleep(LOOK_UP_AGAIN_SECONDS)
+            if not self._to_check(task):
+                break
+            await asyncio.sleep(LOOK_UP_AGAIN_SECONDS)
         del self._look_ups[task]
 
 

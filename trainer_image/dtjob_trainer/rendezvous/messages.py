@@ -8,6 +8,8 @@ from typing import Any, Literal, get_args
 
 Phase = Literal["waiting", "running", "serving", "preempted"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
+LARGEST, LONGEST = 2**31 - 1, 256
+"""Of a registration's numbers and texts."""
 Kind = Literal["wait", "go", "continue", "restart", "done", "refused"]
 
 
@@ -55,10 +57,15 @@ class Registration:
             ("incarnation", int), ("phase", str), ("generation", int),
         )  # fmt: skip
         for name, kind in wanted:
-            if not isinstance(body.get(name), kind):
-                raise ValueError(f"{name} must be of type {kind.__name__}, not {body.get(name)!r}")
+            value = body.get(name)
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise ValueError(f"{name} must be of type {kind.__name__}")
+            if isinstance(value, int) and not 0 <= value <= LARGEST:
+                raise ValueError(f"{name} must be from 0 to {LARGEST}")
+            if isinstance(value, str) and len(value) > LONGEST:
+                raise ValueError(f"{name} must have at most {LONGEST} characters")
         if body["phase"] not in PHASES:
-            raise ValueError(f"phase must be one of {', '.join(PHASES)}, not {body['phase']!r}")
+            raise ValueError(f"phase must be one of {', '.join(PHASES)}")
         step = body.get("step")
         return cls(
             body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],

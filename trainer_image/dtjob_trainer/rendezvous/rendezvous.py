@@ -12,10 +12,10 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dtjob_trainer.rendezvous.addresses import same_address
+from dtjob_trainer.rendezvous.claims import Claims
 from dtjob_trainer.rendezvous.messages import Answer, Kind, Registration
-
-NAMES_IN_A_MESSAGE = 3
-"""How many tasks a message names before it counts the rest."""
+from dtjob_trainer.rendezvous.words import NAMES_IN_A_MESSAGE, cause_of, is_ps, name_some
 
 
 def hold_seconds(members: int) -> float:
@@ -74,7 +74,7 @@ class Rendezvous:
         self._missing = dict.fromkeys(self._order, "")  # task → why it is not ready; kept, as a job may have thousands
         self._swept_at = 0.0
         self._round: _Round | None = None
-        self._name_checks: dict[str, tuple[str, str | None]] = {}  # task → address it was checked for, what is wrong
+        self._claims = Claims()
         self._finished = False
         self._unaware: set[str] = set()  # of the group, who has not heard yet that the chief task has finished
 
@@ -83,28 +83,25 @@ class Rendezvous:
         refusal = self._refusal(registration)
         if refusal:
             return self._answer("refused", message=refusal)
-        task, old = registration.task, self._members.get(registration.task)
-        same_process = old is not None and old.registration.process == registration.process
-        began_waiting = registration.phase == "waiting" and not same_process
-        self.generation = max(self.generation, registration.generation)
-        self._members[task] = _Member(registration, address, now)
-        self._update(task)
-        self._notice_end_of_round(registration)
-        if task in self._group and began_waiting:
-            self._hear_servers_again()
-        if registration.phase == "preempted" and (task in self._group or _is_ps(task)):
-            self._notice_preemption(task)
+        if not self._believes(registration.task, address):
+            assert address is not None
+            self._claims.claim(registration, address, now)
+            return self.answer(registration, now)
+        if outdated := self._outdated(registration):
+            return self._answer("refused", message=outdated)
+        self._take(registration, address, now)
         self._start_round_if_ready(now)
         answer = self.answer(registration, now)
         if answer.kind == "go":
-            self._forget(task)
+            self._forget(registration.task)
         return answer
 
     def answer(self, registration: Registration, now: float) -> Answer:
         """The answer to a registration that `register` has taken."""
         current, task = self._round, registration.task
         if self._finished:
-            self._unaware.discard(task)
+            if not self._claims.claimed(registration):
+                self._unaware.discard(task)
             return self._answer("done")
         if task in self._servers:
             return self._answer("continue")
@@ -134,18 +131,26 @@ class Rendezvous:
         """Whether all others of the group have heard `done`, so that none is left waiting for the chief task."""
         return not self._unaware
 
-    def address_to_check(self, task: str) -> str | None:
-        """The address that `task` registered from, where its host name is not known to resolve to it yet; else None."""
+    def addresses_to_check(self, task: str, now: float) -> list[str]:
+        """The addresses that `task` registered from, where its host name is not known to lead there yet."""
         member = self._members.get(task)
-        if member is None or member.address is None or self._name_checks.get(task) == (member.address, None):
-            return None
-        return member.address
+        return self._claims.looked_for(task, member.address if member else None, now - self.lease)
 
-    def name_checked(self, task: str, address: str, problem: str | None, now: float) -> None:
-        """A look-up's outcome: the task's host name resolves to `address` (problem None), or what is wrong."""
-        self._name_checks[task] = (address, problem)
+    def name_resolved(self, task: str, host: str, addresses: Sequence[str], now: float) -> None:
+        """A look-up's outcome: the host name of `task` leads to `addresses`. A claim from one of them is true."""
+        member = self._members.get(task)
+        for registration, address, heard_at in self._claims.resolved(
+            task, host, addresses, member.address if member else None
+        ):
+            if self._outdated(registration) is None:
+                self._take(registration, address, heard_at)
         self._update(task)
         self._start_round_if_ready(now)
+
+    def name_failed(self, task: str, problem: str) -> None:
+        """A look-up's outcome: the host name of `task` leads nowhere."""
+        self._claims.failed(task, problem)
+        self._update(task)
 
     def missing(self, now: float, most: int | None = None) -> list[str]:
         """What the group waits for: tasks (at `most` so many), some with a reason; empty when it could start."""
@@ -170,10 +175,7 @@ class Rendezvous:
         serves = task in self._servers
         if member.registration.phase != ("serving" if serves else "waiting"):
             return "not serving yet" if serves else "still running"
-        if member.address is None:
-            return None
-        address, problem = self._name_checks.get(task, ("", None))
-        return problem if address == member.address else "looking up its name"
+        return None if self._claims.leads_to(task, member.address) else self._claims.problem(task)
 
     def _forget(self, task: str) -> None:
         """Do not count what `task` said last; it must speak again."""
@@ -195,20 +197,46 @@ class Rendezvous:
         return f"waiting for {name_some(missing, len(self._missing))}"
 
     def _refusal(self, r: Registration) -> str | None:
+        # In few words: whoever asks may be a stranger.
         if r.uid != self.uid:
-            return f"{r.task} is of the job with uid {r.uid}; this is the rendezvous of the job with uid {self.uid}"
+            return f"{r.task} is of another job than the chief task ({self.chief}), perhaps an earlier one of its name"
         if r.cluster_hash != self.cluster_hash:
-            return f"{r.task} has cluster hash {r.cluster_hash}; the chief task ({self.chief}) has {self.cluster_hash}"
+            return f"{r.task} has another cluster spec than the chief task ({self.chief})"
         if r.task not in self._order:
             return f"{r.task} is not in the cluster: it has {name_some(list(self._order))}"
-        member = self._members.get(r.task)
-        if member is not None:
-            known = member.registration
-            if r.attempt < known.attempt:
-                return f"attempt {r.attempt} of {r.task} was replaced by attempt {known.attempt}"
-            if r.life == known.life and r.incarnation < known.incarnation:
-                return f"incarnation {r.incarnation} of {r.task} was followed by incarnation {known.incarnation}"
         return None
+
+    def _believes(self, task: str, address: str | None) -> bool:
+        """Whether what is said of a task from `address` counts: from where it was said before, or its name leads."""
+        member = self._members.get(task)
+        if member is None or self._claims.leads_to(task, address):
+            return True
+        return member.address is not None and address is not None and same_address(member.address, address)
+
+    def _outdated(self, r: Registration) -> str | None:
+        """Why what is said from a believed address is overtaken by what was said before."""
+        member = self._members.get(r.task)
+        if member is None or not self._claims.leads_to(r.task, member.address):
+            return None
+        known = member.registration
+        if r.attempt < known.attempt:
+            return f"attempt {r.attempt} of {r.task} was replaced by attempt {known.attempt}"
+        if r.life == known.life and r.incarnation < known.incarnation:
+            return f"incarnation {r.incarnation} of {r.task} was followed by incarnation {known.incarnation}"
+        return None
+
+    def _take(self, registration: Registration, address: str | None, now: float) -> None:
+        """Have `registration` be what is known of its task."""
+        task, old = registration.task, self._members.get(registration.task)
+        same_process = old is not None and old.registration.process == registration.process
+        began_waiting = registration.phase == "waiting" and not same_process
+        self._members[task] = _Member(registration, address, now)
+        self._update(task)
+        self._notice_end_of_round(registration)
+        if task in self._group and began_waiting:
+            self._hear_servers_again()
+        if registration.phase == "preempted" and (task in self._group or is_ps(task)):
+            self._notice_preemption(task)
 
     def _notice_end_of_round(self, r: Registration) -> None:
         current = self._round
@@ -219,7 +247,7 @@ class Rendezvous:
         if not current.preempted and current.lives[r.task] == r.life:
             current.cause = f"{r.task} lost a peer"  # the one that was lost is known when it has come back
         else:
-            current.cause = _cause([] if current.preempted else [r.task], current.preempted)
+            current.cause = cause_of([] if current.preempted else [r.task], current.preempted)
 
     def _notice_preemption(self, task: str) -> None:
         if self._round is not None and not self._round.over and task not in self._round.preempted:
@@ -239,7 +267,9 @@ class Rendezvous:
         self._sweep(now)
         if self._missing:
             return
-        self.generation += 1
+        self.generation = (
+            max(self.generation, *(self._members[task].registration.generation for task in self.group)) + 1
+        )
         processes = {task: self._members[task].registration.process for task in self.group}
         lives = {task: self._members[task].registration.life for task in self.group + self.servers}
         changed = tuple(task for task, life in lives.items() if before is not None and before.lives[task] != life)
@@ -248,8 +278,8 @@ class Rendezvous:
             self._forget(task)
         if before is not None:
             # A dead ParameterServer worker ends nothing; where a ps changed too, the ps is what broke training.
-            lost = list(filter(_is_ps, changed)) or changed
-            self._round.cause = _cause(lost, before.preempted) or before.cause
+            lost = list(filter(is_ps, changed)) or changed
+            self._round.cause = cause_of(lost, before.preempted) or before.cause
         self.revision += 1
 
     def _answer(
@@ -262,20 +292,3 @@ class Rendezvous:
         preempted: Sequence[str] = (),
     ) -> Answer:
         return Answer(kind, generation, message, changed, tuple(preempted), self.supervisor)
-
-
-def name_some(names: Sequence[str], count: int | None = None) -> str:
-    """`a, b, c and 4 more`: the first of `count` names (of all of them where it is None)."""
-    rest = (len(names) if count is None else count) - NAMES_IN_A_MESSAGE
-    return ", ".join(names[:NAMES_IN_A_MESSAGE]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _is_ps(task: str) -> bool:
-    """Whether training ends with this server: its variables are lost with it."""
-    return task.startswith("ps-")
-
-
-def _cause(lost: Sequence[str], preempted: Sequence[str]) -> str:
-    gone = [task for task in lost if task not in preempted]
-    parts = [(names, how) for names, how in ((preempted, "preempted"), (gone, "lost")) if names]
-    return ", ".join(f"{name_some(names)} {'was' if len(names) == 1 else 'were'} {how}" for names, how in parts)

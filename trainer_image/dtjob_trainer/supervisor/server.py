@@ -1,10 +1,15 @@
-"""A supervisor's HTTP port: /status, /metrics, /healthz and POST /rendezvous. One event loop, no thread per request."""
+"""A supervisor's HTTP ports. One event loop, no thread per request.
+
+The status port (/status, /metrics, /healthz) is for the operator and for Prometheus, the rendezvous port (POST
+/rendezvous) for the job's own pods: the job's NetworkPolicy tells them apart.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,19 +21,18 @@ LONGEST_REQUEST = 65536
 
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
 
-_Response = tuple[int, str, bytes]
+Response = tuple[int, str, bytes]
+"""Status code, content type and body."""
 
 
-class StatusServer:
-    """Serves one task's status. `rendezvous` answers registrations; None where another supervisor does."""
+Register = Callable[[Registration, str], Awaitable[Answer]]
+"""Answers a registration that came from an address."""
 
-    def __init__(
-        self,
-        status: Callable[[], dict[str, Any]],
-        labels: dict[str, str],
-        rendezvous: Callable[[Registration, str], Awaitable[Answer]] | None = None,
-    ) -> None:
-        self._status, self._labels, self._rendezvous = status, labels, rendezvous
+
+class Server(ABC):
+    """Listens on one port."""
+
+    def __init__(self) -> None:
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str | None, port: int) -> int:
@@ -37,18 +41,45 @@ class StatusServer:
         self._server = await loop.create_server(lambda: _Connection(self), host, port, backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
-    async def respond(self, method: str, path: str, body: bytes, address: str) -> _Response:
+    @abstractmethod
+    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
         """The status code, content type and body for one request from `address`."""
+
+
+class RendezvousServer(Server):
+    """Answers registrations with `register`, and nothing else."""
+
+    def __init__(self, register: Register) -> None:
+        super().__init__()
+        self._register = register
+
+    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
+        """The answer to a registration."""
+        if path.partition("?")[0] != "/rendezvous":
+            return 404, "text/plain", b"there is /rendezvous\n"
+        return await _registered(self._register, method, body, address)
+
+
+class StatusServer(Server):
+    """Serves one task's status. `register` answers registrations, where the operator gave the rendezvous no port of its
+    own and this is the chief task's supervisor."""
+
+    def __init__(
+        self, status: Callable[[], dict[str, Any]], labels: dict[str, str], register: Register | None = None
+    ) -> None:
+        super().__init__()
+        self._status, self._labels, self._register = status, labels, register
+
+    async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
+        """A page of the task's status."""
         path = path.partition("?")[0]
         if path == "/rendezvous":
-            if method != "POST":
-                return 405, "text/plain", b"POST a registration here\n"
-            return await self._respond_to_registration(body, address)
+            return await _registered(self._register, method, body, address)
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET here\n"
         return self._page(path)
 
-    def _page(self, path: str) -> _Response:
+    def _page(self, path: str) -> Response:
         match path:
             case "/status":
                 return _json(200, self._status())
@@ -57,22 +88,27 @@ class StatusServer:
                 return 200, content_type, text
             case "/healthz":
                 return 200, "text/plain", b"ok\n"
-        return 404, "text/plain", b"there is /status, /metrics, /healthz and /rendezvous\n"
+        return 404, "text/plain", b"there is /status, /metrics and /healthz\n"
 
-    async def _respond_to_registration(self, body: bytes, address: str) -> _Response:
-        if self._rendezvous is None:
-            return 404, "text/plain", b"this is not the chief task's supervisor; DTJOB_RENDEZVOUS must name that one\n"
-        try:
-            registration = Registration.from_json(json.loads(body))
-        except ValueError as error:
-            return 400, "text/plain", f"{error}\n".encode()
-        return _json(200, (await self._rendezvous(registration, address)).to_json())
+
+async def _registered(register: Register | None, method: str, body: bytes, address: str) -> Response:
+    if register is None:
+        return 404, "text/plain", b"the rendezvous is not here; DTJOB_RENDEZVOUS_ADDRESS says where it is\n"
+    if method != "POST":
+        return 405, "text/plain", b"POST a registration here\n"
+    try:
+        registration = Registration.from_json(json.loads(body))
+    except RecursionError:
+        return 400, "text/plain", b"nested too deep\n"
+    except ValueError as error:
+        return 400, "text/plain", f"{error}\n".encode()
+    return _json(200, (await register(registration, address)).to_json())
 
 
 class _Connection(asyncio.Protocol):
     """One client: requests one after the other; its going away cancels the one that is being answered."""
 
-    def __init__(self, server: StatusServer) -> None:
+    def __init__(self, server: Server) -> None:
         self._server, self._buffer = server, b""
         self._transport: asyncio.Transport
         self._answering: asyncio.Task[None] | None = None
@@ -119,7 +155,7 @@ class _Connection(asyncio.Protocol):
         if keep and self._buffer:
             self._next_request()
 
-    def _send(self, response: _Response, *, keep: bool, head_only: bool) -> None:
+    def _send(self, response: Response, *, keep: bool, head_only: bool) -> None:
         code, content_type, body = response
         head = (
             f"HTTP/1.1 {code} {_REASONS[code]}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
@@ -131,5 +167,5 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
 
-def _json(code: int, body: dict[str, Any]) -> _Response:
+def _json(code: int, body: dict[str, Any]) -> Response:
     return code, "application/json", json.dumps(body).encode()

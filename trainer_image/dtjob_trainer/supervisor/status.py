@@ -12,6 +12,9 @@ OURS = frozenset({"task", "attempt", "pid", "incarnation", "jobUid", "trainingPi
 MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing")
 """Keys that hold only for the training process that reported them."""
 
+LONGEST_LAST_WORDS = 4096
+"""Bytes of a termination message that the kubelet keeps."""
+
 
 class TaskStatus:
     """The status of one task, from the start of its supervisor on."""
@@ -80,8 +83,14 @@ def leave_last_words(status: dict[str, Any], file: str) -> None:
 
     Nowhere where `file` is empty. Raises OSError where it cannot be written.
     """
-    if file:
-        Path(file).write_text(json.dumps(status))
+    if not file:
+        return
+    text = json.dumps(status)
+    for key in ("metrics", "evaluation", "message"):  # the kubelet would cut the text, and half of it is no JSON
+        if len(text) > LONGEST_LAST_WORDS:
+            status = {name: value for name, value in status.items() if name != key}
+            text = json.dumps(status)
+    Path(file).write_text(text)
 
 
 def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:

@@ -23,8 +23,8 @@ from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor import answers
 from dtjob_trainer.supervisor import restart as policy
 from dtjob_trainer.supervisor.port import port_is_free
+from dtjob_trainer.supervisor.ports import PortInUse, listen
 from dtjob_trainer.supervisor.reaper import Reaper
-from dtjob_trainer.supervisor.server import StatusServer
 from dtjob_trainer.supervisor.status import TaskStatus, last_of_done, leave_last_words
 from dtjob_trainer.supervisor.training_process import TrainingProcess
 
@@ -65,7 +65,10 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._terminate)
         self._reaper.start()
-        if not await self._serve_status():
+        try:
+            await listen(self._task, self._status.to_json, self._member.answer)
+        except PortInUse as error:
+            self._log(str(error), "error")
             return exit_codes.FAILED
         if self._is_done():
             return await self._end(exit_codes.FINISHED, DONE_SECONDS)
@@ -73,20 +76,6 @@ class Supervisor:
             code = await self._end(await self._train(group))
             self._member.leave()
         return code
-
-    async def _serve_status(self) -> bool:
-        """Listen on DTJOB_STATUS_PORT, where there is one. Returns whether that could be done."""
-        task = self._task
-        labels = {"namespace": task.namespace, "job": task.name, "task": task.id}
-        server = StatusServer(self._status.to_json, labels, self._member.answer)
-        if task.status_port:
-            try:
-                # Under `dtjob run` all supervisors share one machine, which may have strangers on its network.
-                await server.start("127.0.0.1" if task.parent else None, task.status_port)
-            except OSError as error:
-                self._log(f"DTJOB_STATUS_PORT {task.status_port} cannot be listened on: {error}", "error")
-                return False
-        return True
 
     def _is_done(self) -> bool:
         """Whether this job has ended its training before; takes over the status that it had then."""

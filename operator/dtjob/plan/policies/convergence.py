@@ -32,7 +32,7 @@ def _retire(view: TaskView) -> list[Action]:
 def _missing_shared(situation: Situation) -> list[Action]:
     """The Service, ConfigMap and NetworkPolicy that are not there."""
     actions: list[Action] = []
-    for manifest in shared.shared_objects(situation.job):
+    for manifest in shared.shared_objects(situation.job, situation.defaults.readers):
         name = manifest["metadata"]["name"]
         there = situation.children.owned(situation.job, manifest["kind"])
         if not any(child["metadata"]["name"] == name for child in there):

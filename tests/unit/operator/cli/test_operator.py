@@ -18,6 +18,7 @@ from dtjob.cli.bad_input import BadInput
         ("--default-pod-label=team", "--default-pod-label: 'team' is not KEY=VALUE"),
         ("--default-pod-label=training.dtjob.dev/role=ps", "training.dtjob.dev/role belongs to dtjob"),
         ("--metrics=8081", "--metrics: '8081' is not host:port"),
+        ("--status-scrapers=prometheus", "--status-scrapers: 'prometheus' is no JSON list"),
         ("--liveness=8080", "--liveness: '8080' is not host:port"),
     ],
 )
@@ -52,3 +53,12 @@ def test_the_lease_is_in_the_pods_own_namespace_where_none_is_given(monkeypatch,
     assert operator.election(None, "dtjob", 15).namespace == "training"
     chosen = operator.election("other", "mine", 30)
     assert (chosen.namespace, chosen.name, chosen.seconds) == ("other", "mine", 30)
+
+
+def test_who_reads_the_status_of_jobs(monkeypatch, tmp_path: Path):
+    own = tmp_path / "namespace"
+    monkeypatch.setattr(operator, "OWN_NAMESPACE", own)
+    assert operator.readers(None, "[]").operator_namespace is None
+    own.write_text("training\n")
+    assert operator.readers(None, "[]").operator_namespace == "training"
+    assert operator.readers("other", '[{"podSelector": {}}]').scrapers == ({"podSelector": {}},)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dtjob.controller.store import TOMBSTONES, Store
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 
@@ -111,3 +113,28 @@ def test_a_problem_is_news_once():
     store.set_problem(KEY, "Pod/x", "exceeded quota")
     assert store.keep_problems(KEY, set())
     assert store.children(KEY).problems == {}
+
+
+def test_a_child_that_lost_its_label_is_its_owners():
+    """A create of ours meets such a pod; it was a KeyError for ever."""
+    store, unlabelled = Store(), versioned(POD, 10, labels={})
+    assert store.apply(unlabelled) == KEY
+    assert names(store) == ["pod-a"]
+    assert store.remove(unlabelled) == KEY
+    stranger = versioned(unlabelled, 10, uid="pod-c", ownerReferences=[])
+    assert (store.apply(stranger), store.remove(stranger)) == (None, None)
+
+
+def test_a_silence_is_news_until_it_is_known_and_ends_with_a_report():
+    store = Store()
+    first = Silence("pod-a", "10.0.0.7:2223", builders.NOW, "NoAnswer", "no answer")
+    assert store.set_silence(KEY, "chief-0", first)
+    assert not store.set_silence(KEY, "chief-0", replace(first, since=builders.at(60)))
+    assert store.set_silence(KEY, "chief-0", replace(first, since=builders.at(60), reason="ConnectTimeout"))
+    assert store.children(KEY).silences["chief-0"].since == builders.NOW
+    successor = replace(first, pod_uid="pod-b", since=builders.at(90))
+    assert store.set_silence(KEY, "chief-0", successor)
+    assert store.children(KEY).silences["chief-0"] == successor
+    assert store.set_report(KEY, "chief-0", {"step": 1})
+    assert store.children(KEY).silences == {}
+    assert not store.set_report(KEY, "chief-0", {"step": 1})

@@ -39,19 +39,19 @@ def stored(job: Job, *, host: str = "10.0.0.7", **pods: Manifest) -> Store:
 
 
 def asked(store: Store) -> dict[str, str]:
-    return {task_id: url for _, task_id, url in reports.supervisors_to_ask(store)}
+    return {one.task: one.address for one in reports.supervisors_to_ask(store)}
 
 
 def test_the_chief_and_the_evaluator_are_asked() -> None:
     assert asked(stored(builders.job(evaluator=True, network={"statusPort": 3001}))) == {
-        "chief-0": "http://10.0.0.7:3001/status",
-        "evaluator-0": "http://10.0.0.7:3001/status",
+        "chief-0": "10.0.0.7:3001",
+        "evaluator-0": "10.0.0.7:3001",
     }
     assert list(asked(stored(builders.job(chief=False)))) == ["worker-0"]
 
 
 def test_an_address_of_ipv6_is_written_as_urls_have_it() -> None:
-    assert asked(stored(builders.job(), host="fd00::7"))["chief-0"] == "http://[fd00::7]:2223/status"
+    assert asked(stored(builders.job(), host="fd00::7"))["chief-0"] == "[fd00::7]:2223"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:
         return answer if isinstance(answer, web.Response) else web.json_response(answer)
 
     async with serving("/status", status, ("127.0.0.1", port), "--test"):
-        polling = asyncio.create_task(reports.poll_forever(store, queue, 0.01))
+        polling = asyncio.create_task(reports.Reports(store, queue, 0.01, lambda: builders.NOW).poll_forever())
         async with asyncio.timeout(20):
             await enough.wait()
         polling.cancel()
@@ -122,7 +122,14 @@ async def test_a_report_is_kept_and_the_job_is_looked_at() -> None:
     report = {"jobUid": builders.JOB_UID, "step": 120}
     store, due = await polled(report)
     assert store.children(KEY).reports == {"chief-0": report}
+    assert store.children(KEY).silences == {}
     assert due == [KEY]
+
+
+async def test_a_report_is_kept_within_bounds() -> None:
+    report = {"jobUid": builders.JOB_UID, "step": 120, "metrics": {"matrix": [[0.5] * 30] * 30, "accuracy": 0.5}}
+    store, _ = await polled(report)
+    assert store.children(KEY).reports["chief-0"]["metrics"] == {"accuracy": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +138,42 @@ async def test_a_report_is_kept_and_the_job_is_looked_at() -> None:
     ids=["another job's", "nobody's", "a list", "a word"],
 )
 async def test_what_is_not_this_jobs_report_is_not_believed(answer: Any) -> None:
-    store, due = await polled(answer)
+    store, due = await polled(answer, rounds=1)
     assert store.children(KEY).reports == {}
-    assert due == []
+    silence = store.children(KEY).silences["chief-0"]
+    assert (silence.reason, silence.since, silence.pod_uid) == ("BadAnswer", builders.NOW, "chief-0")
+    assert due == [KEY], "looked at once, to be told when the silence is to be said"
+
+
+async def test_one_tenants_object_that_raises_is_no_reason_to_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = stored(builders.job())
+    bad = job_manifest(builders.job(name="bad"))
+    bad["metadata"]["resourceVersion"] = "1"
+    store.apply(bad)
+    whole = store.children
+
+    def children(key: JobKey) -> Any:
+        if key[1] == "bad":
+            raise RuntimeError("what nobody thought of")
+        return whole(key)
+
+    monkeypatch.setattr(store, "children", children)
+    assert list(asked(store)) == ["chief-0"]
+
+
+async def test_a_bug_in_one_answer_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    async def read_status(host: str, port: int) -> Any:
+        nonlocal tried
+        tried += 1
+        raise RecursionError
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    polling = asyncio.create_task(reports.Reports(stored(builders.job()), WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(20):
+        while tried < 3:
+            await asyncio.sleep(0.001)
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling

@@ -7,6 +7,7 @@ import pytest
 from dtjob.local import addresses
 from dtjob.local.addresses import Addresses, free_ports, is_free
 from dtjob.objects import topology
+from dtjob.objects.rendezvous import rendezvous_port
 from tests.unit.operator.builders import job
 
 
@@ -30,16 +31,19 @@ def test_too_few_free_ports_say_so(monkeypatch):
         free_ports(2)
 
 
-def test_every_task_has_two_ports_of_its_own_and_the_cluster_spec_maps_to_them():
+def test_every_task_has_ports_of_its_own_and_the_cluster_spec_maps_to_them():
     digits = job(evaluator=True)
     chosen = Addresses.choose(digits)
-    used = [port for ports in chosen.ports.values() for port in (ports.tensorflow, ports.status)]
-    assert len(set(used)) == 8
+    used = [port for ports in chosen.ports.values() for port in (ports.tensorflow, ports.status, ports.rendezvous)]
+    assert len(set(used)) == 12
     local = chosen.cluster(topology.cluster_spec(digits))
     assert local["chief"] == [f"127.0.0.1:{chosen.ports['digits-chief-0'].tensorflow}"]
     assert local["worker"][1] == f"127.0.0.1:{chosen.ports['digits-worker-1'].tensorflow}"
-    rendezvous = topology.address(digits, topology.chief_task(digits), digits.spec.network.status_port)
-    assert chosen.map(rendezvous) == f"127.0.0.1:{chosen.status_port('digits-chief-0')}"
+    chief = topology.chief_task(digits)
+    status = topology.address(digits, chief, digits.spec.network.status_port)
+    assert chosen.map(status) == f"127.0.0.1:{chosen.status_port('digits-chief-0')}"
+    rendezvous = topology.address(digits, chief, rendezvous_port(digits) or 0)
+    assert chosen.map(rendezvous) == f"127.0.0.1:{chosen.ports['digits-chief-0'].rendezvous}"
 
 
 def test_a_strangers_address_stays():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+from dtjob.controller.status_client import NoStatus
 from dtjob.local import poller
 from dtjob.local.addresses import Addresses
 from dtjob.local.poller import Poller, is_of
@@ -22,8 +23,11 @@ def test_a_strangers_report_is_not_the_tasks():
 async def test_reports_are_kept_and_told(monkeypatch):
     answers = [{"jobUid": "u", "task": "chief-0", "step": 4}, None, {"jobUid": "v", "task": "chief-0", "step": 9}]
 
-    async def read_status(port: int):
-        return answers.pop(0)
+    async def read_status(host: str, port: int, **limits: float):
+        answer = answers.pop(0)
+        if answer is None:
+            raise NoStatus("NoAnswer", "connected, but no answer")
+        return answer
 
     monkeypatch.setattr(poller, "read_status", read_status)
     told = []

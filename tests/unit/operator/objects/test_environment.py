@@ -41,6 +41,7 @@ def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
     values = told(job, attempt=2)
     assert values["DTJOB_ATTEMPT"] == "2"
     assert values["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
+    assert values["DTJOB_RENDEZVOUS_ADDRESS"] == "digits-chief-0.digits:2224"
     assert values["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(job)
     assert json.loads(values["DTJOB_STRATEGY_OPTIONS"]) == {"communication": "Ring"}
     assert json.loads(values["DTJOB_CHECKPOINT"])["everySteps"] == 100

@@ -6,6 +6,7 @@ import json
 
 from dtjob.objects import labels, shared, topology
 from dtjob.objects.pod import pod
+from dtjob.objects.readers import Readers
 from tests.unit.operator import builders
 
 
@@ -40,10 +41,24 @@ def test_the_config_map_holds_the_cluster_spec_and_is_named_after_it():
 
 
 def test_only_the_same_job_reaches_tensorflows_port():
-    own, others = shared.network_policy(builders.job())["spec"]["ingress"]
+    scraper = {"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}
+    readers = Readers("dtjob-system", (scraper,))
+    own, others = shared.network_policy(builders.job(), readers)["spec"]["ingress"]
     assert own == {"from": [{"podSelector": {"matchLabels": {labels.JOB_UID: builders.JOB_UID}}}]}
     assert others["ports"] == [{"port": 2223, "protocol": "TCP"}]
-    assert len(shared.network_policy(builders.job(program=False))["spec"]["ingress"]) == 1
+    assert others["from"] == readers.peers()
+    assert len(shared.network_policy(builders.job(program=False), readers)["spec"]["ingress"]) == 1
+
+
+def test_the_operator_is_known_by_its_own_namespace_and_nobody_else_is_let_in():
+    """Any namespace may have pods that are labelled like the operator or like Prometheus."""
+    (operator,) = Readers("dtjob-system").peers()
+    assert operator == {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "dtjob-system"}},
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "dtjob"}},
+    }
+    # outside the cluster there is no operator to let in: an empty `from` would admit everybody
+    assert len(shared.network_policy(builders.job())["spec"]["ingress"]) == 1
 
 
 def test_no_policy_where_none_is_wanted():

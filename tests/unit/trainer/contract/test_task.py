@@ -107,3 +107,13 @@ def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: li
     with pytest.raises(TaskError) as refused:
         task(tmp_path, **changes)
     assert all(word in str(refused.value) for word in words)
+
+
+def test_the_rendezvous_is_at_an_address_of_its_own_where_there_is_one(tmp_path: Path) -> None:
+    """An operator of the last release gives the status port alone."""
+    new, old = task(tmp_path, DTJOB_RENDEZVOUS_ADDRESS="a:2224"), task(tmp_path)
+    assert (new.rendezvous, new.rendezvous_port) == ("a:2224", 2224)
+    assert (old.rendezvous, old.rendezvous_port) == ("a:2", None)
+    for wrong in ("2224", "a:", "a:b"):
+        with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS_ADDRESS is"):
+            task(tmp_path, DTJOB_RENDEZVOUS_ADDRESS=wrong)

@@ -3,9 +3,10 @@
 import json
 import os
 
+import numpy as np
 import pytest
 
-from dtjob_trainer.process.progress import INTERVAL_SECONDS, Pace, Progress
+from dtjob_trainer.process.progress import INTERVAL_SECONDS, LONGEST_MESSAGE, MOST_METRICS, Pace, Progress
 
 
 def test_reports_at_once_and_holds_updates_back() -> None:
@@ -59,3 +60,18 @@ def test_a_pace_is_smoothed_and_silent_before_the_first_measurement() -> None:
     assert pace.keys(10.0, 100) == {"stepsPerSecond": 10.0, "etaSeconds": 10.0}
     assert pace.keys(20.0, 90) == {"stepsPerSecond": 13.0, "etaSeconds": 6.9}
     assert pace.keys(0.0, 0) == {"stepsPerSecond": 13.0, "etaSeconds": 0.0}
+
+
+def test_a_report_holds_single_numbers_and_not_too_many() -> None:
+    progress, told = Progress(), list[str]()
+    progress.on_left_out = told.extend
+    matrix = [[0.5] * 300] * 300
+    many = {f"metric-{number}": float(number) for number in range(100)}
+    progress.report(step=1, metrics={"confusion": matrix, "n" * 1000: 1.0, **many})
+    assert list(progress.status["metrics"]) == list(many)[:MOST_METRICS]
+    assert told == ["confusion", "n" * 1000, *list(many)[MOST_METRICS:]]
+    progress.report(evaluation={"step": 1, "metrics": {"confusion": matrix, "accuracy": np.float32(0.5)}})
+    assert progress.status["evaluation"] == {"step": 1, "metrics": {"accuracy": 0.5}}
+    progress.report(state="failed", message="x" * 100_000)
+    assert len(progress.status["message"]) == LONGEST_MESSAGE
+    assert len(json.dumps(progress.status, default=float)) < 65536

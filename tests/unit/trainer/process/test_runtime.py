@@ -40,3 +40,14 @@ def test_of_all_tasks_the_chief_and_the_evaluator_print(capsys: pytest.CaptureFi
     lines = [parsed(line) for line in capsys.readouterr().out.splitlines()]
     assert [line.get("task") for line in lines] == ["chief-0", "evaluator-0", None]
     assert [(line.get("step"), line.get("loss")) for line in lines] == [("5", "0.5"), ("5", "0.5"), (None, None)]
+
+
+def test_what_is_left_out_of_reports_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    here = of("chief")
+    for _ in range(3):
+        here.progress.report(metrics={"confusion": [[1.0]], "accuracy": 0.5})
+    here.progress.report(metrics={f"list-{number}": [1.0] for number in range(7)})
+    first, second = (parsed(line) for line in capsys.readouterr().out.splitlines())
+    assert first["level"] == "warning"
+    assert first["message"].endswith("at most 48 of them: confusion")
+    assert second["message"].endswith("list-0, list-1, list-2, list-3, list-4 and 2 more")

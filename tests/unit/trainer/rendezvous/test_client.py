@@ -45,7 +45,7 @@ async def test_what_is_asked_and_answered_arrives() -> None:
 
 async def test_a_refusal_of_the_server_says_why() -> None:
     async with served(None) as ask:
-        with pytest.raises(ValueError, match=r"answered HTTP/1.1 404 .*this is not the chief task's supervisor"):
+        with pytest.raises(ValueError, match=r"answered HTTP/1.1 404 .*the rendezvous is not here"):
             await ask(registration("worker-0"))
 
 

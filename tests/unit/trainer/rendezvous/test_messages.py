@@ -17,7 +17,15 @@ def test_registrations_and_answers_survive_json() -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"attempt": "1"}, "attempt must be of type int"), ({"phase": "asleep"}, "phase must be"), ({"uid": None}, "uid")],
+    [
+        ({"attempt": "1"}, "attempt must be of type int"),
+        ({"attempt": True}, "attempt must be of type int"),
+        ({"phase": "asleep"}, "phase must be"),
+        ({"uid": None}, "uid"),
+        ({"attempt": 10**400}, "attempt must be from 0 to"),
+        ({"incarnation": -1}, "incarnation must be from 0 to"),
+        ({"supervisor": "x" * 300}, "supervisor must have at most"),
+    ],
 )
 def test_a_malformed_registration_is_named(change: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from dtjob_trainer.rendezvous.rendezvous import hold_seconds, name_some
+from dtjob_trainer.rendezvous.claims import MOST_CLAIMS
+from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
+from dtjob_trainer.rendezvous.words import name_some
 from tests.unit.trainer.rendezvous.groups import GROUP, all_wait, mirrored, parameter_server, registration
 
 
@@ -55,8 +58,8 @@ def test_a_broken_connection_of_before_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"uid": "other"}, "uid other; this is the rendezvous of the job with uid uid"),
-        ({"cluster_hash": "old"}, "cluster hash old; the chief task (chief-0) has hash"),
+        ({"uid": "other"}, "worker-1 is of another job than the chief task (chief-0)"),
+        ({"cluster_hash": "old"}, "worker-1 has another cluster spec than the chief task (chief-0)"),
         ({"task": "worker-7"}, "worker-7 is not in the cluster"),
     ],
 )
@@ -65,6 +68,7 @@ def test_a_stranger_is_refused_with_the_difference(change: dict[str, str], words
     answer = rendezvous.register(replace(registration("worker-1"), **change), None, 0)  # type: ignore[arg-type]
     assert answer.kind == "refused"
     assert words in answer.message
+    assert not {"uid", "hash"} & set(re.findall(r"\w+", answer.message))
     assert "worker-1" in rendezvous.missing(0)
 
 
@@ -142,26 +146,94 @@ def test_a_name_must_resolve_to_where_the_task_registered_from() -> None:
     rendezvous.register(registration("worker-0"), "10.0.0.1", 0)
     rendezvous.register(registration("worker-1"), "10.0.0.2", 0)
     rendezvous.register(registration("chief-0"), None, 0)
-    assert rendezvous.address_to_check("chief-0") is None
-    assert rendezvous.address_to_check("worker-1") == "10.0.0.2"
-    rendezvous.name_checked("worker-0", "10.0.0.1", None, 0)
-    rendezvous.name_checked("worker-1", "10.0.0.2", "its name w resolves to 10.0.0.9", 0)
+    assert rendezvous.addresses_to_check("chief-0", 0) == []
+    assert rendezvous.addresses_to_check("worker-1", 0) == ["10.0.0.2"]
+    rendezvous.name_resolved("worker-0", "v", ["10.0.0.1"], 0)
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.9"], 0)
     answer = rendezvous.answer(registration("chief-0"), 0)
-    assert answer.message == "waiting for worker-1 (its name w resolves to 10.0.0.9)"
-    rendezvous.name_checked("worker-1", "10.0.0.2", None, 0)
+    assert answer.message == "waiting for worker-1 (its name w resolves to 10.0.0.9, but it registered from 10.0.0.2)"
+    rendezvous.name_failed("worker-1", "its name w does not resolve: none")
+    assert "does not resolve" in rendezvous.answer(registration("chief-0"), 0).message
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.2"], 0)
     assert rendezvous.answer(registration("chief-0"), 0).kind == "go"
 
 
-def test_a_replaced_task_is_looked_up_anew_and_others_are_not() -> None:
+def in_a_round(addresses: dict[str, str]) -> Rendezvous:
+    """All run in generation 1, each at the address to which its name leads."""
     rendezvous = mirrored()
-    for task, address in (("worker-0", "10.0.0.1"), ("worker-1", "10.0.0.2")):
+    rendezvous.register(registration("chief-0"), None, 0)
+    for task, address in addresses.items():
         rendezvous.register(registration(task), address, 0)
-        rendezvous.name_checked(task, address, None, 0)
-    rendezvous.register(registration("worker-0", incarnation=1), "10.0.0.1", 1)
-    rendezvous.register(registration("worker-1", attempt=1), "10.0.0.3", 1)
-    assert rendezvous.address_to_check("worker-0") is None
-    assert rendezvous.address_to_check("worker-1") == "10.0.0.3"
-    assert rendezvous.missing(1) == ["chief-0", "worker-1 (looking up its name)"]
+        rendezvous.name_resolved(task, task, [address], 0)
+    for task, address in ("chief-0", None), *addresses.items():
+        assert rendezvous.register(registration(task, "running", generation=1), address, 0).kind == "continue"
+    return rendezvous
+
+
+ADDRESSES = {"worker-0": "10.0.0.1", "worker-1": "10.0.0.2"}
+
+
+@pytest.mark.parametrize("attempt", [1, 10**9])
+def test_a_newer_attempt_from_elsewhere_evicts_nobody(attempt: int) -> None:
+    """One request of a stranger, and every peer would be refused for ever."""
+    rendezvous = in_a_round(ADDRESSES)
+    before = rendezvous.revision
+    for task in GROUP:
+        stranger = replace(registration(task, attempt=attempt, generation=10**9), supervisor="s", incarnation=9)
+        assert rendezvous.register(stranger, "10.9.9.9", 1).kind == "wait"
+        rendezvous.name_resolved(task, task, [ADDRESSES.get(task, "10.0.0.3")], 1)
+    assert (rendezvous.revision, rendezvous.generation) == (before, 1)
+    for task, address in ADDRESSES.items():
+        assert rendezvous.register(registration(task, "running", generation=1), address, 2).kind == "continue"
+
+
+def test_who_came_first_with_a_made_up_attempt_does_not_keep_the_task_out() -> None:
+    rendezvous = mirrored()
+    rendezvous.register(registration("worker-1", attempt=10**9, generation=10**9), "10.9.9.9", 0)
+    assert rendezvous.register(registration("worker-1"), "10.0.0.2", 0).kind == "wait"
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.2"], 0)
+    rendezvous.register(registration("chief-0"), None, 0)
+    answer = rendezvous.register(registration("worker-0"), None, 0)
+    assert (answer.kind, answer.generation) == ("go", 1)
+
+
+def test_a_successor_counts_when_its_name_leads_to_it() -> None:
+    rendezvous = in_a_round(ADDRESSES)
+    assert rendezvous.register(registration("worker-1", attempt=1), "10.0.0.3", 1).kind == "wait"
+    assert rendezvous.addresses_to_check("worker-1", 1) == ["10.0.0.3"]
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.2"], 1)  # a name server that lags behind
+    assert rendezvous.addresses_to_check("worker-1", 1) == ["10.0.0.3"]
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.3"], 2)
+    assert rendezvous.addresses_to_check("worker-1", 2) == []
+    answer = rendezvous.register(registration("chief-0", "running", generation=1), None, 2)
+    assert (answer.kind, answer.message) == ("restart", "worker-1 was lost")
+    # its predecessor, which its name still leads to as well, is told so
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.2", "10.0.0.3"], 2)
+    old = rendezvous.register(registration("worker-1", "running", generation=1), "10.0.0.2", 2)
+    assert (old.kind, old.message) == ("refused", "attempt 0 of worker-1 was replaced by attempt 1")
+
+
+def test_strangers_that_claim_a_task_are_forgotten() -> None:
+    rendezvous = in_a_round(ADDRESSES)
+    for number in range(100):
+        rendezvous.register(registration("worker-1", attempt=number), f"10.9.9.{number}", 1)
+    assert len(rendezvous.addresses_to_check("worker-1", 1)) == MOST_CLAIMS
+    assert rendezvous.addresses_to_check("worker-1", 2 + rendezvous.lease) == []
+
+
+def test_the_last_word_of_the_end_is_for_the_group_alone() -> None:
+    rendezvous = in_a_round(ADDRESSES)
+    rendezvous.finish()
+    for task in ADDRESSES:
+        rendezvous.register(registration(task, attempt=1), "10.9.9.9", 1)
+    assert not rendezvous.all_know()
+
+
+def test_a_process_at_the_same_address_is_not_looked_up_anew() -> None:
+    rendezvous = in_a_round(ADDRESSES)
+    rendezvous.register(registration("worker-0", incarnation=1, generation=1), "10.0.0.1", 1)
+    assert rendezvous.addresses_to_check("worker-0", 1) == []
+    assert "worker-0" not in rendezvous.missing(1)
 
 
 def test_a_parameter_server_chief_goes_when_all_others_serve() -> None:

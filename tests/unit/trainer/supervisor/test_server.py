@@ -32,7 +32,7 @@ def server(rendezvous: Say | None = say_go) -> StatusServer:
         ("GET", "/metrics", 200, 'dtjob_trainer_step{job="digits"} 4.0'),
         ("GET", "/healthz", 200, "ok"),
         ("HEAD", "/healthz", 200, "ok"),
-        ("GET", "/", 404, "there is /status"),
+        ("GET", "/", 404, "there is /status, /metrics and /healthz"),
         ("POST", "/status", 405, "only GET"),
         ("GET", "/rendezvous", 405, "POST a registration"),
     ],
@@ -54,7 +54,7 @@ async def test_only_the_chief_tasks_supervisor_answers_registrations() -> None:
     assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
     code, _, answer = await server(None).respond("POST", "/rendezvous", body, "10.0.0.1")
     assert code == 404
-    assert b"DTJOB_RENDEZVOUS must name that one" in answer
+    assert b"DTJOB_RENDEZVOUS_ADDRESS says where it is" in answer
 
 
 @contextlib.asynccontextmanager

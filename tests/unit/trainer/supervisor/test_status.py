@@ -87,3 +87,11 @@ def test_a_process_that_saves_is_known(progress: dict[str, object], starting: bo
 
 def test_a_mark_in_a_bucket_is_left_to_tensorflow() -> None:
     assert not last_of_done("gs://bucket/digits", "a")
+
+
+def test_last_words_that_the_kubelet_would_cut_leave_metrics_out(tmp_path: Path) -> None:
+    metrics = {f"a-metric-of-a-long-name-{number}": 0.123456789 for number in range(200)}
+    leave_last_words({"step": 4, "model": "m.keras", "metrics": metrics}, str(tmp_path / "log"))
+    assert json.loads((tmp_path / "log").read_text()) == {"step": 4, "model": "m.keras"}
+    leave_last_words({"step": 4, "metrics": {"a": 1}, "message": "x" * 9000}, str(tmp_path / "log"))
+    assert json.loads((tmp_path / "log").read_text()) == {"step": 4}

@@ -1,0 +1,29 @@
+"""Nesting: a job's template may be nested as deep as the API server takes (10,000 levels), and Python is not.
+
+Whatever walks such a job (copies, checks, writes JSON) would raise RecursionError; so what is too deep never gets in.
+"""
+
+from __future__ import annotations
+
+from dtjob.controller.status_client import deeper_than
+from dtjob.objects.manifest import Manifest
+
+DEEPEST = 64
+"""Levels of a job, from the manifest on; a pod template has about 15."""
+TOO_DEEP = {"nested": f"more than {DEEPEST} levels deep"}
+"""What stands for a spec that is nested deeper."""
+TOO_DEEP_MESSAGE = (
+    f"spec is nested more than {DEEPEST} levels deep, which no pod is; delete the job, remove that part of its "
+    "templates and apply it again"
+)
+
+
+def shallow(job: Manifest) -> Manifest:
+    """The job, or where it is nested too deep, what of it is not: `TOO_DEEP` for its spec."""
+    if not deeper_than(job, DEEPEST):
+        return job
+    # managedFields are as deep as what they speak of, and cut where a parser has cut them.
+    metadata = {name: value for name, value in job["metadata"].items() if name != "managedFields"}
+    instead = {"spec": dict(TOO_DEEP), "status": {}}
+    too_deep = {name: other for name, other in instead.items() if deeper_than(job.get(name), DEEPEST - 1)}
+    return {**job, "metadata": metadata, **too_deep}

@@ -1,0 +1,35 @@
+"""The loops of the operator's process, each begun again where it ends: no object of one tenant's may stop the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 30.0
+WELL_AFTER_SECONDS = 60.0
+"""A loop that ran for so long is well again: its next pause is the first one."""
+
+
+async def keep_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run until cancelled; what raises, ends, or is cancelled by somebody else (kopf ends all younger tasks when it
+    ends itself) begins anew after a pause."""
+    loop, pause = asyncio.get_running_loop(), FIRST_PAUSE_SECONDS
+    while True:
+        began = loop.time()
+        task = asyncio.ensure_future(run())
+        try:
+            await asyncio.wait([task])
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        if loop.time() - began > WELL_AFTER_SECONDS:
+            pause = FIRST_PAUSE_SECONDS
+        error = None if task.cancelled() else task.exception()
+        logger.error("%s ended, a bug in dtjob; it begins again in %.0f s", name, pause, exc_info=error)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

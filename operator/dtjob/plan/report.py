@@ -1,0 +1,122 @@
+"""What a supervisor's report may bring: bounded, as it is the tenant's word and goes into a status that all must hold.
+
+A metric that is a list (a confusion matrix of 300 × 300) would make the status larger than the API server takes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dtjob import times
+
+MOST_NUMBERS = 64
+MOST_TEXTS = 32
+LONGEST_TEXT = 256
+"""Characters of a text, and of a name."""
+DEEPEST = 4
+"""Blocks within blocks."""
+
+MOST_SECONDS = 100 * 365.25 * 86400
+"""An estimate beyond a century is none."""
+_WHOLE = ("step", "totalSteps")
+_NUMBERS = ("epoch", "loss", "stepsPerSecond")
+_TEXTS = ("resume", "model")
+_INT64 = 2**63
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+
+
+def bounded(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The report without what a status cannot hold: lists, NaN and infinities (a job that diverges reports them; they
+    are no JSON), numbers beyond 64 bits, and what is too many, too long or too deep.
+
+    Single values go before blocks and small blocks before large ones, so that metrics never push out a step.
+    """
+    return _Budget().block(report, DEEPEST)
+
+
+def readable(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The bounded report without values of another type than docs/contract.md says; the API server would refuse them
+    by the schema of the status."""
+    kept = bounded(report)
+    kept |= {name: whole for name in _WHOLE if (whole := _whole(kept.pop(name, None))) is not None}
+    kept |= {name: value for name in _NUMBERS if _is_number(value := kept.pop(name, None))}
+    kept |= {name: value for name in _TEXTS if isinstance(value := kept.pop(name, None), str)}
+    eta = kept.pop("etaSeconds", None)
+    if _is_number(eta) and abs(eta) < MOST_SECONDS:
+        kept["etaSeconds"] = eta
+    metrics = kept.pop("metrics", None)
+    if isinstance(metrics, dict):
+        kept["metrics"] = {name: value for name, value in metrics.items() if _is_number(value)}
+    for name in ("checkpoint", "evaluation"):
+        block = kept.pop(name, None)
+        step = _whole(block.pop("step", None)) if isinstance(block, dict) else None
+        if isinstance(block, dict) and step is not None:
+            kept[name] = {"step": step, **_with_time(block)}
+    return kept
+
+
+class _Budget:
+    """How much of one report is still to be had."""
+
+    def __init__(self) -> None:
+        self._numbers, self._texts = MOST_NUMBERS, MOST_TEXTS
+
+    def block(self, block: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        for name, value in sorted(block.items(), key=lambda item: _size(item[1])):
+            if len(name) > LONGEST_TEXT:
+                continue
+            if isinstance(value, Mapping):
+                if depth > 1 and (inner := self.block(value, depth - 1)):
+                    kept[_text(name)] = inner
+            elif self._takes(value):
+                kept[_text(name)] = _text(value) if isinstance(value, str) else value
+        return {name: kept[name] for name in map(_text, block) if name in kept}
+
+    def _takes(self, value: Any) -> bool:
+        if isinstance(value, str):
+            self._texts -= 1
+            return self._texts >= 0
+        if not isinstance(value, bool) and not _is_number(value):
+            return False
+        self._numbers -= 1
+        return self._numbers >= 0
+
+
+def _size(value: Any) -> int:
+    return len(value) + 1 if isinstance(value, Mapping) else 0
+
+
+def _text(text: str) -> str:
+    """At most LONGEST_TEXT characters, without halves of characters, which UTF-8 cannot write."""
+    text = text.encode(errors="replace").decode()
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) if isinstance(value, float) else -_INT64 <= value < _INT64
+
+
+def _whole(value: Any) -> int | None:
+    if not _is_number(value) or (isinstance(value, float) and not value.is_integer()):
+        return None
+    whole = int(value)
+    return whole if -_INT64 <= whole < _INT64 else None
+
+
+def _with_time(block: dict[str, Any]) -> dict[str, Any]:
+    """The block, whose `time` has the form that Kubernetes takes, or is left out."""
+    if "time" not in block:
+        return block
+    time = block.pop("time")
+    try:
+        if isinstance(time, str) and _RFC3339.fullmatch(time) and times.parse(time):
+            return {**block, "time": time}
+    except ValueError:
+        pass
+    return block

@@ -1,0 +1,85 @@
+"""A status that the cluster refuses is written without what reports brought."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.controller.cluster import Refused, Stale
+from dtjob.controller.status_writer import StatusWriter
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
+
+KEY = ("default", "digits")
+OLD = {"phase": "Pending", "progress": {"step": 1}}
+NEW = {"phase": "Running", "attempts": {"worker-0": 1}, "progress": {"step": "many"}, "checkpoint": {"step": 2}}
+JOB = {"metadata": {"name": "digits"}, "status": OLD}
+
+
+class Picky:
+    """A cluster that takes some statuses only."""
+
+    def __init__(self, *taken: dict[str, Any], error: Exception | None = None) -> None:
+        self.taken, self.error = taken, error or Refused("progress.step: must be of type integer")
+        self.tried: list[dict[str, Any]] = []
+        self.events: list[Event] = []
+
+    async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
+        self.tried.append(status)
+        if status not in self.taken:
+            raise self.error
+        return {**job, "status": status}
+
+    async def emit(self, job: Manifest, event: Event) -> None:
+        self.events.append(event)
+
+
+async def written(cluster: Picky, status: dict[str, Any] = NEW, job: Manifest = JOB) -> Any:
+    return (await StatusWriter(cluster).write(KEY, job, status))["status"]  # type: ignore[arg-type]
+
+
+async def test_a_status_that_is_taken_is_written_once() -> None:
+    cluster = Picky(NEW)
+    assert await written(cluster) == NEW
+    assert (len(cluster.tried), cluster.events) == (1, [])
+
+
+async def test_a_refused_one_keeps_the_progress_that_was_there() -> None:
+    kept = {"phase": "Running", "attempts": {"worker-0": 1}, "progress": {"step": 1}}
+    cluster = Picky(kept)
+    assert await written(cluster) == kept
+    (event,) = cluster.events
+    assert (event.type, event.reason) == ("Warning", "ProgressRefused")
+    assert "progress.step: must be of type integer" in event.message
+
+
+async def test_where_that_is_the_trouble_it_has_none() -> None:
+    bare = {"phase": "Running", "attempts": {"worker-0": 1}}
+    assert await written(Picky(bare)) == bare
+    assert await written(Picky(bare), job={**JOB, "status": {}}) == bare
+
+
+async def test_nothing_is_written_where_only_progress_was_new() -> None:
+    cluster = Picky()
+    assert await written(cluster, {**OLD, "progress": {"step": "many"}}) == OLD
+    assert len(cluster.tried) == 1
+
+
+async def test_it_is_said_once_until_it_is_well_again() -> None:
+    kept = {"phase": "Running", "attempts": {"worker-0": 1}, "progress": {"step": 1}}
+    good = {**NEW, "progress": {"step": 3}}
+    cluster = Picky(kept, good)
+    writer = StatusWriter(cluster)  # type: ignore[arg-type]
+    for status in (NEW, NEW, good, NEW):
+        await writer.write(KEY, JOB, status)
+    assert len(cluster.events) == 2
+
+
+@pytest.mark.parametrize("error", [Refused("name is bad"), Stale("changed")])
+async def test_what_has_another_reason_is_the_callers(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        await written(Picky(error=error), {"phase": "Running"})
+    if isinstance(error, Stale):
+        with pytest.raises(Stale):
+            await written(Picky(error=error))

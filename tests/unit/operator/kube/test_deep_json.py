@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dtjob.kube.deep_json import CUT_AT, cut, loads
+
+
+@pytest.fixture(autouse=True)
+def pythons_own_limit() -> Iterator[None]:
+    """The operator raises it for its process."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+def nested(levels: int, inside: str = "1") -> str:
+    return '{"a":' * levels + inside + "}" * levels
+
+
+@pytest.mark.parametrize("value", [{"a": [1, "{", "\\", '"']}, [], "x", 1, {"[": {"]": []}}])
+def test_what_python_can_parse_is_parsed_whole(value: Any) -> None:
+    text = json.dumps(value)
+    assert loads(text) == loads(text.encode()) == value
+    assert cut(text) == text
+
+
+def test_what_is_too_deep_is_cut_and_the_rest_is_there() -> None:
+    deep = f'{{"items": [{nested(10_000)}, {{"b": "]}}{{[", "c": [{nested(9000, "[]")}, 2]}}], "last": "{{"}}'
+    found = loads(deep)
+    assert found["last"] == "{"
+    assert found["items"][1]["b"] == "]}{["
+    assert found["items"][1]["c"][1] == 2
+    value, levels = found["items"][0], 2
+    while value is not None:
+        value, levels = value["a"], levels + 1
+    assert levels == CUT_AT
+
+
+def test_what_is_no_json_is_an_error() -> None:
+    with pytest.raises(ValueError, match="Expecting"):
+        loads("{")

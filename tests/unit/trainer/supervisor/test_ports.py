@@ -1,0 +1,61 @@
+"""dtjob_trainer.supervisor.ports: what listens where."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from dtjob.local.addresses import free_ports
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.supervisor.ports import PortInUse, listen
+
+
+async def go(_: Registration, __: str) -> Answer:
+    return Answer("go", 1)
+
+
+async def answered(port: int, request: str) -> int:
+    """The status code with which a port answers, 0 where nobody listens."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionRefusedError:
+        return 0
+    writer.write(f"{request} HTTP/1.0\r\n\r\n".encode())
+    first = await reader.readline()
+    writer.close()
+    return int(first.split()[1])
+
+
+async def asked(own_port: bool, chief: bool) -> list[int]:
+    status, rendezvous = free_ports(2)
+    task = Task(
+        "job",
+        "ns",
+        "uid",
+        "chief",
+        0,
+        status_port=status,
+        rendezvous_port=rendezvous if own_port else None,
+        parent=os.getpid(),
+    )
+    await listen(task, dict, go if chief else None)
+    questions = ("GET /status", "POST /rendezvous")
+    return [await answered(port, question) for port in (status, rendezvous) for question in questions]
+
+
+async def test_each_port_answers_its_own_questions() -> None:
+    """400: it takes registrations, and this is none."""
+    assert await asked(own_port=True, chief=True) == [200, 404, 404, 400]
+    assert await asked(own_port=False, chief=True) == [200, 400, 0, 0]
+    assert await asked(own_port=True, chief=False) == [200, 404, 0, 0]
+
+
+async def test_a_port_that_another_process_has_is_named() -> None:
+    (port,) = free_ports(1)
+    task = Task("job", "ns", "uid", "chief", 0, rendezvous_port=port, parent=os.getpid())
+    await listen(task, dict, go)
+    with pytest.raises(PortInUse, match=f"DTJOB_RENDEZVOUS_ADDRESS {port} cannot be listened on"):
+        await listen(task, dict, go)

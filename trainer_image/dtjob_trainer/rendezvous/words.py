@@ -1,0 +1,26 @@
+"""What the rendezvous says of several tasks, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+NAMES_IN_A_MESSAGE = 3
+"""How many tasks a message names before it counts the rest."""
+
+
+def name_some(names: Sequence[str], count: int | None = None) -> str:
+    """`a, b, c and 4 more`: the first of `count` names (of all of them where it is None)."""
+    rest = (len(names) if count is None else count) - NAMES_IN_A_MESSAGE
+    return ", ".join(names[:NAMES_IN_A_MESSAGE]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def is_ps(task: str) -> bool:
+    """Whether training ends with this server: its variables are lost with it."""
+    return task.startswith("ps-")
+
+
+def cause_of(lost: Sequence[str], preempted: Sequence[str]) -> str:
+    """`worker-1 was lost`: what ended a generation."""
+    gone = [task for task in lost if task not in preempted]
+    parts = [(names, how) for names, how in ((preempted, "preempted"), (gone, "lost")) if names]
+    return ", ".join(f"{name_some(names)} {'was' if len(names) == 1 else 'were'} {how}" for names, how in parts)
