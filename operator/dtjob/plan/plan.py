@@ -20,6 +20,7 @@ from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.convergence import converge
+from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
 from dtjob.plan.policies.success import succeeded
@@ -112,6 +113,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     waits = [decision.until for decision in decisions if isinstance(decision, Wait)]
     incident = situation.status.incident
     lost = [lost_at(view.pod) for view in situation.views if view.pod is not None]
+    lost.append(when_its_node_counts_as_lost(situation))
     return [*waits, incident.not_before if incident else None, *lost]
 
 

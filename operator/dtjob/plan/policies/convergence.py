@@ -5,7 +5,8 @@ from __future__ import annotations
 from dtjob.objects import labels, shared
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
-from dtjob.plan.children import TaskView, deleting, ended, finished
+from dtjob.plan.children import TaskView, deleting, finished
+from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.situation import Situation
 
 
@@ -46,8 +47,9 @@ def _missing_pods(situation: Situation) -> list[Action]:
     if incident is not None and situation.now < incident.not_before:
         return []
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
+    held_back = chief.task if writer_left(situation) is not None else None
     return [
         Create(pod(situation.job, view.task, view.attempt, situation.defaults, chief.attempt))
         for view in situation.views
-        if view.pod is None and (view.task != chief.task or all(ended(old) for old in view.pods))
+        if view.pod is None and view.task != held_back
     ]
