@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from dtjob import times
@@ -15,9 +16,12 @@ from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
+from dtjob.plan.finished import Finished
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""
+
+NOTHING_FINISHED: Finished = MappingProxyType({})
 
 POD_ENDED = ("Failed", "Succeeded")
 """A pod's own phases when all of its containers have ended."""
@@ -59,19 +63,38 @@ class PodState(StrEnum):
 @dataclass(frozen=True)
 class TaskView:
     """One task, its current attempt, the pods that exist for it (of any attempt), and which of them is the current
-    attempt's (None: none is) in which state."""
+    attempt's (None: none is) in which state. `supervised`: the job has our supervisor in its pods."""
 
     task: Task
     attempt: int
     pods: tuple[Manifest, ...]
     pod: Manifest | None
     state: PodState
+    supervised: bool = False
 
     @classmethod
-    def of(cls, task: Task, attempt: int, pods: tuple[Manifest, ...], now: datetime) -> TaskView:
-        """The task as it is at `now`."""
+    def of(
+        cls,
+        task: Task,
+        attempt: int,
+        pods: tuple[Manifest, ...],
+        now: datetime,
+        *,
+        supervised: bool = False,
+        done: bool = False,
+    ) -> TaskView:
+        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
         pod = next((pod for pod in pods if labels.attempt(pod) == attempt), None)
-        return cls(task, attempt, pods, pod, PodState.MISSING if pod is None else state_of(pod, now))
+        if done:
+            state = PodState.SUCCEEDED
+        else:
+            state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
+        return cls(task, attempt, pods, pod, state, supervised)
+
+    def at(self, attempt: int, finished: Finished, now: datetime) -> TaskView:
+        """The same task at another attempt."""
+        done = finished.get(self.task.id) == attempt
+        return TaskView.of(self.task, attempt, self.pods, now, supervised=self.supervised, done=done)
 
     @property
     def evaluates(self) -> bool:
@@ -84,15 +107,28 @@ class TaskView:
         return self.state in (PodState.RUNNING, PodState.SUCCEEDED)
 
 
-def view_tasks(job: Job, children: Children, attempts: Mapping[str, int], now: datetime) -> tuple[TaskView, ...]:
+def view_tasks(
+    job: Job, children: Children, attempts: Mapping[str, int], now: datetime, finished: Finished = NOTHING_FINISHED
+) -> tuple[TaskView, ...]:
     """Every task of the job with its pods at `now`. `attempts` is sparse: a task that is not in it is at attempt 0."""
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
         if not labels.names_a_task(pod):
             continue  # somebody took our labels away; its name stays taken, which a create will say
         by_task.setdefault(labels.task_id(pod), []).append(pod)
-    tasks = ((task, task.id) for task in topology.tasks(job))
-    return tuple(TaskView.of(task, attempts.get(id_, 0), tuple(by_task.get(id_, ())), now) for task, id_ in tasks)
+    supervised = job.spec.program is not None
+    tasks = ((task, task.id, attempts.get(task.id, 0)) for task in topology.tasks(job))
+    return tuple(
+        TaskView.of(
+            task,
+            attempt,
+            tuple(by_task.get(id_, ())),
+            now,
+            supervised=supervised,
+            done=finished.get(id_) == attempt,
+        )
+        for task, id_, attempt in tasks
+    )
 
 
 def container_status(pod: Manifest) -> dict[str, Any]:
@@ -152,7 +188,7 @@ def lost_at(pod: Manifest) -> datetime | None:
 
 
 def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
-    """Whether the training container ended after its pod was evicted or deleted: many programs save and exit 0 then."""
+    """Whether the training container ended after its pod was evicted or deleted."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in conditions):
         return True
@@ -163,11 +199,15 @@ def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
     return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_at
 
 
-def state_of(pod: Manifest, now: datetime) -> PodState:
-    """The state of one pod at `now`."""
+def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodState:
+    """The state of one pod at `now`.
+
+    Our supervisor ends with 0 only where the program has finished, also when it was told to end meanwhile. Of any other
+    image nobody knows that: many programs save and exit 0 when they are told to end.
+    """
     end = terminated(pod)
     if end is not None:
-        done = end.get("exitCode") == 0 and not _was_told_to_end(pod, end)
+        done = end.get("exitCode") == 0 and (supervised or not _was_told_to_end(pod, end))
         return PodState.SUCCEEDED if done else PodState.FAILED
     phase = (pod.get("status") or {}).get("phase")
     if phase in POD_ENDED:

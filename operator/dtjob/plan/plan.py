@@ -15,7 +15,7 @@ from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
 from dtjob.plan.actions import Action, Event, Plan
-from dtjob.plan.children import Children, lost_at
+from dtjob.plan.children import Children, PodState, lost_at
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.cleanup import pods_to_remove
@@ -101,7 +101,10 @@ def _describe(situation: Situation) -> tuple[Situation, list[Event]]:
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
     status = set_phase(situation.status, *standing(situation), now)
     status = set_condition(status, BLOCKED, bool(blocked), "CannotCreate" if blocked else "Created", blocked, now)
-    status = replace(count_tasks(status, situation.views), all_created=all(view.pod for view in situation.views))
+    status = replace(
+        count_tasks(status, situation.views),
+        all_created=all(view.state is not PodState.MISSING for view in situation.views),
+    )
     if not blocked:
         return situation.with_status(status), []
     told = [] if situation.status.reason == BLOCKED else [Event("Warning", BLOCKED, blocked)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dtjob.objects import labels, shared
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
-from dtjob.plan.children import TaskView, deleting, finished
+from dtjob.plan.children import PodState, TaskView, deleting, finished
 from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.situation import Situation
 
@@ -51,5 +51,5 @@ def _missing_pods(situation: Situation) -> list[Action]:
     return [
         Create(pod(situation.job, view.task, view.attempt, situation.defaults, chief.attempt))
         for view in situation.views
-        if view.pod is None and view.task != held_back
+        if view.state is PodState.MISSING and view.task != held_back
     ]

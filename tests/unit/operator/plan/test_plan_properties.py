@@ -23,6 +23,7 @@ from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.children import ended as has_ended
 from dtjob.plan.plan import plan
+from dtjob.plan.status import Status
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.simulation.operator import World
@@ -271,10 +272,13 @@ class Life(RuleBasedStateMachine):
         phase = job.status.get("phase")
         if phase in ENDED:
             return True
-        attempts = job.status.get("attempts", {})
-        wanted = {topology.pod_name(job, one, attempts.get(one.id, 0)) for one in topology.tasks(job)}
+        status = Status.from_json(job.status)
+        wanted = {one.id: topology.pod_name(job, one, status.attempts.get(one.id, 0)) for one in topology.tasks(job)}
+        may_be_gone = {wanted[id_] for id_ in status.finished}
+        there = set(self.pods(lambda one: True))
         shared = sum(len(self.world.cluster.of_kind(kind)) for kind in SHARED)
-        return phase == "Running" and wanted == set(self.pods(lambda one: True)) and shared == len(SHARED)
+        all_there = there <= set(wanted.values()) <= there | may_be_gone
+        return phase == "Running" and all_there and shared == len(SHARED)
 
 
 def stranger(kind: str, name: str) -> Manifest:
