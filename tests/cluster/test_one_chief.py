@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.births import Births
+from tests.cluster.support.jobs import GROUP, job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
@@ -59,3 +60,36 @@ def test_a_job_applied_again_waits_for_the_old_chief(
     pods = wait_pods(api, namespace, "digits-chief-0-0", *WORKERS)
     assert {owner(pod) for pod in pods.values()} == {uid}
     wait_phase(api, namespace, "Running")
+
+
+@pytest.mark.parametrize("label", ["job-name", "index"])
+@pytest.mark.parametrize("away", [False, True], ids=["operator there", "operator away"])
+def test_a_chief_that_loses_a_label_stays_the_only_one(
+    operator: OperatorProcess,
+    api: Api,
+    namespace: str,
+    kubectl: Kubectl,
+    auto_kubelet: Kubelet,
+    label: str,
+    away: bool,
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"].get("allCreated"))
+    births = Births(api, namespace)
+    name = f"{GROUP}/{label}"
+    was = api.get("pods", namespace, "digits-chief-0-0")["metadata"]["labels"][name]
+    if away:
+        operator.kill()
+    kubectl("label", "pod", "digits-chief-0-0", f"{name}-")
+    if away:
+        operator.start()
+    api.wait_for("pods", namespace, "digits-chief-0-0", lambda pod: pod and pod["metadata"]["labels"].get(name) == was)
+    auto_kubelet.exit("digits-worker-1-0", 1)  # the operator has the chief in view again, and goes on as ever
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
+    auto_kubelet.succeed("digits-chief-0-0")
+    done = wait_phase(api, namespace, "Succeeded")
+    assert done["status"]["restarts"] == {"total": 1, "causes": {"Error": 1}}
+    births.doubled()
+    assert {born for born, _ in births.uids} == {"digits-worker-1-1"}
+    assert "LabelsRestored" in kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout

@@ -26,7 +26,7 @@ class Store:
         self._children: dict[JobKey, dict[tuple[str, str], Manifest]] = {}
         self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
         self._problems: dict[JobKey, dict[str, str]] = {}
-        self._deleted: OrderedDict[str, None] = OrderedDict()
+        self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -47,7 +47,9 @@ class Store:
         That holds for another object of its name too: our own create answers before the watch has told of what stood
         there earlier. A new job of an old one's name begins without the old one's reports and problems.
         """
-        if manifest["metadata"]["uid"] in self._deleted:
+        gone_at = self._deleted.get(manifest["metadata"]["uid"])
+        # A pod whose label was removed has gone from the watch only, and may come back with a newer version.
+        if gone_at is not None and _version(manifest) <= gone_at:
             return None
         shelf, name, key = self._place(manifest)
         known = shelf.get(name)
@@ -58,9 +60,9 @@ class Store:
         shelf[name] = manifest
         return key
 
-    def remove(self, manifest: Manifest) -> JobKey | None:
-        """Take in that an object is gone. A later one of the same name stays."""
-        self._deleted[manifest["metadata"]["uid"]] = None
+    def remove(self, manifest: Manifest, version: int | None = None) -> JobKey | None:
+        """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays."""
+        self._deleted[manifest["metadata"]["uid"]] = _version(manifest) if version is None else version
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
         shelf, name, key = self._place(manifest)
@@ -90,7 +92,7 @@ class Store:
             if metadata["namespace"] in unlisted:
                 continue
             if metadata["uid"] not in present and _version(manifest) <= list_version:
-                key = self.remove(manifest)
+                key = self.remove(manifest, list_version)
                 if key is not None:
                     changed.add(key)
         return changed
@@ -135,8 +137,17 @@ class Store:
         if manifest["kind"] == KIND:
             key = (metadata["namespace"], metadata["name"])
             return self._jobs, key, key
-        key = (metadata["namespace"], labels.of(manifest)[labels.JOB_NAME])
+        key = (metadata["namespace"], _job_name(manifest))
         return self._children.setdefault(key, {}), (manifest["kind"], metadata["name"]), key
+
+
+def _job_name(child: Manifest) -> str:
+    """The job that a child belongs to: its controller, where that is one; else the one whose label it bears, which
+    anybody who may edit it can change."""
+    for owner in child["metadata"].get("ownerReferences") or ():
+        if owner.get("controller") and owner.get("kind") == KIND:
+            return str(owner["name"])
+    return labels.of(child).get(labels.JOB_NAME, "")
 
 
 def _version(manifest: Manifest) -> int:

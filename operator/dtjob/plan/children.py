@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -33,12 +33,14 @@ class Children:
 
     `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
     `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`, and the
-    other calls that keep failing, in words.
+    other calls that keep failing, in words; `gone` are names of pods for which the cluster was asked just now, and had
+    none of ours.
     """
 
     objects: tuple[Manifest, ...] = ()
     reports: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    gone: Set[str] = frozenset()
 
     def owned(self, job: Job, kind: str) -> list[Manifest]:
         """The objects of one kind that this very job controls."""
@@ -84,7 +86,7 @@ class TaskView:
         done: bool = False,
     ) -> TaskView:
         """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
-        pod = next((pod for pod in pods if labels.attempt(pod) == attempt), None)
+        pod = next((pod for pod in pods if topology.attempt_of(pod) == attempt), None)
         if done:
             state = PodState.SUCCEEDED
         else:
@@ -113,9 +115,9 @@ def view_tasks(
     """Every task of the job with its pods at `now`. `attempts` is sparse: a task that is not in it is at attempt 0."""
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
-        if not labels.names_a_task(pod):
-            continue  # somebody took our labels away; its name stays taken, which a create will say
-        by_task.setdefault(labels.task_id(pod), []).append(pod)
+        # By name, not by labels: anybody who may edit the pod can change those.
+        if task_id := topology.named_task(job, pod["metadata"]["name"]):
+            by_task.setdefault(task_id, []).append(pod)
     supervised = job.spec.program is not None
     tasks = ((task, task.id, attempts.get(task.id, 0)) for task in topology.tasks(job))
     return tuple(

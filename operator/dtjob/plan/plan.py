@@ -22,8 +22,10 @@ from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.convergence import converge
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
+from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
 from dtjob.plan.policies.success import succeeded
+from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import count_tasks, set_condition, set_phase
 from dtjob.plan.write_ahead import write_ahead
@@ -43,6 +45,13 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     situation = _with_image(situation)
     if succeeded(situation):
         return _succeed(situation)
+    if names := vanished(situation):
+        return Plan(ask_for=names)
+    return _go_on(situation)
+
+
+def _go_on(situation: Situation) -> Plan:
+    """Replace what has failed, and make what is not there."""
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):
@@ -50,9 +59,12 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     evaluator = restart_evaluator(situation, failed, replaced(training))
     situation, restarts = write_ahead(situation, training)
     situation, evaluator_restarts = write_ahead(situation, evaluator)
-    actions = converge(situation)
+    if names := earlier_chiefs(situation):
+        return Plan(ask_for=names)
+    relabels, relabelled = lost_labels(situation)
+    actions = [*relabels, *converge(situation)]
     situation, blocked = _describe(situation)
-    events = [*restarts, *evaluator_restarts, *blocked]
+    events = [*restarts, *evaluator_restarts, *relabelled, *blocked]
     return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
 
 

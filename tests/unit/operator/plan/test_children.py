@@ -118,7 +118,14 @@ def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
         assert first.at(2, {"worker-0": 1}, NOW).state is PodState.MISSING
 
 
-def test_a_pod_that_lost_its_labels_is_at_no_task():
+@pytest.mark.parametrize("name", ["digits-worker-0", "digits-worker-0-x", "digit-worker-0-0", "digits-worker-9-0"])
+def test_a_pod_of_another_name_is_at_no_task(name: str):
     pod = builders.pod(JOB, "worker-0", builders.running())
-    del pod["metadata"]["labels"]["training.dtjob.dev/role"]
-    assert all(view.pod is None for view in builders.views(JOB, pod))
+    pod["metadata"]["name"] = name
+    assert all(view.pods == () for view in builders.views(JOB, pod))
+
+
+def test_a_pod_that_lost_its_labels_is_at_its_task_still():
+    pod = builders.pod(JOB, "worker-0", builders.running())
+    pod["metadata"]["labels"] = {}
+    assert [view.pod for view in builders.views(JOB, pod)] == [None, pod, None]
