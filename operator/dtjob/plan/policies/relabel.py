@@ -14,11 +14,12 @@ NAMED = 3
 
 def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
     """The labels to put back, and what users are told."""
+    name, uid = situation.job.metadata.name, situation.job.metadata.uid
     found = [
-        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], lost)
+        Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
         for view in situation.views
         for pod in view.pods
-        if (lost := _lost(situation, view, pod))
+        if not _is_labelled(name, uid, view, pod)
     ]
     if not found:
         return [], []
@@ -29,18 +30,24 @@ def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
     return found, [Event("Warning", "LabelsRestored", told)]
 
 
-def _lost(situation: Situation, view: TaskView, pod: Manifest) -> dict[str, str]:
-    metadata, attempt = situation.job.metadata, topology.attempt_of(pod)
+def _is_labelled(name: str, uid: str, view: TaskView, pod: Manifest) -> bool:
+    """Whether the pod has all labels that `_lost` asks for; thousands are looked at in each plan."""
+    found = labels.of(pod)
+    by_labels = f"{name}-{found.get(labels.ROLE)}-{found.get(labels.INDEX)}-{found.get(labels.ATTEMPT)}"
+    named = by_labels == pod["metadata"]["name"] and found.get(labels.JOB_NAME) == name
+    serves = pod is not view.pod or found.get(labels.SERVING) == uid
+    return named and serves and found.get(labels.JOB_UID) == uid
+
+
+def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:
     wanted = {
-        labels.JOB_NAME: metadata.name,
-        labels.JOB_UID: metadata.uid,
+        labels.JOB_NAME: name,
+        labels.JOB_UID: uid,
         labels.ROLE: view.task.role.value,
         labels.INDEX: str(view.task.index),
-        labels.ATTEMPT: str(attempt),
+        labels.ATTEMPT: str(topology.attempt_of(pod)),
     }
-    if attempt == view.attempt:
-        wanted[labels.SERVING] = metadata.uid
+    if pod is view.pod:
+        wanted[labels.SERVING] = uid
     found = labels.of(pod)
-    if wanted.items() <= found.items():
-        return {}
-    return {name: value for name, value in wanted.items() if found.get(name) != value}
+    return {label: value for label, value in wanted.items() if found.get(label) != value}
