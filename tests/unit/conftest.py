@@ -1,8 +1,16 @@
-"""The unit tier takes seconds, so that it is run after every change of a line."""
+"""The unit tier takes seconds, so that it is run after every change of a line, and says the same each time."""
 
 from __future__ import annotations
 
 import gc
 
+from hypothesis import HealthCheck, settings
+
 # Looking for garbage takes a tenth of this tier, which makes little that a reference count would not free.
 gc.set_threshold(100_000, 50, 50)
+
+# A busy machine is no reason to fail, nor is a history that nobody has met before.
+settings.register_profile(
+    "unit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+settings.load_profile("unit")

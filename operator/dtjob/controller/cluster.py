@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dtjob.objects.manifest import Manifest
@@ -40,6 +41,12 @@ class Cluster(Protocol):
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
         """Delete the object with this uid; gone already, or another uid, is success."""
+
+    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """The object of this name as the cluster has it now, None where there is none."""
+
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
+        """Set these labels on the pod with this uid and return it as stored; gone already (None) is success."""
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         """Remove the serving label from the pod with this uid; gone already is success."""

@@ -11,9 +11,10 @@ from typing import TypeGuard
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job
+from dtjob.api.job import GROUP, Job
 from dtjob.api.phase import Phase
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.look import look
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.status_writer import StatusWriter
@@ -22,7 +23,7 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Create, Delete, Event, Plan, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Event, Plan, Relabel, StopServing
 from dtjob.plan.plan import plan
 
 logger = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ class Reconciler:
             await self._report_invalid(manifest, error)
             return None
         now = self._clock()
-        decided = plan(job, self._store.children(key), now, self._defaults)
+        decided = await self._decide(key, job, now)
         if decided.status is not None:
             manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
@@ -124,6 +125,15 @@ class Reconciler:
         await self._carry_out(key, decided.actions)
         if decided.look_again_at is not None:
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
+        return decided
+
+    async def _decide(self, key: JobKey, job: Job, now: datetime) -> Plan:
+        """Plan, with what the cluster answers where the plan asks for it. It asks for each pod once."""
+        children = self._store.children(key)
+        decided = plan(job, children, now, self._defaults)
+        while decided.ask_for:
+            children = await look(self._cluster, self._slots, job, children, decided.ask_for)
+            decided = plan(job, children, now, self._defaults)
         return decided
 
     async def _report_invalid(self, manifest: Manifest, error: ValidationError) -> None:
@@ -147,7 +157,7 @@ class Reconciler:
         actions = list(actions)
         creates = [action for action in actions if isinstance(action, Create)]
         groups: list[list[Action]] = [
-            [action for action in actions if isinstance(action, StopServing)],
+            [action for action in actions if isinstance(action, StopServing | Relabel)],
             [action for action in actions if isinstance(action, Delete)],
             [action for action in creates if action.kind != "Pod"],
             [action for action in creates if action.kind == "Pod"],
@@ -196,9 +206,18 @@ class Reconciler:
         if isinstance(action, Delete):
             logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
             await self._cluster.delete(action.kind, namespace, action.name, action.uid)
+        elif isinstance(action, Relabel):
+            await self._relabel(key, action)
         else:
             await self._cluster.stop_serving(namespace, action.name, action.uid)
         return None
+
+    async def _relabel(self, key: JobKey, action: Relabel) -> None:
+        """Put the labels back. The watch may have said that the pod is gone: what is stored now is newer than that."""
+        logger.info("%s/%s: putting labels back on Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
+        stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
+        if stored is not None and self._store.apply(stored) is not None:
+            self._queue.add(key)
 
     async def _create(self, key: JobKey, action: Create) -> str | None:
         problem: str | None = None
@@ -212,7 +231,9 @@ class Reconciler:
                 problem = f"{action.kind} {action.name} exists and is not this job's; delete it or rename the job"
         except Refused as error:
             problem = str(error)
-        if problem is None:
+        if problem is None and (lost := _lost_labels(action, stored)):
+            await self._relabel(key, Relabel(action.name, stored["metadata"]["uid"], lost))
+        elif problem is None:
             # No watch event will say what is known here already; the status still has to say that all were created.
             if self._store.apply(stored) is not None:
                 self._queue.add(key)
@@ -227,6 +248,8 @@ def _what(action: Action) -> str:
         return f"{action.kind}/{action.name}"
     if isinstance(action, Delete):
         return f"deleting {action.kind}/{action.name}"
+    if isinstance(action, Relabel):
+        return f"labelling Pod/{action.name}"
     return f"taking Pod/{action.name} out of service"
 
 
@@ -243,7 +266,18 @@ def _is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
 
 
 def _is_ours(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether an object that was there already is the one that this create would have made (same owner, same
-    attempt)."""
-    same_owner = labels.controller_uid(existing) == labels.controller_uid(wanted)
-    return same_owner and labels.of(existing).get(labels.ATTEMPT) == labels.of(wanted).get(labels.ATTEMPT)
+    """Whether an object that was there already is the one that this create would have made: the same owner's, as a
+    pod's name says which attempt it is."""
+    return labels.controller_uid(existing) == labels.controller_uid(wanted)
+
+
+def _lost_labels(wanted: Create, existing: Manifest) -> dict[str, str]:
+    """The labels by which we find a pod, where one that was there already has lost them."""
+    if wanted.kind != "Pod":
+        return {}
+    found, ours = labels.of(existing), f"{GROUP}/"
+    return {
+        name: value
+        for name, value in labels.of(wanted.manifest).items()
+        if name.startswith(ours) and found.get(name) != value
+    }

@@ -30,7 +30,7 @@ class Store:
         self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
         self._problems: dict[JobKey, dict[str, str]] = {}
         self._silences: dict[JobKey, dict[str, Silence]] = {}
-        self._deleted: OrderedDict[str, None] = OrderedDict()
+        self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -56,7 +56,9 @@ class Store:
         That holds for another object of its name too: our own create answers before the watch has told of what stood
         there earlier. A new job of an old one's name begins without the old one's reports and problems.
         """
-        if manifest["metadata"]["uid"] in self._deleted:
+        gone_at = self._deleted.get(manifest["metadata"]["uid"])
+        # A pod whose label was removed has gone from the watch only, and may come back with a newer version.
+        if gone_at is not None and _version(manifest) <= gone_at:
             return None
         if manifest["kind"] == KIND:
             manifest = shallow(manifest)
@@ -72,9 +74,9 @@ class Store:
         shelf[name] = manifest
         return key
 
-    def remove(self, manifest: Manifest) -> JobKey | None:
-        """Take in that an object is gone. A later one of the same name stays."""
-        self._deleted[manifest["metadata"]["uid"]] = None
+    def remove(self, manifest: Manifest, version: int | None = None) -> JobKey | None:
+        """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays."""
+        self._deleted[manifest["metadata"]["uid"]] = _version(manifest) if version is None else version
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
         place = self._place(manifest)
@@ -107,7 +109,7 @@ class Store:
             if metadata["namespace"] in unlisted:
                 continue
             if metadata["uid"] not in present and _version(manifest) <= list_version:
-                key = self.remove(manifest)
+                key = self.remove(manifest, list_version)
                 if key is not None:
                     changed.add(key)
         return changed
@@ -164,8 +166,8 @@ class Store:
         if manifest["kind"] == KIND:
             key = (metadata["namespace"], metadata["name"])
             return self._jobs, key, key
-        # A child of ours that lost its label (a create of ours met it) still says by its owner whose it is.
-        job = labels.of(manifest).get(labels.JOB_NAME) or labels.controlling_job(manifest)
+        # Its controller comes first: whoever may edit it can change its label.
+        job = labels.controlling_job(manifest) or labels.of(manifest).get(labels.JOB_NAME)
         if job is None:
             return None
         key = (metadata["namespace"], job)

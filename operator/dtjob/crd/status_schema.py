@@ -30,6 +30,23 @@ def _block(description: str, **properties: Any) -> Schema:
     return block | ({"properties": properties} if properties else {})
 
 
+def _tasks(description: str) -> Schema:
+    """A list of tasks, grouped by role and attempt."""
+    group = _block(
+        "Tasks of one role at one attempt.",
+        role=_text("Their role."),
+        attempt=_whole("Their attempt."),
+        indexes=_text("Their indexes: 0-3,7."),
+    )
+    return {
+        "type": "array",
+        "items": group | {"required": ["role", "attempt", "indexes"]},
+        "description": description,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["role", "attempt"],
+    }
+
+
 def _either(*words: str) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
@@ -88,5 +105,8 @@ def status_schema() -> Schema:
             causes=_block("How many restarts each cause had."),
         ),
         firstFailure=_block("The first failure of the last incident: pod, node, exit code, reason, last log lines."),
+        finished=_tasks(
+            "Tasks that have done their part, by role and attempt; their pods may go and are not made again."
+        ),
         attempts=_block("How often each task was started anew; a task that never was is not in it."),
     )

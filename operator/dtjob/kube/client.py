@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -122,6 +122,12 @@ class Kube:
         body = {"metadata": {"uid": uid, "labels": {labels.SERVING: None}}}
         await self._unless_gone("PATCH", f"{_path('Pod', namespace)}/{name}", body)
 
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
+        """Patch the labels; the uid in the patch makes another pod of this name a conflict."""
+        body = {"metadata": {"uid": uid, "labels": dict(labels)}}
+        stored = await self._unless_gone("PATCH", f"{_path('Pod', namespace)}/{name}", body)
+        return None if stored is None else _typed("Pod", stored)
+
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         """PUT the status subresource against the job's resourceVersion. Raises Refused where the schema or the
         size does not let it in."""
@@ -185,12 +191,13 @@ class Kube:
     async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
 
-    async def _unless_gone(self, method: str, path: str, body: Any) -> None:
+    async def _unless_gone(self, method: str, path: str, body: Any) -> dict[str, Any] | None:
         try:
-            await self._call(method, path, body)
+            return await self._call(method, path, body)
         except ApiError as error:
             if error.code not in (404, 409):
                 raise
+            return None
 
     async def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         headers = {"Accept": "application/json"}

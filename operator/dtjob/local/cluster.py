@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -135,6 +135,17 @@ class ProcessCluster:
         deletion = asyncio.create_task(self._end(name, supervisor, stored["spec"]["terminationGracePeriodSeconds"]))
         self._deletions.add(deletion)
         deletion.add_done_callback(self._deletions.discard)
+
+    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """The object as it is now."""
+        return self._objects.get(kind, name)
+
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
+        """Set the labels, though nobody changes them here."""
+        stored = self._objects.get("Pod", name)
+        if stored is None or stored["metadata"]["uid"] != uid:
+            return None
+        return self._objects.change("Pod", name, lambda pod: pod["metadata"]["labels"].update(labels))
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         """Remove the serving label. Only its successor gets the address here, but the plan wants to see it gone."""

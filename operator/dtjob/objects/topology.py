@@ -10,6 +10,7 @@ from dtjob.api.checkpoint import Mount
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
+from dtjob.objects.manifest import Manifest
 
 CONNECTED_ROLES = {
     Strategy.MULTI_WORKER_MIRRORED: (Role.CHIEF, Role.WORKER),
@@ -65,6 +66,18 @@ def hostname(job: Job, task: Task) -> str:
 def pod_name(job: Job, task: Task, attempt: int) -> str:
     """The pod's name; each attempt has its own, so that a pod stuck on a lost node never blocks its successor."""
     return f"{hostname(job, task)}-{attempt}"
+
+
+def named_task(job: Job, name: str) -> str | None:
+    """The id of the task that a pod of this job with this name is an attempt at; None where it has no such name."""
+    before, _, attempt = name.rpartition("-")
+    prefix = job.metadata.name + "-"
+    return before[len(prefix) :] if attempt.isdecimal() and before.startswith(prefix) else None
+
+
+def attempt_of(pod: Manifest) -> int:
+    """Which attempt at its task a pod of ours is, by its name; raises ValueError on a pod of another name."""
+    return int(pod["metadata"]["name"].rpartition("-")[2])
 
 
 def address(job: Job, task: Task, port: int) -> str:

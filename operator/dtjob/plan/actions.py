@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -45,6 +46,15 @@ class StopServing:
 
 
 @dataclass(frozen=True)
+class Relabel:
+    """Set these labels on the pod that has this uid; somebody took them away or changed them."""
+
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Event:
     """A Kubernetes event on the job. `type` is Normal or Warning."""
 
@@ -53,7 +63,7 @@ class Event:
     message: str
 
 
-Action = Create | Delete | StopServing
+Action = Create | Delete | StopServing | Relabel
 
 
 @dataclass(frozen=True)
@@ -62,9 +72,12 @@ class Plan:
 
     `status` is the whole new status, None where it would not change. It is written before any action, so that a crash
     between two lines can only repeat what is safe to repeat. `look_again_at` is when time alone can change the plan.
+    `ask_for` are pods, by name, for which the cluster is to be asked before anything can be decided: such a plan has
+    nothing else, and the next one is made with the answers among the children.
     """
 
     actions: tuple[Action, ...] = ()
     status: dict[str, Any] | None = None
     events: tuple[Event, ...] = ()
     look_again_at: datetime | None = None
+    ask_for: tuple[str, ...] = ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from dtjob import times
@@ -15,10 +16,13 @@ from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
+from dtjob.plan.finished import Finished
 from dtjob.plan.silence import Silence
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""
+
+NOTHING_FINISHED: Finished = MappingProxyType({})
 
 POD_ENDED = ("Failed", "Succeeded")
 """A pod's own phases when all of its containers have ended."""
@@ -30,7 +34,8 @@ class Children:
 
     `objects` are all objects with the job's name label, strangers' included; `reports` are the supervisors' last
     `/status` by task id; `problems` are the objects that could not be made, with the reason, by `Kind/name`, and the
-    other calls that keep failing, in words.
+    other calls that keep failing, in words; `gone` are names of pods for which the cluster was asked just now, and had
+    none of ours.
     """
 
     objects: tuple[Manifest, ...] = ()
@@ -38,6 +43,7 @@ class Children:
     problems: Mapping[str, str] = field(default_factory=dict)
     silences: Mapping[str, Silence] = field(default_factory=dict)
     """Supervisors that run and whose status cannot be read, by task id."""
+    gone: Set[str] = frozenset()
 
     def owned(self, job: Job, kind: str) -> list[Manifest]:
         """The objects of one kind that this very job controls."""
@@ -62,19 +68,38 @@ class PodState(StrEnum):
 @dataclass(frozen=True)
 class TaskView:
     """One task, its current attempt, the pods that exist for it (of any attempt), and which of them is the current
-    attempt's (None: none is) in which state."""
+    attempt's (None: none is) in which state. `supervised`: the job has our supervisor in its pods."""
 
     task: Task
     attempt: int
     pods: tuple[Manifest, ...]
     pod: Manifest | None
     state: PodState
+    supervised: bool = False
 
     @classmethod
-    def of(cls, task: Task, attempt: int, pods: tuple[Manifest, ...], now: datetime) -> TaskView:
-        """The task as it is at `now`."""
-        pod = next((pod for pod in pods if labels.attempt(pod) == attempt), None)
-        return cls(task, attempt, pods, pod, PodState.MISSING if pod is None else state_of(pod, now))
+    def of(
+        cls,
+        task: Task,
+        attempt: int,
+        pods: tuple[Manifest, ...],
+        now: datetime,
+        *,
+        supervised: bool = False,
+        done: bool = False,
+    ) -> TaskView:
+        """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
+        pod = next((pod for pod in pods if topology.attempt_of(pod) == attempt), None)
+        if done:
+            state = PodState.SUCCEEDED
+        else:
+            state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
+        return cls(task, attempt, pods, pod, state, supervised)
+
+    def at(self, attempt: int, finished: Finished, now: datetime) -> TaskView:
+        """The same task at another attempt."""
+        done = finished.get(self.task.id) == attempt
+        return TaskView.of(self.task, attempt, self.pods, now, supervised=self.supervised, done=done)
 
     @property
     def evaluates(self) -> bool:
@@ -87,15 +112,28 @@ class TaskView:
         return self.state in (PodState.RUNNING, PodState.SUCCEEDED)
 
 
-def view_tasks(job: Job, children: Children, attempts: Mapping[str, int], now: datetime) -> tuple[TaskView, ...]:
+def view_tasks(
+    job: Job, children: Children, attempts: Mapping[str, int], now: datetime, finished: Finished = NOTHING_FINISHED
+) -> tuple[TaskView, ...]:
     """Every task of the job with its pods at `now`. `attempts` is sparse: a task that is not in it is at attempt 0."""
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
-        if not labels.names_a_task(pod):
-            continue  # somebody took our labels away; its name stays taken, which a create will say
-        by_task.setdefault(labels.task_id(pod), []).append(pod)
-    tasks = ((task, task.id) for task in topology.tasks(job))
-    return tuple(TaskView.of(task, attempts.get(id_, 0), tuple(by_task.get(id_, ())), now) for task, id_ in tasks)
+        # By name, not by labels: anybody who may edit the pod can change those.
+        if task_id := topology.named_task(job, pod["metadata"]["name"]):
+            by_task.setdefault(task_id, []).append(pod)
+    supervised = job.spec.program is not None
+    tasks = ((task, task.id, attempts.get(task.id, 0)) for task in topology.tasks(job))
+    return tuple(
+        TaskView.of(
+            task,
+            attempt,
+            tuple(by_task.get(id_, ())),
+            now,
+            supervised=supervised,
+            done=finished.get(id_) == attempt,
+        )
+        for task, id_, attempt in tasks
+    )
 
 
 def container_status(pod: Manifest) -> dict[str, Any]:
@@ -155,7 +193,7 @@ def lost_at(pod: Manifest) -> datetime | None:
 
 
 def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
-    """Whether the training container ended after its pod was evicted or deleted: many programs save and exit 0 then."""
+    """Whether the training container ended after its pod was evicted or deleted."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in conditions):
         return True
@@ -166,11 +204,15 @@ def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
     return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_at
 
 
-def state_of(pod: Manifest, now: datetime) -> PodState:
-    """The state of one pod at `now`."""
+def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodState:
+    """The state of one pod at `now`.
+
+    Our supervisor ends with 0 only where the program has finished, also when it was told to end meanwhile. Of any other
+    image nobody knows that: many programs save and exit 0 when they are told to end.
+    """
     end = terminated(pod)
     if end is not None:
-        done = end.get("exitCode") == 0 and not _was_told_to_end(pod, end)
+        done = end.get("exitCode") == 0 and (supervised or not _was_told_to_end(pod, end))
         return PodState.SUCCEEDED if done else PodState.FAILED
     phase = (pod.get("status") or {}).get("phase")
     if phase in POD_ENDED:

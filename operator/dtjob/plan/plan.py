@@ -15,15 +15,18 @@ from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
 from dtjob.plan.actions import Action, Event, Plan
-from dtjob.plan.children import Children, lost_at
+from dtjob.plan.children import Children, PodState, lost_at
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.convergence import converge
+from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
+from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
 from dtjob.plan.policies.success import succeeded
+from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import count_tasks, set_condition, set_phase
 from dtjob.plan.write_ahead import write_ahead
@@ -43,6 +46,13 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     situation = _with_image(situation)
     if succeeded(situation):
         return _succeed(situation)
+    if names := vanished(situation):
+        return Plan(ask_for=names)
+    return _go_on(situation)
+
+
+def _go_on(situation: Situation) -> Plan:
+    """Replace what has failed, and make what is not there."""
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):
@@ -50,10 +60,13 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     evaluator = restart_evaluator(situation, failed, replaced(training))
     situation, restarts = write_ahead(situation, training)
     situation, evaluator_restarts = write_ahead(situation, evaluator)
-    actions = converge(situation)
+    if names := earlier_chiefs(situation):
+        return Plan(ask_for=names)
+    relabels, relabelled = lost_labels(situation)
+    actions = [*relabels, *converge(situation)]
     situation, blocked = _describe(situation)
     situation, unreachable = say_reachability(situation)
-    events = [*restarts, *evaluator_restarts, *blocked, *unreachable]
+    events = [*restarts, *evaluator_restarts, *relabelled, *blocked, *unreachable]
     return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
 
 
@@ -102,7 +115,10 @@ def _describe(situation: Situation) -> tuple[Situation, list[Event]]:
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
     status = set_phase(situation.status, *standing(situation), now)
     status = set_condition(status, BLOCKED, bool(blocked), "CannotCreate" if blocked else "Created", blocked, now)
-    status = replace(count_tasks(status, situation.views), all_created=all(view.pod for view in situation.views))
+    status = replace(
+        count_tasks(status, situation.views),
+        all_created=all(view.state is not PodState.MISSING for view in situation.views),
+    )
     if not blocked:
         return situation.with_status(status), []
     told = [] if situation.status.reason == BLOCKED else [Event("Warning", BLOCKED, blocked)]
@@ -114,7 +130,8 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     waits = [decision.until for decision in decisions if isinstance(decision, Wait)]
     incident = situation.status.incident
     lost = [lost_at(view.pod) for view in situation.views if view.pod is not None]
-    return [*waits, incident.not_before if incident else None, *lost, reachability_changes_at(situation)]
+    lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
+    return [*waits, incident.not_before if incident else None, *lost]
 
 
 def _finish(

@@ -37,7 +37,7 @@ class Situation:
     def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Situation:
         """The situation of the job, from its status and what is observed of its children."""
         written = Status.from_json(job.status)
-        views = view_tasks(job, children, written.attempts, now)
+        views = view_tasks(job, children, written.attempts, now, written.finished)
         reports = final_reports(views, children.reports)
         progress = progress_status(job, written.progress, reports, now)
         status = replace(
@@ -54,7 +54,7 @@ class Situation:
         if attempts == self.status.attempts:
             return replace(self, status=status)
         views = tuple(
-            view if view.attempt == attempt else TaskView.of(view.task, attempt, view.pods, self.now)
+            view if view.attempt == attempt else view.at(attempt, status.finished, self.now)
             for view in self.views
             for attempt in (attempts.get(view.task.id, 0),)
         )

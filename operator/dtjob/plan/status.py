@@ -11,6 +11,7 @@ from dtjob import times
 from dtjob.api.phase import ENDED, Phase
 from dtjob.objects.rendezvous import STATUS_FIELD
 from dtjob.objects.topology import Task
+from dtjob.plan import finished
 from dtjob.plan.children import PodState, TaskView
 from dtjob.plan.conditions import Conditions, with_condition
 from dtjob.plan.failure import Cause
@@ -78,6 +79,8 @@ class Status:
     incident: Incident | None = None
     attempts: Mapping[str, int] = field(default_factory=dict)
     """The attempt of each task by its id; sparse: a task that never failed is not in it."""
+    finished: finished.Finished = field(default_factory=dict)
+    """The attempt of each task that has ended well, by its id: its pod may go, and is not made again."""
     all_created: bool | None = None
     """Whether every current attempt has had its pod, so that one that is missing was deleted."""
     others: Mapping[str, Any] = field(default_factory=dict)
@@ -102,6 +105,7 @@ class Status:
             first_failure=fields.get("firstFailure", {}),
             incident=Incident.from_json(fields["incident"]) if fields.get("incident") else None,
             attempts=fields.get("attempts", {}),
+            finished=finished.from_json(fields.get("finished", ())),
             all_created=fields.get("allCreated"),
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
@@ -131,6 +135,7 @@ class Status:
             "firstFailure": dict(self.first_failure) or None,
             "incident": self.incident.to_json() if self.incident else None,
             "attempts": dict(self.attempts) or None,
+            "finished": finished.to_json(self.finished) or None,
             "allCreated": self.all_created,
         }
 
@@ -191,10 +196,11 @@ def count_restart(status: Status, cause: Cause, instead_of: Cause | None = None)
 
 
 def count_tasks(status: Status, views: Iterable[TaskView]) -> Status:
-    """Write how many tasks are up, and the tasks by role and state."""
+    """Write how many tasks are up, the tasks by role and state, and which have done their part."""
     views = tuple(views)
     ready = f"{sum(view.up for view in views)}/{len(views)}"
-    return replace(status, ready=ready, replica_statuses=replica_statuses(views))
+    done = {view.task.id: view.attempt for view in views if view.state is PodState.SUCCEEDED}
+    return replace(status, ready=ready, replica_statuses=replica_statuses(views), finished=done)
 
 
 def replica_statuses(views: Iterable[TaskView]) -> dict[str, dict[str, int]]:

@@ -16,8 +16,9 @@ from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod as pod_of
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Create, Delete, Plan, StopServing
+from dtjob.plan.actions import Create, Delete, Plan, Relabel
 from dtjob.plan.children import Children, TaskView, view_tasks
+from dtjob.plan.plan import plan
 from dtjob.plan.situation import Situation
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -164,6 +165,15 @@ def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manife
     return {one.id: pod(job, one.id, deepcopy(state), attempt=attempts.get(one.id, 0)) for one in topology.tasks(job)}
 
 
+def plan_answered(job: Job, children: Children, now: datetime = NOW) -> Plan:
+    """The plan, where the API server knows no more pods than the watch."""
+    made = plan(job, children, now)
+    while made.ask_for:
+        children = replace(children, gone=children.gone | set(made.ask_for))
+        made = plan(job, children, now)
+    return made
+
+
 def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children:
     """What is observed when the plan's actions were carried out and nothing else happened (deletions end at once)."""
     objects = list(children.objects)
@@ -172,10 +182,12 @@ def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children
             objects.append(stored(action.manifest, now))
         elif isinstance(action, Delete):
             objects = [one for one in objects if one["metadata"].get("uid") != action.uid]
-        elif isinstance(action, StopServing):
+        else:
             objects = deepcopy(objects)
             for one in objects:
-                if one["metadata"].get("uid") == action.uid:
+                if one["metadata"].get("uid") == action.uid and isinstance(action, Relabel):
+                    one["metadata"].setdefault("labels", {}).update(action.labels)
+                elif one["metadata"].get("uid") == action.uid:
                     one["metadata"]["labels"].pop(labels.SERVING, None)
     return Children(tuple(objects), children.reports, children.problems)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dtjob.objects import labels, shared
+from dtjob.objects import labels, shared, topology
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
-from dtjob.plan.children import TaskView, deleting, ended, finished
+from dtjob.plan.children import PodState, TaskView, deleting, finished
+from dtjob.plan.policies.incident import is_due
+from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.situation import Situation
 
 
@@ -19,7 +21,7 @@ def _retire(view: TaskView) -> list[Action]:
     """Take earlier attempts out of service and away."""
     actions: list[Action] = []
     for old in view.pods:
-        if labels.attempt(old) >= view.attempt:
+        if topology.attempt_of(old) >= view.attempt:
             continue
         name, uid = old["metadata"]["name"], old["metadata"]["uid"]
         if labels.SERVING in labels.of(old) and not finished(old):
@@ -42,12 +44,13 @@ def _missing_shared(situation: Situation) -> list[Action]:
 
 def _missing_pods(situation: Situation) -> list[Action]:
     """The pods of current attempts that are not there, once the wait after an incident is over."""
-    incident, chief = situation.status.incident, situation.chief
-    if incident is not None and situation.now < incident.not_before:
+    chief = situation.chief
+    if not is_due(situation.status.incident, situation.now):
         return []
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
+    held_back = chief.task if writer_left(situation) is not None else None
     return [
         Create(pod(situation.job, view.task, view.attempt, situation.defaults, chief.attempt))
         for view in situation.views
-        if view.pod is None and (view.task != chief.task or all(ended(old) for old in view.pods))
+        if view.state is PodState.MISSING and view.task != held_back
     ]

@@ -23,6 +23,11 @@ def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
     return timedelta(seconds=min(backoff.initial_seconds * 2**doublings, backoff.max_seconds))
 
 
+def is_due(incident: Incident | None, now: datetime) -> bool:
+    """Whether the wait before the next start is over."""
+    return incident is None or now >= incident.not_before
+
+
 def next_incident(
     previous: Incident | None,
     cause: Cause,

@@ -7,7 +7,7 @@ from typing import Any
 
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import PodState, TaskView, container_status, ended
+from dtjob.plan.children import PodState, TaskView, container_status
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
@@ -15,9 +15,6 @@ HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 def waiting_reason(views: Sequence[TaskView]) -> str:
     """What the first task that cannot start waits for, such as an image; where there is none, which container beside a
     running task does not run; empty where every pod is well."""
-    # Only the task that writes checkpoints waits for its predecessor, and it stands first.
-    if waits := _for_predecessor(views[0]):
-        return f"{views[0].task.id} waits: {waits}"
     beside = ""
     for view in views:
         if view.pod is None or view.state not in (PodState.PENDING, PodState.RUNNING):
@@ -28,16 +25,6 @@ def waiting_reason(views: Sequence[TaskView]) -> str:
         elif reason := reason or _unscheduled(view.pod):
             return f"{view.task.id} waits: {reason}"
     return beside
-
-
-def _for_predecessor(view: TaskView) -> str:
-    """The earlier pod that has not ended, while the current attempt has none."""
-    old = next((pod for pod in view.pods if not ended(pod)), None)
-    if view.pod is not None or old is None:
-        return ""
-    node = (old.get("spec") or {}).get("nodeName", "")
-    where = f" on node {node}" if node else ""
-    return f"its earlier pod {old['metadata']['name']}{where} has not ended"
 
 
 def _harmful_wait(pod: Manifest) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from dtjob import times
 from dtjob.api.phase import Phase
+from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
@@ -21,7 +22,7 @@ class Standing(NamedTuple):
 
 def standing(situation: Situation) -> Standing:
     """Running, where all that training needs is up; before that Pending; and Restarting where it is so no longer."""
-    status, waits = situation.status, waiting_reason(situation.views)
+    status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views)
     absent = [view.task for view in situation.training if not view.up]
     ran_before = status.ever(Phase.RUNNING)
     if not absent or (ran_before and trains_without(situation.job, absent)):

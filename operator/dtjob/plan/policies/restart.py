@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
-from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, created_at, ended_at, finished
 from dtjob.plan.decisions import (
@@ -39,7 +39,7 @@ def failures(situation: Situation) -> list[Failure]:
     found = []
     for view in situation.views:
         failure = failure_of(view, situation.now)
-        if view.pod is None and situation.status.all_created:
+        if view.state is PodState.MISSING and situation.status.all_created:
             name = topology.pod_name(situation.job, view.task, view.attempt)
             failure = vanished(view.task, name, situation.now)
         if failure is not None:
@@ -52,7 +52,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     failed = [failure for failure in failed if failure.task.role is not Role.EVALUATOR]
     previous, now = situation.status.incident, situation.now
     if not failed:
-        needed = finished_without_the_chief(situation) if previous else ()
+        needed = finished_without_the_chief(situation)
         return Recall(needed) if needed else Nothing()
     first = _first(failed)
     tasks = replacement_group(situation, [failure.task for failure in failed])
@@ -92,7 +92,8 @@ def restart_evaluator(
         return Nothing()
     chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.job)
     # It holds the volume on the old chief's node until it has ended. One that is missing may be on its way there.
-    if chief_moves and (evaluator.pod is None or not finished(evaluator.pod)):
+    gone = evaluator.state is PodState.MISSING
+    if chief_moves and (gone or (evaluator.pod is not None and not finished(evaluator.pod))):
         return FollowChief((evaluator.task,))
     failure = next((failure for failure in failed if failure.task == evaluator.task), None)
     if failure is None:
@@ -123,21 +124,48 @@ def replacement_group(situation: Situation, failed: Sequence[Task]) -> tuple[Tas
 
 
 def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
-    """Tasks that finished before the current chief was made, which waits for them to train on (see
-    `replacement_group`): they ended just after their chief's end was judged a failure."""
+    """Tasks that finished before the chief's current training process began, which waits for them to train on (see
+    `replacement_group`).
+
+    They ended just after their chief's end was judged a failure; or were evicted when they had finished and the chief
+    had not, whose process then lost another peer and started again in its container.
+    """
     spec, chief = situation.job.spec, situation.chief
     if spec.strategy is not Strategy.MULTI_WORKER_MIRRORED or spec.program is None:
         return ()
     if chief.state is PodState.SUCCEEDED:
         return ()
     done = [view for view in situation.training if view.state is PodState.SUCCEEDED]
-    return tuple(view.task for view in done if _ended_before(view, chief.pod))
+    if gathers_since := _gathers_since(situation):
+        return tuple(view.task for view in done if _ended_before(view, gathers_since, unseen=True))
+    if situation.status.incident is None:  # nothing has failed, so this is the chief that they trained with
+        return ()
+    began = created_at(chief.pod) if chief.pod else None
+    return tuple(view.task for view in done if began is None or _ended_before(view, began, unseen=False))
 
 
-def _ended_before(view: TaskView, chief: Manifest | None) -> bool:
-    """Whether the task ended before this pod was made, or there is none yet."""
+def _gathers_since(situation: Situation) -> datetime | None:
+    """When the chief's supervisor started its training process again, where it says that this one waits for its peers;
+    else None."""
+    report = situation.reports.get(situation.chief.task.id, {})
+    last = report.get("lastRestart")
+    if (
+        report.get("attempt") != situation.chief.attempt
+        or report.get("state") != "waiting"
+        or not isinstance(last, dict)
+    ):
+        return None
+    try:
+        began = times.parse(last["time"])
+    except (KeyError, TypeError, ValueError):
+        return None  # not as docs/contract.md has it
+    return began if began.tzinfo else None
+
+
+def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
+    """Whether the task ended before this moment; `unseen` where its pod is gone, and with it the time of its end."""
     ended = ended_at(view.pod) if view.pod else None
-    return chief is None or (ended is not None and ended <= created_at(chief))
+    return unseen if ended is None else ended <= moment
 
 
 def trains_without(job: Job, absent: Sequence[Task]) -> bool:

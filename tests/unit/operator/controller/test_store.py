@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dtjob.controller.store import TOMBSTONES, Store
+from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
@@ -56,6 +57,38 @@ def test_what_is_gone_does_not_come_back():
     assert store.remove(versioned(POD, 12)) == KEY
     assert store.apply(versioned(POD, 11)) is None
     assert names(store) == []
+
+
+def test_a_pod_that_comes_back_with_its_label_is_seen_again():
+    """A watch by label says DELETED when the label is removed, and ADDED when it is put back."""
+    store = Store()
+    store.apply(POD)
+    store.remove(versioned(POD, 12))
+    assert store.apply(versioned(POD, 13)) == KEY
+    assert names(store) == ["pod-a"]
+
+
+def test_a_pod_that_a_list_did_not_have_is_seen_again_where_it_is_newer_than_the_list():
+    store = Store()
+    store.apply(POD)
+    store.replace("Pod", [], 50)
+    assert store.apply(versioned(POD, 50)) is None
+    assert store.apply(versioned(POD, 51)) == KEY
+
+
+def test_a_changed_label_moves_no_pod_to_another_job():
+    store = Store()
+    store.apply(POD)
+    assert store.apply(versioned(POD, 11, labels={labels.JOB_NAME: "another"})) == KEY
+    assert store.apply(versioned(POD, 12, labels={})) == KEY
+    assert names(store) == ["pod-a"]
+    assert store.children(("default", "another")).objects == ()
+
+
+def test_an_orphans_job_is_the_one_of_its_label():
+    store = Store()
+    assert store.apply(versioned(POD, 10, ownerReferences=[])) == KEY
+    assert store.apply(versioned(POD, 11, uid="nobodys", ownerReferences=[], labels={})) is None
 
 
 def test_an_end_that_is_heard_of_before_the_beginning_counts():

@@ -97,11 +97,35 @@ def test_owned_is_by_uid_and_not_by_label():
     ],
     ids=["saved and left when it was deleted", "deleted after its end", "saved and left when it was evicted"],
 )
-def test_an_end_on_request_is_no_success(pod: Any, state: PodState):
+def test_an_end_on_request_is_no_success_of_an_image_without_a_supervisor(pod: Any, state: PodState):
     assert children.state_of(pod, NOW) is state
+    assert children.state_of(pod, NOW, supervised=True) is PodState.SUCCEEDED
 
 
-def test_a_pod_that_lost_its_labels_is_at_no_task():
+def test_a_supervisor_that_was_told_to_end_before_its_program_had_finished_has_not_succeeded():
+    pod = builders.deleting(builders.pod(JOB, "chief-0", builders.ended(143, at(5))), NOW)
+    assert children.state_of(pod, NOW, supervised=True) is PodState.FAILED
+
+
+def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
+    job = builders.with_status(builders.job(program=False), {"attempts": {"worker-0": 1}})
+    drained = builders.deleting(builders.pod(job, "worker-0", builders.ended(0, at(5)), attempt=1), NOW)
+    for pods in ((), (drained,)):
+        seen = children.view_tasks(job, Children(pods), {"worker-0": 1}, NOW, {"worker-0": 1, "worker-1": 1})
+        chief, first, second = seen
+        assert (chief.state, first.state) == (PodState.MISSING, PodState.SUCCEEDED)
+        assert second.state is PodState.MISSING  # it is at attempt 0, and attempt 1 is what finished
+        assert first.at(2, {"worker-0": 1}, NOW).state is PodState.MISSING
+
+
+@pytest.mark.parametrize("name", ["digits-worker-0", "digits-worker-0-x", "digit-worker-0-0", "digits-worker-9-0"])
+def test_a_pod_of_another_name_is_at_no_task(name: str):
     pod = builders.pod(JOB, "worker-0", builders.running())
-    del pod["metadata"]["labels"]["training.dtjob.dev/role"]
-    assert all(view.pod is None for view in builders.views(JOB, pod))
+    pod["metadata"]["name"] = name
+    assert all(view.pods == () for view in builders.views(JOB, pod))
+
+
+def test_a_pod_that_lost_its_labels_is_at_its_task_still():
+    pod = builders.pod(JOB, "worker-0", builders.running())
+    pod["metadata"]["labels"] = {}
+    assert [view.pod for view in builders.views(JOB, pod)] == [None, pod, None]

@@ -50,7 +50,7 @@ def running_job(job: Job) -> tuple[Job, dict[str, Manifest], list[Manifest]]:
 
 
 def plan_with(job: Job, pods: dict[str, Manifest], others: list[Manifest], now: Any = NOW) -> Plan:
-    return plan(job, Children((*pods.values(), *others)), now)
+    return builders.plan_answered(job, Children((*pods.values(), *others)), now)
 
 
 def test_a_new_job_gets_its_shared_objects_before_its_pods():
@@ -219,7 +219,7 @@ def test_an_ended_job_is_not_blocked():
     job, pods, others = running_job(builders.job(evaluator=True))
     evaluator = pods.pop("evaluator-0")
     problems = {f"Pod/{evaluator['metadata']['name']}": "exceeded quota: small"}
-    blocked = plan(job, Children((*pods.values(), *others), {}, problems), at(1)).status
+    blocked = builders.plan_answered(job, Children((*pods.values(), *others), {}, problems), at(1)).status
     assert blocked is not None
     assert "exceeded quota: small" in blocked["message"]
     pods["chief-0"]["status"] = builders.ended(0, at(2))

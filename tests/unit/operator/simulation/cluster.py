@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -57,6 +57,14 @@ class SimulatedCluster:
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
         await self._call(f"delete {kind} {name}", lambda: self._delete(kind, name, uid))
+
+    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        found: Manifest | None = await self._call(f"get {kind} {name}", lambda: self.objects.get((kind, name)))
+        return copied(found) if found else None
+
+    async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
+        stored: Manifest | None = await self._call(f"relabel {name}", lambda: self._relabel(name, uid, labels))
+        return stored
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         await self._call(f"stop serving {name}", lambda: self._stop_serving(name, uid))
@@ -140,6 +148,13 @@ class SimulatedCluster:
             return
         self.rules.check_touch(stored, self.objects)
         self.ask_to_delete(kind, name)
+
+    def _relabel(self, name: str, uid: str, wanted: Mapping[str, str]) -> Manifest | None:
+        stored = self.objects.get(("Pod", name))
+        if stored is None or stored["metadata"]["uid"] != uid:
+            return None
+        self.change("Pod", name, lambda one: one["metadata"]["labels"].update(wanted))
+        return copied(stored)
 
     def _stop_serving(self, name: str, uid: str) -> None:
         stored = self.objects.get(("Pod", name))

@@ -55,20 +55,3 @@ def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_contain
     pods["chief-0"]["status"] = beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
     pods["worker-1"]["status"] = builders.unschedulable("no GPU")
     assert waiting_reason(builders.views(job, *pods.values())) == "worker-1 waits: Unschedulable: no GPU"
-
-
-def test_a_chief_that_waits_for_its_predecessors_end_says_so():
-    """On a lost node that takes until somebody takes the node out of service: the user must know."""
-    job = builders.job(status={"attempts": {"chief-0": 1}})
-    old = builders.deleting(builders.pod(job, "chief-0", builders.running()))
-    words = "chief-0 waits: its earlier pod digits-chief-0-0 on node node-1 has not ended"
-    assert waiting_reason(builders.views(job, old)) == words
-    old["status"] = builders.ended(143)
-    assert waiting_reason(builders.views(job, old)) == ""
-
-
-def test_others_do_not_wait_for_theirs():
-    job = builders.job(status={"attempts": {"worker-0": 1}})
-    pods = builders.all_pods(job)
-    pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))
-    assert waiting_reason(builders.views(job, *pods.values())) == ""

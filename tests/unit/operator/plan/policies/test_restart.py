@@ -10,6 +10,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects.manifest import Manifest
 from dtjob.plan import decisions
+from dtjob.plan.children import Children
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
@@ -110,6 +111,54 @@ def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
     pods["worker-0"]["status"] = builders.ended(0, finished_at)
     decision = restart_training(see(job, *pods.values(), now=at(601), previous=previous), [])
     assert decision == (Recall(tuple(builders.task(one) for one in expected)) if expected else Nothing())
+
+
+GATHERS = {
+    "attempt": 0,
+    "state": "waiting",
+    "lastRestart": {"time": "2026-11-21T10:10:00Z", "cause": "worker-1 was lost"},
+}
+
+
+@pytest.mark.parametrize(
+    ("report", "gone", "expected"),
+    [
+        (GATHERS, False, ["worker-0"]),
+        (GATHERS, True, ["worker-0"]),
+        ({**GATHERS, "state": "training"}, True, []),
+        ({**GATHERS, "attempt": 1}, True, []),  # of another pod
+        ({**GATHERS, "lastRestart": {"time": "2026-11-21T09:59:00Z"}}, False, []),  # it finished after that
+        ({**GATHERS, "lastRestart": {"time": "2026-11-21T10:10:00"}}, True, []),
+        ({**GATHERS, "lastRestart": ["soon"]}, True, []),
+        ({"attempt": 0, "state": "waiting"}, True, []),
+        ({}, True, []),
+    ],
+)
+def test_a_worker_that_was_evicted_when_it_had_finished_is_needed_where_the_chief_starts_again_in_place(
+    report: dict[str, Any], gone: bool, expected: list[str]
+):
+    job = builders.job(status={"finished": [{"role": "worker", "attempt": 0, "indexes": "0"}]})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.disrupted() | builders.ended(0, at(60))
+    if gone:
+        del pods["worker-0"]
+    situation = Situation.of(job, Children(tuple(pods.values()), {"chief-0": report}), at(700))
+    assert replaced(restart_training(situation, failures(situation))) == expected
+
+
+@pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
+@pytest.mark.parametrize("program", [True, False])
+def test_a_finished_tasks_pod_may_go(strategy: str, program: bool):
+    job = builders.job(
+        strategy, program=program, status={"finished": [{"role": "worker", "attempt": 0, "indexes": "0"}]}
+    )
+    pods = builders.all_pods(job)
+    del pods["worker-0"]
+    assert decide(job, pods) == Nothing()
+    pods["worker-1"]["status"] = builders.out_of_memory()
+    group = {(True, "ParameterServer"): ["worker-1"], (False, "ParameterServer"): ["worker-1"]}
+    everyone = ["worker-0", "worker-1"] if program else ["chief-0", "worker-0", "worker-1"]
+    assert replaced(decide(job, pods)) == group.get((program, strategy), everyone)
 
 
 def test_collateral_ends_wait_for_the_first_cause():

@@ -1,0 +1,112 @@
+"""Pods that the watch loses sight of, over the simulated cluster: asked for by name, and given their labels back."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.controller.cluster import ClusterError
+from dtjob.objects import labels
+from tests.unit.operator import builders
+from tests.unit.operator.controller.test_reconciler import all_run, phase, world
+from tests.unit.operator.simulation.operator import World
+
+CHIEF = "digits-chief-0-0"
+
+
+def running(made: World) -> None:
+    made.run(1)
+    all_run(made)
+    made.run(1)
+    assert phase(made) == "Running"
+    made.cluster.calls.clear()
+
+
+def take_label(made: World, name: str, label: str) -> None:
+    """Somebody removes the label; a watch by the job's name says DELETED, with the object as it was and its version."""
+    made.cluster.change("Pod", name, lambda one: one["metadata"]["labels"].pop(label))
+    if label == labels.JOB_NAME:
+        last = dict(made.pods[name])
+        last["metadata"] = {**last["metadata"], "labels": {**labels.of(last), labels.JOB_NAME: "digits"}}
+        made.deliver("DELETED", last)
+
+
+@pytest.mark.parametrize("heard_by", ["watch", "resync", "new operator"])
+def test_a_chief_without_its_job_name_is_found_and_named_again(heard_by: str):
+    with world(builders.job()) as made:
+        running(made)
+        if heard_by == "watch":
+            take_label(made, CHIEF, labels.JOB_NAME)
+        else:
+            made.cluster.change("Pod", CHIEF, lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME))
+            (made.resync if heard_by == "resync" else made.restart)()
+        made.run(60)
+        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
+        assert labels.of(made.pods[CHIEF])[labels.JOB_NAME] == "digits"
+        assert made.cluster.calls == [f"get Pod {CHIEF}", f"relabel {CHIEF}"]
+        assert [event.reason for event in made.cluster.events] == ["LabelsRestored"]
+        assert made.job.status["restarts"]["total"] == 0
+        made.cluster.change("Pod", CHIEF, lambda one: one.update(status=builders.ended(0, made.now())))
+        made.run(1)
+        assert phase(made) == "Succeeded", "what becomes of it is seen again"
+
+
+@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING])
+def test_a_label_that_the_watch_does_not_select_is_put_back_without_asking(label: str):
+    with world(builders.job()) as made:
+        running(made)
+        take_label(made, CHIEF, label)
+        made.run(60)
+        assert made.cluster.calls == [f"relabel {CHIEF}"]
+        assert made.job.status["restarts"]["total"] == 0
+
+
+def test_a_pod_that_is_really_gone_is_replaced_after_one_call():
+    with world(builders.job()) as made:
+        running(made)
+        made.cluster.remove("Pod", CHIEF)
+        made.run(1)
+        assert made.cluster.calls[:2] == [f"get Pod {CHIEF}", "write status"]
+        assert "digits-chief-0-1" in made.pods
+        assert made.job.status["restarts"] == {"total": 1, "causes": {"Deleted": 1}}
+
+
+def test_nothing_is_replaced_while_the_cluster_does_not_answer():
+    with world(builders.job()) as made:
+        running(made)
+        made.cluster.failing[f"get Pod {CHIEF}"] = ClusterError("timeout")
+        take_label(made, CHIEF, labels.JOB_NAME)
+        made.run(30)
+        assert made.cluster.calls == []
+        made.cluster.failing.clear()
+        made.run(60)
+        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
+
+
+def test_an_old_chief_that_still_saves_is_not_forgotten_for_its_label():
+    """Told to go and still saving: its successor must not start beside it."""
+    with world(builders.job()) as made:
+        running(made)
+        made.cluster.change("Pod", CHIEF, lambda one: one["metadata"].update(deletionTimestamp="2026-11-21T10:00:02Z"))
+        made.run(60)  # its node is lost
+        assert made.job.status["attempts"] == {"chief-0": 1}
+        assert "digits-chief-0-1" not in made.pods
+        take_label(made, CHIEF, labels.JOB_NAME)
+        made.run(60)
+        assert "digits-chief-0-1" not in made.pods
+        assert labels.of(made.pods[CHIEF])[labels.JOB_NAME] == "digits"
+        made.cluster.remove("Pod", CHIEF)
+        made.run(1)
+        assert "digits-chief-0-1" in made.pods
+
+
+def test_a_pod_that_lost_its_label_before_all_were_there_is_named_again():
+    """Its own create says that it exists already."""
+    with world(builders.job()) as made:
+        made.cluster.failing["create Pod digits-worker-1-0"] = ClusterError("timeout")
+        made.run(1)
+        take_label(made, CHIEF, labels.JOB_NAME)
+        made.run(5)
+        assert labels.of(made.pods[CHIEF])[labels.JOB_NAME] == "digits"
+        made.cluster.failing.clear()
+        made.run(60)
+        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
