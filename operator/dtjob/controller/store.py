@@ -1,14 +1,18 @@
-"""What we believe: the last known version of every job and child, from watches, lists and our own calls."""
+"""What we believe: the last known version of every job and child, from watches, lists and our own calls.
+
+Of each object only what is read is held (`objects/kept.py`), whoever brings it.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Set
 from typing import Any
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.objects import labels
+from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 
@@ -53,6 +57,10 @@ class Store:
         known = shelf.get(name)
         if known is not None and _version(known) >= _version(manifest):
             return None
+        manifest = kept(manifest)
+        if known is not None and _is_news_to_nobody(known, manifest):
+            shelf[name] = manifest
+            return None
         if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
             self._forget(key)
         shelf[name] = manifest
@@ -72,28 +80,22 @@ class Store:
             self._forget(key)
         return key
 
-    def replace(
-        self, kind: str, listed: Iterable[Manifest], list_version: int, unlisted: Collection[str] = ()
-    ) -> set[JobKey]:
-        """Take in a consistent LIST of one kind: newer versions, and what is missing from it and older than it is
-        gone, but for what is in the namespaces `unlisted`.
+    def prune(self, kind: str, present: Set[str], list_version: int, unlisted: Collection[str] = ()) -> set[JobKey]:
+        """Take in what a consistent LIST of one kind does not hold: all that is older than it and not among its uids
+        `present` is gone, but for what is in the namespaces `unlisted`. What it does hold is `apply`'s.
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """
-        listed = list(listed)
-        changed = {key for manifest in listed if (key := self.apply(manifest)) is not None}
-        present = {manifest["metadata"]["uid"] for manifest in listed}
         shelves: list[Any] = [self._jobs] if kind == KIND else list(self._children.values())
         known = [manifest for shelf in shelves for manifest in shelf.values() if manifest["kind"] == kind]
-        for manifest in known:
-            metadata = manifest["metadata"]
-            if metadata["namespace"] in unlisted:
-                continue
-            if metadata["uid"] not in present and _version(manifest) <= list_version:
-                key = self.remove(manifest)
-                if key is not None:
-                    changed.add(key)
-        return changed
+        gone = [
+            manifest
+            for manifest in known
+            if manifest["metadata"]["uid"] not in present
+            and manifest["metadata"]["namespace"] not in unlisted
+            and _version(manifest) <= list_version
+        ]
+        return {key for manifest in gone if (key := self.remove(manifest)) is not None}
 
     def set_report(self, key: JobKey, task_id: str, report: dict[str, Any]) -> bool:
         """Take in a supervisor's `/status`; whether it says anything new."""
@@ -137,6 +139,12 @@ class Store:
             return self._jobs, key, key
         key = (metadata["namespace"], labels.of(manifest)[labels.JOB_NAME])
         return self._children.setdefault(key, {}), (manifest["kind"], metadata["name"]), key
+
+
+def _is_news_to_nobody(known: Manifest, manifest: Manifest) -> bool:
+    """Whether only the version differs in what is kept: most of what a kubelet writes concerns nobody here."""
+    old, new = ({**one["metadata"], "resourceVersion": ""} for one in (known, manifest))
+    return old == new and {**known, "metadata": None} == {**manifest, "metadata": None}
 
 
 def _version(manifest: Manifest) -> int:
