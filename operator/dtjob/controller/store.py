@@ -97,6 +97,10 @@ class Store:
         ]
         return {key for manifest in gone if (key := self.remove(manifest)) is not None}
 
+    def is_gone(self, uid: str) -> bool:
+        """Whether the object with this uid is known to have been deleted."""
+        return uid in self._deleted
+
     def set_report(self, key: JobKey, task_id: str, report: dict[str, Any]) -> bool:
         """Take in a supervisor's `/status`; whether it says anything new."""
         reports = self._reports.setdefault(key, {})
@@ -115,10 +119,6 @@ class Store:
         else:
             problems[what] = why
         return True
-
-    def problem(self, key: JobKey, what: str) -> str | None:
-        """Why an object (`Kind/name`) could not be made, None where it could or was not tried."""
-        return self._problems.get(key, {}).get(what)
 
     def keep_problems(self, key: JobKey, wanted: set[str]) -> bool:
         """Forget problems with what nobody wants any more; whether there were such."""
