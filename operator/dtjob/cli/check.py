@@ -23,5 +23,4 @@ def run(kubeconfig: str | None, namespace: str | None) -> str:
 
 async def _count(kubeconfig: str | None, namespace: str | None) -> int:
     async with client.connect(kubeconfig) as cluster:
-        jobs, _ = await cluster.list_all(KIND, namespace)
-        return len(jobs)
+        return sum([len(jobs) async for jobs, _ in cluster.pages(KIND, namespace)])

@@ -7,35 +7,25 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TypeGuard
 
 from pydantic import ValidationError
 
-from dtjob.api.job import GROUP, Job
+from dtjob.api.job import Job
 from dtjob.api.phase import Phase
-from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
+from dtjob.controller.creation import CALLS_AT_ONCE, TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.look import look
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Plan, Relabel, StopServing
 from dtjob.plan.plan import plan
 
 logger = logging.getLogger(__name__)
-
-CALLS_AT_ONCE = 50
-"""Calls under way over all jobs: about what one API server takes without queueing."""
-
-RETRY_PROBLEM_SECONDS = 15.0
-"""A refused object (a quota, a stranger's name) is tried again after this."""
-
-TRIES_BEFORE_SAID = 8
-"""A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
 
 
 class Reconciler:
@@ -59,6 +49,7 @@ class Reconciler:
         self._observer = observer
         # FIFO: a big job has at most this many calls waiting, so a small one's are never far back in the line.
         self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
+        self._creation = Creation(cluster, store, queue, self._slots)
 
     async def run(self, workers: int = 10) -> None:
         """Work on due jobs for ever."""
@@ -105,6 +96,7 @@ class Reconciler:
         """
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
+            self._creation.forget(key)
             return None
         if manifest["spec"] == TOO_DEEP:
             await self._say_invalid(manifest, TOO_DEEP_MESSAGE)
@@ -155,22 +147,13 @@ class Reconciler:
     async def _carry_out(self, key: JobKey, actions: Iterable[Action]) -> None:
         """Out of service, then away, then the objects that pods need, then pods; each group at once."""
         actions = list(actions)
-        creates = [action for action in actions if isinstance(action, Create)]
-        groups: list[list[Action]] = [
-            [action for action in actions if isinstance(action, StopServing | Relabel)],
-            [action for action in actions if isinstance(action, Delete)],
-            [action for action in creates if action.kind != "Pod"],
-            [action for action in creates if action.kind == "Pod"],
-        ]
         if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
-        for group in groups:
-            await self._all(key, group)
-            if any(self._store.problem(key, _what(one)) for one in group if _is_shared(one)):
-                # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
-                return
+        await self._all(key, [action for action in actions if isinstance(action, StopServing | Relabel)])
+        await self._all(key, [action for action in actions if isinstance(action, Delete)])
+        await self._creation.make(key, [action for action in actions if isinstance(action, Create)])
 
-    async def _all(self, key: JobKey, actions: Sequence[Action]) -> None:
+    async def _all(self, key: JobKey, actions: Sequence[Delete | StopServing | Relabel]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have
         ended."""
         iterator = iter(actions)
@@ -188,29 +171,22 @@ class Reconciler:
         if errors:
             raise errors[0]
 
-    async def _call(self, key: JobKey, action: Action) -> None:
+    async def _call(self, key: JobKey, action: Delete | StopServing | Relabel) -> None:
+        namespace, _ = key
         try:
-            problem = await self._make(key, action)
+            if isinstance(action, Delete):
+                logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
+                await self._cluster.delete(action.kind, namespace, action.name, action.uid)
+            elif isinstance(action, Relabel):
+                await self._relabel(key, action)
+            else:
+                await self._cluster.stop_serving(namespace, action.name, action.uid)
         except ClusterError as error:
             if self._queue.failures(key) >= TRIES_BEFORE_SAID:
                 self._store.set_problem(key, _what(action), str(error))  # the next try writes it
             raise
-        if self._store.set_problem(key, _what(action), problem):
+        if self._store.set_problem(key, _what(action), None):
             self._queue.add(key)
-
-    async def _make(self, key: JobKey, action: Action) -> str | None:
-        """Make the call; why an object was refused, None where it was not."""
-        namespace, _ = key
-        if isinstance(action, Create):
-            return await self._create(key, action)
-        if isinstance(action, Delete):
-            logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
-            await self._cluster.delete(action.kind, namespace, action.name, action.uid)
-        elif isinstance(action, Relabel):
-            await self._relabel(key, action)
-        else:
-            await self._cluster.stop_serving(namespace, action.name, action.uid)
-        return None
 
     async def _relabel(self, key: JobKey, action: Relabel) -> None:
         """Put the labels back. The watch may have said that the pod is gone: what is stored now is newer than that."""
@@ -219,65 +195,13 @@ class Reconciler:
         if stored is not None and self._store.apply(stored) is not None:
             self._queue.add(key)
 
-    async def _create(self, key: JobKey, action: Create) -> str | None:
-        problem: str | None = None
-        try:
-            stored = await self._cluster.create(action.manifest)
-        except AlreadyExists as error:
-            stored = error.existing
-            if "deletionTimestamp" in stored["metadata"] or _is_of_an_earlier_job(action.manifest, stored):
-                raise ClusterError(f"an earlier {action.kind} {action.name} is still being deleted") from None
-            if not _is_ours(action.manifest, stored):
-                problem = f"{action.kind} {action.name} exists and is not this job's; delete it or rename the job"
-        except Refused as error:
-            problem = str(error)
-        if problem is None and (lost := _lost_labels(action, stored)):
-            await self._relabel(key, Relabel(action.name, stored["metadata"]["uid"], lost))
-        elif problem is None:
-            # No watch event will say what is known here already; the status still has to say that all were created.
-            if self._store.apply(stored) is not None:
-                self._queue.add(key)
-        else:
-            self._queue.add_after(key, RETRY_PROBLEM_SECONDS)
-        return problem
-
 
 def _what(action: Action) -> str:
     """The call, for the status: an object that is to be made by its name only, anything else in words."""
     if isinstance(action, Create):
-        return f"{action.kind}/{action.name}"
+        return what_of(action)
     if isinstance(action, Delete):
         return f"deleting {action.kind}/{action.name}"
     if isinstance(action, Relabel):
         return f"labelling Pod/{action.name}"
     return f"taking Pod/{action.name} out of service"
-
-
-def _is_shared(action: Action) -> TypeGuard[Create]:
-    return isinstance(action, Create) and action.kind != "Pod"
-
-
-def _is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether it belongs to a job of the same name that was deleted, and which Kubernetes is about to collect."""
-    same_name = labels.of(existing).get(labels.JOB_NAME) == labels.of(wanted).get(labels.JOB_NAME)
-    owner = labels.controller_uid(existing)
-    ours_once = labels.of(existing).get(labels.JOB_UID) == owner
-    return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
-
-
-def _is_ours(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether an object that was there already is the one that this create would have made: the same owner's, as a
-    pod's name says which attempt it is."""
-    return labels.controller_uid(existing) == labels.controller_uid(wanted)
-
-
-def _lost_labels(wanted: Create, existing: Manifest) -> dict[str, str]:
-    """The labels by which we find a pod, where one that was there already has lost them."""
-    if wanted.kind != "Pod":
-        return {}
-    found, ours = labels.of(existing), f"{GROUP}/"
-    return {
-        name: value
-        for name, value in labels.of(wanted.manifest).items()
-        if name.startswith(ours) and found.get(name) != value
-    }

@@ -1,9 +1,12 @@
-"""What we believe: the last known version of every job and child, from watches, lists and our own calls."""
+"""What we believe: the last known version of every job and child, from watches, lists and our own calls.
+
+Of each object only what is read is held (`objects/kept.py`), whoever brings it.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Set
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +14,7 @@ from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.nesting import shallow
 from dtjob.objects import labels
+from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 from dtjob.plan.silence import Silence
@@ -69,6 +73,10 @@ class Store:
         known = shelf.get(name)
         if known is not None and _version(known) >= _version(manifest):
             return None
+        manifest = kept(manifest)
+        if known is not None and _is_news_to_nobody(known, manifest):
+            shelf[name] = manifest
+            return None
         if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
             self._forget(key)
         shelf[name] = manifest
@@ -91,28 +99,26 @@ class Store:
             self._forget(key)
         return key
 
-    def replace(
-        self, kind: str, listed: Iterable[Manifest], list_version: int, unlisted: Collection[str] = ()
-    ) -> set[JobKey]:
-        """Take in a consistent LIST of one kind: newer versions, and what is missing from it and older than it is
-        gone, but for what is in the namespaces `unlisted`.
+    def prune(self, kind: str, present: Set[str], list_version: int, unlisted: Collection[str] = ()) -> set[JobKey]:
+        """Take in what a consistent LIST of one kind does not hold: all that is older than it and not among its uids
+        `present` is gone, but for what is in the namespaces `unlisted`. What it does hold is `apply`'s.
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """
-        listed = list(listed)
-        changed = {key for manifest in listed if (key := self.apply(manifest)) is not None}
-        present = {manifest["metadata"]["uid"] for manifest in listed}
         shelves: list[Any] = [self._jobs] if kind == KIND else list(self._children.values())
         known = [manifest for shelf in shelves for manifest in shelf.values() if manifest["kind"] == kind]
-        for manifest in known:
-            metadata = manifest["metadata"]
-            if metadata["namespace"] in unlisted:
-                continue
-            if metadata["uid"] not in present and _version(manifest) <= list_version:
-                key = self.remove(manifest, list_version)
-                if key is not None:
-                    changed.add(key)
-        return changed
+        gone = [
+            manifest
+            for manifest in known
+            if manifest["metadata"]["uid"] not in present
+            and manifest["metadata"]["namespace"] not in unlisted
+            and _version(manifest) <= list_version
+        ]
+        return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
+
+    def is_gone(self, uid: str) -> bool:
+        """Whether the object with this uid is known to have been deleted."""
+        return uid in self._deleted
 
     def set_report(self, key: JobKey, task_id: str, report: dict[str, Any]) -> bool:
         """Take in a supervisor's `/status`, which ends its silence; whether it says anything new."""
@@ -143,10 +149,6 @@ class Store:
             problems[what] = why
         return True
 
-    def problem(self, key: JobKey, what: str) -> str | None:
-        """Why an object (`Kind/name`) could not be made, None where it could or was not tried."""
-        return self._problems.get(key, {}).get(what)
-
     def keep_problems(self, key: JobKey, wanted: set[str]) -> bool:
         """Forget problems with what nobody wants any more; whether there were such."""
         problems = self._problems.get(key, {})
@@ -172,6 +174,12 @@ class Store:
             return None
         key = (metadata["namespace"], job)
         return self._children.setdefault(key, {}), (manifest["kind"], metadata["name"]), key
+
+
+def _is_news_to_nobody(known: Manifest, manifest: Manifest) -> bool:
+    """Whether only the version differs in what is kept: most of what a kubelet writes concerns nobody here."""
+    old, new = ({**one["metadata"], "resourceVersion": ""} for one in (known, manifest))
+    return old == new and {**known, "metadata": None} == {**manifest, "metadata": None}
 
 
 def _version(manifest: Manifest) -> int:

@@ -31,7 +31,13 @@ from dtjob.plan.actions import Event
 logger = logging.getLogger(__name__)
 
 CALL_TIMEOUT_SECONDS = 30
-PAGE = 500
+PAGE = 200
+"""Objects of a LIST that are decoded at once: about 2 MB of pods, which hold the event loop for 20 ms."""
+
+JSON = "application/json"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+METADATA_ONLY = frozenset({"ConfigMap"})
+"""Kinds of which nothing but the metadata is read: a ConfigMap's content is named by its hash."""
 
 KINDS = {
     "Pod": ("v1", "pods"),
@@ -152,20 +158,23 @@ class Kube:
                 "%s/%s: event %s was not recorded: %s", metadata["namespace"], metadata["name"], event.reason, error
             )
 
-    async def list_all(self, kind: str, namespace: str | None, selector: str = "") -> tuple[list[Manifest], int]:
-        """A consistent LIST (from etcd, not from a cache) in pages, and the resourceVersion that it shows."""
+    async def pages(
+        self, kind: str, namespace: str | None, selector: str = ""
+    ) -> AsyncIterator[tuple[list[Manifest], int]]:
+        """A consistent LIST (from etcd, not from a cache) page by page, each with the resourceVersion that the whole
+        LIST shows."""
         query = {"limit": str(PAGE), "labelSelector": selector}
-        items: list[Manifest] = []
+        accept = METADATA_LIST if kind in METADATA_ONLY else JSON
         while True:
             try:
-                page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}")
+                page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}", accept=accept)
             except ApiError as error:
                 if error.code == 404:
                     raise ClusterError(f"the API server knows no {kind}; apply dtjob's crds/ to it") from None
                 raise
-            items += [_typed(kind, item) for item in page["items"]]
+            yield [_typed(kind, item) for item in page["items"] or ()], int(page["metadata"]["resourceVersion"])
             if not page["metadata"].get("continue"):
-                return items, int(page["metadata"]["resourceVersion"])
+                return
             query["continue"] = page["metadata"]["continue"]
 
     async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
@@ -199,8 +208,8 @@ class Kube:
                 raise
             return None
 
-    async def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        headers = {"Accept": "application/json"}
+    async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
+        headers = {"Accept": accept}
         if method == "PATCH":
             headers["Content-Type"] = "application/merge-patch+json"
         await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
@@ -271,8 +280,8 @@ def resource_of(path: str) -> str:
 
 
 def _typed(kind: str, manifest: Manifest) -> Manifest:
-    """The object with its kind, which items of a list do not carry."""
-    return {"apiVersion": KINDS[kind][0], "kind": kind, **manifest}
+    """The object with its kind, which items of a list do not carry (or that of their metadata)."""
+    return {**manifest, "apiVersion": KINDS[kind][0], "kind": kind}
 
 
 def _error(code: int, text: bytes | str) -> ApiError:

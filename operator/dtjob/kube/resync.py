@@ -1,4 +1,4 @@
-"""Resync: a consistent LIST of jobs and of every child kind, merged into the store.
+"""Resync: a consistent LIST of jobs and of every child kind, merged into the store page by page.
 
 It runs at start-up (it is the warm cache) and every few minutes, and heals what watches cannot: after a 410 and a
 relist, objects deleted meanwhile bring no DELETED event, and Services, ConfigMaps and NetworkPolicies are not watched
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import CHILD_KINDS, Store
 from dtjob.kube.client import ApiError, Kube, namespaces_or_all
 from dtjob.objects import labels
-from dtjob.objects.manifest import Manifest
+
+LISTS_AT_ONCE = 4
+"""Namespaces of which pages are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +40,43 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str]) -> Resynce
     changed: set[JobKey] = set()
     refused: dict[str, str] = {}
     for kind in (*CHILD_KINDS, KIND):
-        selector = "" if kind == KIND else labels.JOB_NAME
+        listing = _Listing(kube, store, kind)
         names = [name for name in namespaces_or_all(namespaces) if name not in refused]
-        answers = await asyncio.gather(*(_list(kube, kind, name, selector) for name in names))
+        answers = await asyncio.gather(*(listing.take_in(name) for name in names))
         errors = {name: answer for name, answer in zip(names, answers, strict=True) if isinstance(answer, ApiError)}
         refused |= {name: str(error) for name, error in errors.items() if name is not None}
-        lists = [answer for answer in answers if not isinstance(answer, ApiError)]
-        if not lists:
+        versions = [answer for answer in answers if not isinstance(answer, ApiError)]
+        if not versions:
             raise next(iter(errors.values()))
-        objects = [item for items, _ in lists for item in items]
         # The oldest of the lists' versions: an object newer than that may be missing from a list that is older.
-        changed |= store.replace(kind, objects, min(version for _, version in lists), refused)
+        changed |= listing.changed | store.prune(kind, listing.present, min(versions), refused)
     return Resynced(changed, refused)
 
 
-async def _list(kube: Kube, kind: str, namespace: str | None, selector: str) -> tuple[list[Manifest], int] | ApiError:
-    """The LIST, or the error where we may not have it. (404 means that there is no such kind, in no namespace.)"""
-    try:
-        return await kube.list_all(kind, namespace, selector)
-    except ApiError as error:
-        if error.code == 403:
-            return error
-        raise
+@dataclass
+class _Listing:
+    """The lists of one kind: the uids that they hold, and the jobs for which something differed."""
+
+    kube: Kube
+    store: Store
+    kind: str
+    present: set[str] = field(default_factory=set)
+    changed: set[JobKey] = field(default_factory=set)
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LISTS_AT_ONCE))
+
+    async def take_in(self, namespace: str | None) -> int | ApiError:
+        """Take in one namespace; the LIST's version, or the error where we may not have it. (404 means that there is
+        no such kind, in no namespace.)"""
+        selector, version = "" if self.kind == KIND else labels.JOB_NAME, 0
+        try:
+            async with self.turns:
+                async for page, version in self.kube.pages(self.kind, namespace, selector):  # noqa: B007 (returned)
+                    for manifest in page:
+                        self.present.add(manifest["metadata"]["uid"])
+                        if (key := self.store.apply(manifest)) is not None:
+                            self.changed.add(key)
+        except ApiError as error:
+            if error.code == 403:
+                return error
+            raise
+        return version

@@ -24,11 +24,12 @@ class Lists:
         self.asked.append((kubeconfig, None))
         yield self
 
-    async def list_all(self, kind: str, namespace: str | None) -> tuple[list[str], int]:
+    async def pages(self, kind: str, namespace: str | None) -> AsyncIterator[tuple[list[str], int]]:
         self.asked.append((kind, namespace))
         if isinstance(self.jobs, ClusterError):
             raise self.jobs
-        return ["job"] * self.jobs, 1
+        yield ["job"] * (self.jobs - 1), 1
+        yield ["job"], 1
 
 
 @pytest.mark.parametrize(("namespace", "where"), [(None, "all namespaces"), ("vision", "vision")])

@@ -21,6 +21,12 @@ def versioned(manifest: Manifest, version: int, **metadata: Any) -> Manifest:
 
 
 POD = versioned(builders.pod(JOB, "chief-0"), 10, uid="pod-a")
+
+
+def running(version: int) -> Manifest:
+    return {**versioned(POD, version), "status": builders.running()}
+
+
 SUCCESSOR = versioned(POD, 20, uid="pod-b")
 
 
@@ -33,13 +39,25 @@ def test_a_version_that_is_not_newer_changes_nothing():
     assert store.apply(POD) == KEY
     assert store.apply(POD) is None
     assert store.apply(versioned(POD, 9)) is None
-    assert store.apply(versioned(POD, 11)) == KEY
+    assert store.apply(running(11)) == KEY
 
 
 def test_versions_are_numbers():
     store = Store()
     store.apply(versioned(POD, 99))
-    assert store.apply(versioned(POD, 100)) == KEY
+    assert store.apply(running(100)) == KEY
+
+
+def test_a_newer_version_in_which_nothing_is_new_that_is_read_concerns_nobody():
+    store = Store()
+    store.apply(running(11))
+    noted = running(12)
+    noted["metadata"]["annotations"] = {"seen-by": "somebody"}
+    noted["status"]["containerStatuses"][0]["imageID"] = "sha256:5f"
+    assert store.apply(noted) is None
+    assert store.apply(running(11)) is None
+    (kept,) = store.children(KEY).objects
+    assert kept["metadata"]["resourceVersion"] == "12"
 
 
 def test_a_late_event_of_an_earlier_object_does_not_hide_its_successor():
@@ -71,7 +89,7 @@ def test_a_pod_that_comes_back_with_its_label_is_seen_again():
 def test_a_pod_that_a_list_did_not_have_is_seen_again_where_it_is_newer_than_the_list():
     store = Store()
     store.apply(POD)
-    store.replace("Pod", [], 50)
+    store.prune("Pod", set(), 50)
     assert store.apply(versioned(POD, 50)) is None
     assert store.apply(versioned(POD, 51)) == KEY
 
@@ -110,15 +128,15 @@ def test_a_list_removes_what_is_older_and_missing_and_keeps_what_is_newer():
     store.apply(POD)
     worker = versioned(builders.pod(JOB, "worker-0"), 60, uid="created-meanwhile")
     store.apply(worker)
-    assert store.replace("Pod", [], 50) == {KEY}
+    assert store.prune("Pod", set(), 50) == {KEY}
     assert names(store) == ["created-meanwhile"]
-    assert store.replace("Pod", [worker], 70) == set()
+    assert store.prune("Pod", {"created-meanwhile"}, 70) == set()
 
 
 def test_a_list_of_one_kind_leaves_the_others():
     store = Store()
     store.apply(POD)
-    assert store.replace("Service", [], 50) == set()
+    assert store.prune("Service", set(), 50) == set()
     assert names(store) == ["pod-a"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import AsyncIterator, Callable
 from typing import cast
 
 import pytest
@@ -14,6 +16,7 @@ from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 
+Page = tuple[list[Manifest], int]
 FORBIDDEN = ApiError(403, "Forbidden", "pods is forbidden")
 
 
@@ -23,10 +26,10 @@ class Cluster:
     def __init__(self, *namespaces: str, **errors: ApiError) -> None:
         self.namespaces, self.errors = namespaces, errors
 
-    async def list_all(self, kind: str, namespace: str | None, selector: str = "") -> tuple[list[Manifest], int]:
+    async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[Page]:
         if error := self.errors.get(namespace or "everywhere"):
             raise error
-        return [job_in(namespace)] if kind == KIND and namespace in self.namespaces else [], 50
+        yield [job_in(namespace)] if kind == KIND and namespace in self.namespaces else [], 50
 
 
 def job_in(namespace: str | None) -> Manifest:
@@ -64,3 +67,63 @@ async def test_a_namespace_that_answers_again_is_taken_in():
 async def test_what_leaves_nothing_or_may_pass_is_raised(cluster: Cluster, namespaces: list[str]):
     with pytest.raises(ApiError):
         await resync(cast(Kube, cluster), Store(), namespaces)
+
+
+class Paged:
+    """Lists pods page by page; `between` happens after each page was given."""
+
+    def __init__(self, *pages: list[Manifest], between: Callable[[], object]) -> None:
+        self._pages, self._between = pages, between
+
+    async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[Page]:
+        for page in self._pages if kind == "Pod" else [[]]:
+            yield page, 50
+            self._between()
+
+
+def pod(name: str, version: int, **metadata: str) -> Manifest:
+    made = builders.pod(builders.job(), name)
+    made["metadata"] |= {"uid": name, "resourceVersion": str(version), **metadata}
+    return made
+
+
+async def test_what_the_watch_tells_between_two_pages_stands():
+    store = Store()
+    early, late = pod("worker-0", 10), pod("worker-1", 20)
+    gone, changed, new = (
+        pod("worker-0", 55),
+        pod("worker-1", 60, deletionTimestamp="2026-11-21T10:00:00Z"),
+        pod("chief-0", 58),
+    )
+
+    def meanwhile() -> None:
+        store.remove(gone)
+        store.apply(changed)
+        store.apply(new)
+
+    await resync(cast(Kube, Paged([early], [late], between=meanwhile)), store, ())
+    found = {
+        one["metadata"]["uid"]: one["metadata"]["resourceVersion"]
+        for one in store.children(("default", "digits")).objects
+    }
+    assert found == {"worker-1": "60", "chief-0": "58"}
+
+
+async def test_only_one_page_is_in_memory():
+    store, alive = Store(), []
+
+    class Tracked(dict[str, object]):
+        def __init__(self, manifest: Manifest) -> None:
+            super().__init__(manifest)
+            alive.append(weakref.ref(self))
+
+    class Endless:
+        async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[Page]:
+            for first in range(0, 50 if kind == "Pod" else 1, 10):
+                names = [f"worker-{number}" for number in range(first, first + 10)] if kind == "Pod" else []
+                yield [cast(Manifest, Tracked(pod(name, 10))) for name in names], 50
+                assert sum(one() is not None for one in alive) <= 10, "whole pods of earlier pages are still there"
+
+    await resync(cast(Kube, Endless()), store, ())
+    assert len(store.children(("default", "digits")).objects) == 50
+    assert len(alive) == 50

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,7 +28,7 @@ class Crash(BaseException):
 
 
 class SimulatedCluster:
-    """Implements `cluster.Cluster` and `resync`'s `list_all`; the tests play user, kubelet and garbage collector."""
+    """Implements `cluster.Cluster` and `resync`'s `pages`; the tests play user, kubelet and garbage collector."""
 
     def __init__(self, clock: Callable[[], datetime], watcher: Callable[[str, Manifest], None]) -> None:
         self.clock, self._watcher = clock, watcher
@@ -76,9 +76,13 @@ class SimulatedCluster:
     async def emit(self, job: Manifest, event: Event) -> None:
         self.events.append(event)
 
-    async def list_all(self, kind: str, namespace: str | None, selector: str = "") -> tuple[list[Manifest], int]:
+    async def pages(
+        self, kind: str, namespace: str | None, selector: str = ""
+    ) -> AsyncIterator[tuple[list[Manifest], int]]:
         found = [copied(one) for one in self.of_kind(kind) if not selector or selector in labels.of(one)]
-        return found, next(self._versions)
+        version = next(self._versions)
+        for first in range(0, max(1, len(found)), 2):
+            yield found[first : first + 2], version
 
     # What others do
 

@@ -1,0 +1,259 @@
+"""Creates: what pods need first, then pods of each role in batches of 1, 2, 4, …, as the Job controller makes them.
+
+Where a pod is refused, those of its role that were not tried yet wait with it: a quota refuses one pod as it refuses
+four hundred. After a while one of them is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from dtjob.api.job import GROUP
+from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused
+from dtjob.controller.holds import Holds
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create
+
+Item = TypeVar("Item")
+
+CALLS_AT_ONCE = 50
+"""Calls under way over all jobs: about what one API server takes without queueing."""
+
+TRIES_BEFORE_SAID = 8
+"""A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
+
+LOOKS_BEFORE_SAID = 6
+"""What is in the way for so many looks (30 s, a pod's usual grace) is said too."""
+
+
+class Stranger(ClusterError):
+    """The name belongs to an object that is not this job's, and will not go by itself."""
+
+
+class InTheWay(ClusterError):
+    """The name belongs to an object of an earlier job, with the uid `blocker`, that is being deleted."""
+
+    def __init__(self, message: str, blocker: str) -> None:
+        super().__init__(message)
+        self.blocker = blocker
+
+
+@dataclass
+class Outcome:
+    """What a batch of creates came to: what was made, what was refused with the cluster's words, and other errors."""
+
+    made: set[str] = field(default_factory=set)
+    refused: list[tuple[Create, str]] = field(default_factory=list)
+    errors: list[ClusterError] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether to go on is in vain for now."""
+        return bool(self.refused or self.errors)
+
+
+class Creation:
+    """Makes objects of all jobs. `slots` are the calls that may be under way over all of them."""
+
+    def __init__(self, cluster: Cluster, store: Store, queue: WorkQueue[JobKey], slots: asyncio.Semaphore) -> None:
+        self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
+        self._holds = Holds()
+
+    def forget(self, key: JobKey) -> None:
+        """Forget what was held of a job that is gone."""
+        self._holds.keep(key, set())
+
+    async def make(self, key: JobKey, creates: Sequence[Create]) -> None:
+        """Make what may be tried now. Raises the first error that may pass, when all calls have ended.
+
+        What was refused is said in the store's problems, and makes the job due when it may be tried again.
+        """
+        pods = [create for create in creates if create.kind == "Pod"]
+        shared = [create for create in creates if create.kind != "Pod"]
+        roles = {_role(create): [one for one in pods if _role(one) == _role(create)] for create in pods}
+        self._holds.keep(key, {_held_as(create) for create in creates} | roles.keys())
+        try:
+            outcomes = [await self._each(key, self._due(key, shared))]
+            self._say(key, shared, outcomes[0])
+            # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
+            if not outcomes[0] and not any(self._is_held(key, create) for create in shared):
+                outcomes += await asyncio.gather(*(self._make_role(key, role, some) for role, some in roles.items()))
+        finally:
+            wait = self._holds.next_try(key, _now())
+            if wait is not None:
+                self._queue.add_after(key, wait)
+        if errors := [error for outcome in outcomes for error in outcome.errors]:
+            raise errors[0]
+
+    async def _make_role(self, key: JobKey, role: str, pods: Sequence[Create]) -> Outcome:
+        """Make the pods of one role until one is refused; the others wait with it."""
+        outcome = Outcome()
+        if self._holds.holds(key, role, _now()):
+            return outcome
+        due = self._due(key, pods)
+        made = 0
+        for batch in batches(due):
+            outcome = await self._each(key, batch)
+            if outcome:
+                break
+            made += len(batch)
+        if outcome.refused:
+            self._holds.refused(key, role, _now())
+            self._say_of_role(key, due[made:], outcome)
+        else:
+            self._holds.lift(key, role)
+        return outcome
+
+    def _say(self, key: JobKey, creates: Sequence[Create], outcome: Outcome) -> None:
+        """Say why each of these was refused, and try it again later."""
+        for create, why in outcome.refused:
+            self._holds.refused(key, _held_as(create), _now())
+            self._set_problem(key, create, why)
+
+    def _say_of_role(self, key: JobKey, pods: Sequence[Create], outcome: Outcome) -> None:
+        """Say why the first of these was refused, and how many wait with it: one message and not four hundred."""
+        refused = {what_of(create): why for create, why in outcome.refused}
+        waiting = [one for one in self._due(key, pods) if what_of(one) not in outcome.made]
+        first, *others = sorted(waiting, key=lambda create: what_of(create) not in refused)
+        more = f" ({len(others)} more such {'pod waits' if len(others) == 1 else 'pods wait'})" if others else ""
+        self._set_problem(key, first, refused[what_of(first)] + more)
+        for create in others:
+            self._set_problem(key, create, None)
+
+    async def _each(self, key: JobKey, creates: Sequence[Create]) -> Outcome:
+        """Make these at once, at most CALLS_AT_ONCE of them waiting for a slot, and no more after a failure."""
+        outcome, iterator = Outcome(), iter(creates)
+
+        async def lane() -> None:
+            for create in iterator:
+                try:
+                    async with self._slots:
+                        if await self._one(key, create):
+                            outcome.made.add(what_of(create))
+                except Refused as error:
+                    outcome.refused.append((create, str(error)))
+                except ClusterError as error:
+                    outcome.errors.append(error)
+                if outcome:
+                    return
+
+        await asyncio.gather(*(lane() for _ in creates[:CALLS_AT_ONCE]))
+        return outcome
+
+    async def _one(self, key: JobKey, create: Create) -> bool:
+        """Make one object; whether it stands. One whose name is taken is held for itself; Refused and what may pass
+        are raised."""
+        what = _held_as(create)
+        try:
+            stored = await self._stored(create)
+        except Stranger as error:
+            self._holds.refused(key, what, _now())
+            self._set_problem(key, create, str(error))
+        except InTheWay as error:
+            self._holds.in_the_way(key, what, _now(), error.blocker)
+            if self._holds.tries(key, what) >= LOOKS_BEFORE_SAID:
+                self._set_problem(key, create, str(error))
+        except Refused:
+            raise
+        except ClusterError as error:
+            if self._queue.failures(key) >= TRIES_BEFORE_SAID:
+                self._store.set_problem(key, what_of(create), str(error))  # the next try writes it
+            raise
+        else:
+            self._holds.lift(key, what)
+            self._set_problem(key, create, None)
+            # No watch event will say what is known here already; the status still has to say that all were created.
+            if self._store.apply(stored) is not None:
+                self._queue.add(key)
+            return True
+        return False
+
+    async def _stored(self, create: Create) -> Manifest:
+        """The object as stored, be it made now or there already as ours."""
+        try:
+            return await self._cluster.create(create.manifest)
+        except AlreadyExists as error:
+            found = error.existing
+        if "deletionTimestamp" in found["metadata"] or _is_of_an_earlier_job(create.manifest, found):
+            message = f"an earlier {create.kind} {create.name} is still being deleted"
+            raise InTheWay(message, found["metadata"]["uid"])
+        if not _is_ours(create.manifest, found):
+            raise Stranger(f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job")
+        if lost := _lost_labels(create, found):
+            labelled = await self._cluster.relabel(
+                found["metadata"]["namespace"], create.name, found["metadata"]["uid"], lost
+            )
+            if labelled is None:
+                raise ClusterError(f"{create.kind} {create.name} has gone while its labels were put back")
+            return labelled
+        return found
+
+    def _due(self, key: JobKey, creates: Sequence[Create]) -> list[Create]:
+        return [create for create in creates if not self._is_held(key, create)]
+
+    def _is_held(self, key: JobKey, create: Create) -> bool:
+        what = _held_as(create)
+        blocker = self._holds.blocker(key, what)
+        return self._holds.holds(key, what, _now()) and not (blocker and self._store.is_gone(blocker))
+
+    def _set_problem(self, key: JobKey, create: Create, why: str | None) -> None:
+        if self._store.set_problem(key, what_of(create), why):
+            self._queue.add(key)
+
+
+def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The items in batches of 1, 2, 4, …"""
+    first, size = 0, 1
+    while first < len(items):
+        yield items[first : first + size]
+        first, size = first + size, 2 * size
+
+
+def what_of(create: Create) -> str:
+    """What is to be made, as problems name it."""
+    return f"{create.kind}/{create.name}"
+
+
+def _held_as(create: Create) -> str:
+    """With the job's uid: another job of its name begins anew."""
+    return f"{what_of(create)} of {labels.of(create.manifest)[labels.JOB_UID]}"
+
+
+def _role(create: Create) -> str:
+    found = labels.of(create.manifest)
+    return f"pods of {found[labels.ROLE]} of {found[labels.JOB_UID]}"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
+    """Whether it belongs to a job of the same name that was deleted, and which Kubernetes is about to collect."""
+    same_name = labels.of(existing).get(labels.JOB_NAME) == labels.of(wanted).get(labels.JOB_NAME)
+    owner = labels.controller_uid(existing)
+    ours_once = labels.of(existing).get(labels.JOB_UID) == owner
+    return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
+
+
+def _is_ours(wanted: Manifest, existing: Manifest) -> bool:
+    """Whether an object that was there already is the one that this create would have made: the same owner's, as a
+    pod's name says which attempt it is."""
+    return labels.controller_uid(existing) == labels.controller_uid(wanted)
+
+
+def _lost_labels(wanted: Create, existing: Manifest) -> dict[str, str]:
+    """The labels by which we find a pod, where one that was there already has lost them."""
+    if wanted.kind != "Pod":
+        return {}
+    found = labels.of(existing)
+    return {
+        name: value
+        for name, value in labels.of(wanted.manifest).items()
+        if name.startswith(f"{GROUP}/") and found.get(name) != value
+    }

@@ -1,0 +1,73 @@
+"""Creates that were refused, and when each may be tried again: not at every event of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from dtjob.controller.cluster import JobKey
+
+LONGEST_SECONDS = 15.0
+"""A refused object (a quota, a stranger's name) is tried again after this."""
+
+FIRST_SECONDS = 1.0
+"""What is in the way and on its way out is looked for again after this, and then ever later."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Not before `until`, unless the object with the uid `blocker` is known to be gone earlier."""
+
+    until: float
+    tries: int
+    blocker: str | None = None
+
+
+class Holds:
+    """The holds of all jobs, by what is not to be tried (`Kind/name`, or any other words). Times are the loop's."""
+
+    def __init__(self) -> None:
+        self._holds: dict[JobKey, dict[str, Hold]] = {}
+
+    def refused(self, key: JobKey, what: str, now: float) -> None:
+        """Note a refusal, which only a user or an administrator can mend."""
+        self._put(key, what, Hold(now + LONGEST_SECONDS, self.tries(key, what) + 1))
+
+    def in_the_way(self, key: JobKey, what: str, now: float, blocker: str) -> None:
+        """Note that the object `blocker` has the name and will be gone some time."""
+        tries = self.tries(key, what) + 1
+        seconds = min(FIRST_SECONDS * 2.0 ** (tries - 1), LONGEST_SECONDS)
+        self._put(key, what, Hold(now + seconds, tries, blocker))
+
+    def lift(self, key: JobKey, what: str) -> None:
+        """Note that it was done."""
+        self._holds.get(key, {}).pop(what, None)
+
+    def keep(self, key: JobKey, wanted: Set[str]) -> None:
+        """Forget what nobody wants any more."""
+        left = {what: hold for what, hold in self._holds.pop(key, {}).items() if what in wanted}
+        if left:
+            self._holds[key] = left
+
+    def tries(self, key: JobKey, what: str) -> int:
+        """How often in a row it was tried in vain."""
+        hold = self._holds.get(key, {}).get(what)
+        return hold.tries if hold else 0
+
+    def blocker(self, key: JobKey, what: str) -> str | None:
+        """The uid of the object in the way, None where there is none."""
+        hold = self._holds.get(key, {}).get(what)
+        return hold.blocker if hold else None
+
+    def holds(self, key: JobKey, what: str, now: float) -> bool:
+        """Whether it is not to be tried now."""
+        hold = self._holds.get(key, {}).get(what)
+        return hold is not None and now < hold.until
+
+    def next_try(self, key: JobKey, now: float) -> float | None:
+        """Seconds until the first of what is held of this job may be tried, None where nothing is."""
+        waits = [hold.until - now for hold in self._holds.get(key, {}).values()]
+        return max(0.0, min(waits)) if waits else None
+
+    def _put(self, key: JobKey, what: str, hold: Hold) -> None:
+        self._holds.setdefault(key, {})[what] = hold

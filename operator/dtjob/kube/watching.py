@@ -1,0 +1,102 @@
+"""kopf at work: its watches run for as long as the operator does, over the namespaces that may be watched now.
+
+kopf watches a set of namespaces that is fixed when it starts, and ends as a whole for one watch that is refused. So it
+is started again whenever other namespaces are to be watched, and where it ended: its first LIST finds what was missed.
+
+`kopf.spawn_tasks` is the first half of `kopf.operator`. The other half cannot be stopped beside other work: at its end
+it cancels every task of the process that is younger than itself, whoever made it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+import kopf
+
+from dtjob.controller.cluster import ClusterError
+from dtjob.kube.namespaces import Watched
+
+logger = logging.getLogger(__name__)
+
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 60.0
+LASTED_SECONDS = 300.0
+"""Watches that lasted this long and then failed are begun again after the shortest wait."""
+
+Spawn = Callable[[list[str]], Awaitable[Collection[asyncio.Task[None]]]]
+"""Begins to watch these namespaces, none standing for the whole cluster; gives the tasks that do it until cancelled."""
+
+
+def kopf_watches(
+    registry: kopf.OperatorRegistry, settings: Callable[[], kopf.OperatorSettings], take_signals: Callable[[], None]
+) -> Spawn:
+    """kopf as what watches. `take_signals` puts our own handlers of SIGTERM and SIGINT back, which kopf replaces."""
+    logging.getLogger("kopf").setLevel(logging.WARNING)
+    # Else kopf asks for the user's name, which the uid of a container need not have.
+    os.environ.setdefault("POD_ID", platform.node())
+
+    async def spawn(namespaces: list[str]) -> Collection[asyncio.Task[None]]:
+        tasks: Collection[asyncio.Task[None]] = await kopf.spawn_tasks(
+            registry=registry,
+            settings=settings(),
+            standalone=True,
+            clusterwide=not namespaces,
+            namespaces=namespaces,
+        )
+        take_signals()
+        return tasks
+
+    return spawn
+
+
+async def watch_forever(spawn: Spawn, watched: Watched, resync_once: Callable[[], Awaitable[None]]) -> None:
+    """Watch for ever. After a failure a resync finds which namespaces can be had before the watches begin again."""
+    clock, wait = asyncio.get_running_loop().time, FIRST_WAIT_SECONDS
+    while True:
+        watched.changed.clear()
+        began = clock()
+        failure = await _watch(spawn, watched)
+        if failure is None:
+            continue
+        wait = FIRST_WAIT_SECONDS if clock() - began > LASTED_SECONDS else wait
+        logger.warning("the watches ended (%s); beginning again in %.0f s", failure or type(failure).__name__, wait)
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, LONGEST_WAIT_SECONDS)
+        try:
+            await resync_once()
+        except ClusterError as error:
+            logger.warning("resync failed: %s", error)
+
+
+async def _watch(spawn: Spawn, watched: Watched) -> Exception | None:
+    """Watch until other namespaces are to be watched (None), or with the error that ended it."""
+    changed = asyncio.create_task(watched.changed.wait())
+    tasks: Collection[asyncio.Task[None]] = ()
+    try:
+        if watched.whole_cluster or watched.namespaces:
+            tasks = await spawn(watched.namespaces)
+        done, _ = await asyncio.wait([*tasks, changed], return_when=asyncio.FIRST_COMPLETED)
+        failures = [error for task in done if task is not changed and (error := _error(task)) is not None]
+        return failures[0] if failures else None
+    except Exception as error:
+        return error
+    finally:
+        await _end([*tasks, changed])
+
+
+def _error(task: asyncio.Task[Any]) -> Exception | None:
+    """Why a task that should never end has ended."""
+    error = None if task.cancelled() else task.exception()
+    return error if isinstance(error, Exception) else RuntimeError(f"{task.get_name()} has ended")
+
+
+async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel the tasks and wait until each has cleaned up behind itself."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

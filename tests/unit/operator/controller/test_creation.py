@@ -1,0 +1,171 @@
+"""Creating pods where the cluster refuses: how often it is asked, what is said, and what comes when it does no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from dtjob.api.job import KIND
+from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.creation import CALLS_AT_ONCE, batches
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.plan.test_plan_properties import stranger
+from tests.unit.operator.simulation.operator import World, job_manifest
+
+
+class Quota:
+    """Lets so many pods exist, and counts whom it refuses."""
+
+    def __init__(self, world: World, pods: int) -> None:
+        self.pods, self.admitted, self.refused = pods, 0, 0
+        self._create = world.cluster.create
+        world.cluster.create = self.create  # type: ignore[method-assign]
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        if manifest["kind"] != "Pod":
+            return await self._create(manifest)
+        if self.admitted >= self.pods:
+            self.refused += 1
+            name = manifest["metadata"]["name"]
+            raise Refused(f'pods "{name}" is forbidden: exceeded quota: small, limited: pods={self.pods}')
+        self.admitted += 1
+        return await self._create(manifest)
+
+
+@contextmanager
+def world(workers: int, **job: object) -> Iterator[World]:
+    made = World(builders.job(workers=workers, **job))  # type: ignore[arg-type]
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def many_events(made: World, count: int) -> None:
+    """Every pod that is there changes so often, and each change is heard of."""
+    for number in range(count):
+        for name in list(made.pods):
+            made.cluster.change(
+                "Pod", name, lambda one, at=number: one.update(status={"phase": "Pending", "podIP": f"10.0.0.{at}"})
+            )
+        made.run(0.6)
+
+
+def test_batches_double() -> None:
+    assert [len(batch) for batch in batches(range(20))] == [1, 2, 4, 8, 5]
+    assert list(batches([])) == []
+    assert [one for batch in batches(range(20)) for one in batch] == list(range(20))
+
+
+def test_a_quota_is_not_asked_again_at_every_event() -> None:
+    with world(400) as made:
+        quota = Quota(made, 100)
+        made.run(5)
+        assert len(made.pods) == 100
+        assert quota.refused <= CALLS_AT_ONCE  # those that were under way
+        before = quota.refused
+        many_events(made, 10)
+        made.run(60)
+        assert quota.refused - before <= 66 / 15 + 1
+
+
+def test_one_message_says_how_many_wait() -> None:
+    with world(400) as made:
+        Quota(made, 100)
+        made.run(5)
+        message = made.job.status["message"]
+        assert message.count("exceeded quota") == 1
+        assert "(300 more such pods wait)" in message
+        assert [event.reason for event in made.cluster.events] == ["Blocked"]
+        writes = made.cluster.calls.count("write status")
+        made.run(120)
+        assert made.job.status["message"] == message
+        assert made.cluster.calls.count("write status") == writes
+
+
+def test_a_quota_that_is_raised_lets_the_others_come() -> None:
+    with world(400) as made:
+        quota = Quota(made, 100)
+        made.run(5)
+        quota.pods = 1000
+        made.run(16)
+        assert len(made.pods) == 401
+        assert made.job.status["reason"] == "WaitingForPods"
+        assert {one["type"]: one["status"] for one in made.job.status["conditions"]}["Blocked"] == "False"
+
+
+def test_a_role_that_is_refused_does_not_hold_up_another() -> None:
+    with world(40, strategy="ParameterServer", ps=3) as made:
+        create = made.cluster.create
+
+        async def no_workers(manifest: Manifest) -> Manifest:
+            if labels.of(manifest).get(labels.ROLE) == "worker":
+                raise Refused("Pod is invalid: spec.containers[0].resources")
+            return await create(manifest)
+
+        made.cluster.create = no_workers  # type: ignore[method-assign]
+        made.run(5)
+        assert sorted(made.pods) == ["digits-chief-0-0", "digits-ps-0-0", "digits-ps-1-0", "digits-ps-2-0"]
+
+
+def test_without_refusals_all_are_made_about_as_fast_as_at_once() -> None:
+    """A call takes 10 ms here, and CALLS_AT_ONCE are under way: 80 ms for 400 pods, and some more for small batches."""
+    with world(400) as made:
+        made.run(0.05 + 3 * 400 / CALLS_AT_ONCE * 0.01)
+        assert len(made.pods) == 401
+
+
+def test_a_create_that_fails_for_a_moment_stops_the_rest_for_that_moment() -> None:
+    with world(400) as made:
+        failures = 0
+        create = made.cluster.create
+
+        async def away(manifest: Manifest) -> Manifest:
+            nonlocal failures
+            if manifest["kind"] == "Pod" and made.loop.time() < 5:
+                failures += 1
+                raise ClusterError("failed calling webhook: connection refused")
+            return await create(manifest)
+
+        made.cluster.create = away  # type: ignore[method-assign]
+        made.run(4.9)
+        assert failures < 20  # the chief and one worker at each try
+        made.run(30)
+        assert len(made.pods) == 401
+
+
+def test_a_strangers_name_is_asked_for_now_and_then_and_holds_up_nobody() -> None:
+    with world(10) as made:
+        made.cluster.put(stranger("Pod", "digits-worker-3-0"))
+        made.run(2)
+        assert len(made.pods) == 11
+        many_events(made, 10)
+        assert made.cluster.calls.count("create Pod digits-worker-3-0") <= 2
+        assert "Pod digits-worker-3-0 exists and is not this job's" in made.job.status["message"]
+
+
+@pytest.mark.parametrize("seconds", [5, 25])
+def test_pods_of_an_earlier_job_are_waited_for_one_by_one(seconds: float) -> None:
+    with world(50) as made:
+        made.run(2)
+        for name in made.pods:
+            made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+        made.cluster.remove(KIND, "digits")
+        made.cluster.put(job_manifest(builders.job(workers=50, uid="applied-again")))
+        for kind in ("Service", "ConfigMap", "NetworkPolicy"):
+            for one in made.cluster.of_kind(kind):
+                made.cluster.remove(kind, one["metadata"]["name"])
+        for name in made.pods:
+            made.cluster.ask_to_delete("Pod", name)
+        before = len([call for call in made.cluster.calls if call.startswith("create Pod")])
+        made.run(seconds)
+        tries = len([call for call in made.cluster.calls if call.startswith("create Pod")]) - before
+        assert tries <= 51 * 6  # each looked for after 0, 1, 3, 7, 15 and 30 s
+        made.cluster.remove("Pod", "digits-worker-7-0")
+        made.run(1)
+        assert labels.controller_uid(made.pods["digits-worker-7-0"]) == "applied-again"
+        assert made.cluster.events == []

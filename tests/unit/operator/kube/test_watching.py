@@ -1,0 +1,139 @@
+"""When watches begin, end and begin again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator
+from itertools import pairwise
+
+import pytest
+
+from dtjob.controller.cluster import ClusterError
+from dtjob.kube.namespaces import Watched
+from dtjob.kube.watching import watch_forever
+from tests.unit.operator.simulation.time import SimulatedLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[SimulatedLoop]:
+    loop = SimulatedLoop()
+    yield loop
+    loop.close()
+
+
+class Watches:
+    """Stands for kopf: notes what it is to watch and when; its tasks end only as the test says."""
+
+    def __init__(self, fails_after: float | None = None) -> None:
+        self.fails_after = fails_after
+        self.begun: list[tuple[float, list[str]]] = []
+        self.cancelled = 0
+        self.under_way = 0
+
+    async def spawn(self, namespaces: list[str]) -> Collection[asyncio.Task[None]]:
+        assert self.under_way == 0, "two sets of watches at a time"
+        self.begun.append((round(asyncio.get_running_loop().time(), 1), list(namespaces)))
+        return [asyncio.create_task(self._watch(self.fails_after)), asyncio.create_task(self._watch(None))]
+
+    async def _watch(self, fails_after: float | None) -> None:
+        self.under_way += 1
+        try:
+            if fails_after is None:
+                await asyncio.Event().wait()
+            await asyncio.sleep(fails_after or 0)
+            raise PermissionError("pods is forbidden")
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.under_way -= 1
+
+
+async def nothing() -> None:
+    """A resync that finds nothing new."""
+
+
+def after(seconds: float, call: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_later(seconds, call)
+
+
+async def watch_for(seconds: float, watches: Watches, watched: Watched, resync=nothing) -> None:  # type: ignore[no-untyped-def]
+    watching = asyncio.create_task(watch_forever(watches.spawn, watched, resync))
+    await asyncio.sleep(seconds)
+    watching.cancel()
+    await asyncio.wait([watching])
+    assert watches.under_way == 0, "a watch outlives the operator"
+
+
+def test_other_namespaces_are_watched_as_soon_as_a_resync_finds_them(loop: SimulatedLoop) -> None:
+    async def story() -> Watches:
+        watches, watched = Watches(), Watched(["a", "b"])
+        after(5, lambda: watched.note({"b": "pods is forbidden"}))
+        after(6, lambda: watched.note({"b": "pods is forbidden"}))
+        after(8, lambda: watched.note({}))
+        await watch_for(10, watches, watched)
+        return watches
+
+    assert loop.run_until_complete(story()).begun == [(0, ["a", "b"]), (5, ["a"]), (8, ["a", "b"])]
+
+
+def test_no_namespace_left_is_not_the_whole_cluster(loop: SimulatedLoop) -> None:
+    async def story() -> Watches:
+        watches, watched = Watches(), Watched(["a"])
+        watched.note({"a": "pods is forbidden"})
+        after(5, lambda: watched.note({}))
+        await watch_for(10, watches, watched)
+        return watches
+
+    assert loop.run_until_complete(story()).begun == [(5, ["a"])]
+
+
+def test_a_refused_watch_costs_a_resync_and_not_the_process(
+    loop: SimulatedLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> Watches:
+        watches, watched = Watches(fails_after=1), Watched(["a", "b"])
+
+        async def resync() -> None:
+            watches.fails_after = None
+            watched.note({"b": "pods is forbidden"})
+
+        await watch_for(10, watches, watched, resync)
+        return watches
+
+    watches = loop.run_until_complete(story())
+    assert [namespaces for _, namespaces in watches.begun] == [["a", "b"], ["a"]]
+    assert "the watches ended (pods is forbidden)" in caplog.text
+
+
+def test_watches_that_keep_failing_begin_ever_later(loop: SimulatedLoop) -> None:
+    async def story() -> Watches:
+        watches = Watches(fails_after=0)
+
+        async def resync() -> None:
+            raise ClusterError("the API server did not answer")
+
+        await watch_for(300, watches, Watched([]), resync)
+        return watches
+
+    begun = [moment for moment, _ in loop.run_until_complete(story()).begun]
+    waits = [later - earlier for earlier, later in pairwise(begun)]
+    assert waits == pytest.approx([1, 2, 4, 8, 16, 32, 60, 60, 60], abs=0.2)
+
+
+def test_a_watch_that_just_ends_is_a_failure_too(loop: SimulatedLoop) -> None:
+    async def story() -> int:
+        begun = 0
+
+        async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
+            nonlocal begun
+            begun += 1
+            return [asyncio.create_task(nothing() if begun == 1 else asyncio.sleep(1000))]
+
+        watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
+        await asyncio.sleep(5)
+        watching.cancel()
+        await asyncio.wait([watching])
+        return begun
+
+    assert loop.run_until_complete(story()) == 2
