@@ -17,9 +17,24 @@ EVERYTHING = job(
                 "spec": {
                     "nodeSelector": {"pool": "gpu"},
                     "tolerations": [{"key": "gpu", "operator": "Exists"}],
+                    "volumes": [{"name": "data", "nfs": {"server": "a", "path": "/"}}],
+                    "imagePullSecrets": [{"name": "registry"}],
+                    "topologySpreadConstraints": [
+                        {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1},
+                        {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1},
+                    ],
                     "initContainers": [{"name": "get", "image": "busybox", "command": ["true"]}],
                     "containers": [
-                        {"name": "tensorflow", "image": "other:1", "env": [{"name": "NCCL_DEBUG", "value": "INFO"}]},
+                        {
+                            "name": "tensorflow",
+                            "image": "other:1",
+                            "env": [{"name": "NCCL_DEBUG", "value": "INFO"}],
+                            "ports": [
+                                {"containerPort": 80, "name": "http", "hostPort": 80},
+                                {"containerPort": 80, "protocol": "UDP"},
+                            ],
+                            "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
+                        },
                         {"name": "log", "image": "busybox", "args": ["-f"]},
                     ],
                 },

@@ -61,6 +61,12 @@ VolumeSource = Annotated[
 """A pod volume without its name: one source and its settings."""
 
 
+def keyed(*keys: str, most: int) -> Any:
+    """What makes a list one that server-side apply merges by these fields of its items, each of which it has once."""
+    merged = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+    return Field(max_length=most, json_schema_extra=merged)
+
+
 class EnvVar(OpenBlock):
     """One environment variable, as in a container."""
 
@@ -68,12 +74,40 @@ class EnvVar(OpenBlock):
     """Name of the variable."""
 
 
+Environment = Annotated[list[EnvVar], keyed("name", most=512)]
+
+
+class ContainerPort(OpenBlock):
+    """A port, as in a container."""
+
+    container_port: Annotated[int, Field(ge=1, le=65535)]
+    """Number of the port."""
+    protocol: Annotated[str, Field(max_length=4)] = "TCP"
+    """TCP, UDP or SCTP."""
+
+
+class VolumeMount(OpenBlock):
+    """A volume's place in a container."""
+
+    name: Annotated[str, Field(max_length=253)]
+    """Name of the volume."""
+    mount_path: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Where it is mounted."""
+
+
+class VolumeDevice(OpenBlock):
+    """A block device of a container."""
+
+    device_path: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Where it is."""
+
+
 class Container(OpenBlock):
     """A container, as in a pod. The one named `tensorflow` trains; others are sidecars."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the container. `tensorflow` is the training container; leave it out to add sidecars only."""
-    env: Annotated[list[EnvVar], Field(max_length=512)] | None = None
+    env: Environment | None = None
     """Environment variables. TF_CONFIG and names that begin with DTJOB_ are dtjob's own."""
     command: Annotated[list[str], Field(max_length=256)] | None = None
     """What to run. Not for the training container of a job with program."""
@@ -81,6 +115,42 @@ class Container(OpenBlock):
     """Arguments of the command. Not for the training container of a job with program: use program.args."""
     resources: dict[str, Any] | None = None
     """Compute resources. For the training container, the replica's resources are the short way."""
+    ports: Annotated[list[ContainerPort], keyed("containerPort", "protocol", most=64)] | None = None
+    """Ports, beside those that dtjob adds to the training container."""
+    volume_mounts: Annotated[list[VolumeMount], keyed("mountPath", most=64)] | None = None
+    """Where volumes are mounted."""
+    volume_devices: Annotated[list[VolumeDevice], keyed("devicePath", most=64)] | None = None
+    """Block devices."""
+
+
+class Volume(OpenBlock):
+    """A volume, as in a pod."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    """Name of the volume."""
+
+
+class ByName(OpenBlock):
+    """An entry with a name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """The name."""
+
+
+class HostAlias(OpenBlock):
+    """A line of the pod's hosts file."""
+
+    ip: Annotated[str, Field(max_length=64)]
+    """The address."""
+
+
+class TopologySpread(OpenBlock):
+    """How pods are spread."""
+
+    topology_key: Annotated[str, Field(max_length=317)]
+    """Label of the nodes that are told apart."""
+    when_unsatisfiable: Annotated[str, Field(max_length=63)]
+    """DoNotSchedule or ScheduleAnyway."""
 
 
 class PodSpec(OpenBlock):
@@ -92,12 +162,26 @@ class PodSpec(OpenBlock):
     """Refused: dtjob sets the name of the job's Service."""
     restart_policy: Annotated[str, Field(max_length=253)] | None = None
     """Refused: dtjob replaces pods itself; failurePolicy says how often."""
-    containers: Annotated[list[Container], Field(max_length=16)] | None = None
+    containers: Annotated[list[Container], keyed("name", most=16)] | None = None
     """Containers. The one named `tensorflow` is merged into the training container; others run beside it."""
     node_selector: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None
     """Labels that a node must have."""
-    init_containers: Annotated[list[Container], Field(max_length=16)] | None = None
+    init_containers: Annotated[list[Container], keyed("name", most=16)] | None = None
     """Init containers, run before training starts."""
+    volumes: Annotated[list[Volume], keyed("name", most=64)] | None = None
+    """Volumes, beside those that dtjob adds."""
+    image_pull_secrets: Annotated[list[ByName], keyed("name", most=16)] | None = None
+    """Secrets with which images are pulled."""
+    host_aliases: Annotated[list[HostAlias], keyed("ip", most=64)] | None = None
+    """Lines for the hosts file."""
+    resource_claims: Annotated[list[ByName], keyed("name", most=64)] | None = None
+    """Claims of devices."""
+    scheduling_gates: Annotated[list[ByName], keyed("name", most=16)] | None = None
+    """What holds scheduling back."""
+    topology_spread_constraints: (
+        Annotated[list[TopologySpread], keyed("topologyKey", "whenUnsatisfiable", most=16)] | None
+    ) = None
+    """How pods are spread over nodes."""
 
 
 class TemplateMetadata(Block):

@@ -51,6 +51,8 @@ class Unchanging:
 
     field: str
     required: bool
+    keyed: bool = False
+    """Whether it has lists with keys in it."""
 
     @property
     def message(self) -> str:
@@ -61,6 +63,9 @@ class Unchanging:
         """The rule as an entry of x-kubernetes-validations of `spec`."""
         new, old = f"self.{self.field}", f"oldSelf.{self.field}"
         cel = f"{new} == {old}"
+        if self.keyed:
+            # A list in which earlier definitions took a key twice equals nothing, itself included: its job lives on.
+            cel = f"({cel} || {old} != {old})"
         if not self.required:
             cel = f"has({new}) == has({old}) && (!has({new}) || {cel})"
         return {"rule": cel, "message": self.message, "reason": Reason.FORBIDDEN.value, "fieldPath": f".{self.field}"}

@@ -6,6 +6,7 @@ its Python; `definition.py` puts the CEL into the CRD, `problems.py` asks the Py
 
 from __future__ import annotations
 
+from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_pod import POD_RULES, VOLUME_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
@@ -22,7 +23,7 @@ CHANGEABLE = ("failurePolicy", "runPolicy")
 """Fields of the spec that may change while the job exists; all others are in the pods already."""
 
 UNCHANGING: tuple[Unchanging, ...] = tuple(
-    Unchanging(name, name in spec_schema()["required"] or "default" in field)
+    Unchanging(name, name in spec_schema()["required"] or "default" in field, has_keyed_lists(field))
     for name, field in spec_schema()["properties"].items()
     if name not in CHANGEABLE
 )

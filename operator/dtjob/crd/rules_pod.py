@@ -36,20 +36,6 @@ def _environment(at: str) -> Rule:
     )
 
 
-def _once(containers: str) -> Rule:
-    def holds(spec: Value) -> bool:
-        names = [container["name"] for container in spec.get(containers) or []]
-        return len(names) == len(set(names))
-
-    return Rule(
-        _POD,
-        f"!has(self.{containers}) || self.{containers}.all(c, self.{containers}.exists_one(d, d.name == c.name))",
-        holds,
-        f"two {containers} have the same name: give each a name of its own",
-        containers,
-    )
-
-
 def _names(spec: Value, containers: str) -> set[str]:
     return {container["name"] for container in spec.get(containers) or []}
 
@@ -101,8 +87,6 @@ POD_RULES = (
     _ours("hostname", "TF_CONFIG holds the host names that it gives to pods; remove it"),
     _ours("subdomain", "it is the name of the job's Service; remove it"),
     _ours("restartPolicy", "it replaces failed pods itself; remove it and set spec.failurePolicy"),
-    _once("containers"),
-    _once("initContainers"),
     Rule(
         _POD,
         "!has(self.containers) || !has(self.initContainers) || "

@@ -38,3 +38,9 @@ def test_an_optional_field_cannot_come_or_go_either() -> None:
         optional["rule"] == "has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image)"
     )
     assert optional["message"].startswith("image cannot be changed: delete the job")
+
+
+def test_a_field_with_keyed_lists_may_be_unlike_itself() -> None:
+    """As an API server compares a list in which a key stands twice; its job's status could never be written again."""
+    keyed = Unchanging("replicas", required=True, keyed=True).validation()
+    assert keyed["rule"] == "(self.replicas == oldSelf.replicas || oldSelf.replicas != oldSelf.replicas)"
