@@ -63,7 +63,7 @@ VolumeSource = Annotated[
 
 def keyed(*keys: str, most: int) -> Any:
     """What makes a list one that server-side apply merges by these fields of its items, each of which it has once."""
-    merged = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+    merged: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return Field(max_length=most, json_schema_extra=merged)
 
 

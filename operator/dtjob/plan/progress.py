@@ -15,6 +15,7 @@ from dtjob.api.replicas import Role
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView, terminated
+from dtjob.plan.report_types import of_the_contract
 
 WRITE_EVERY = timedelta(seconds=10)
 """Progress alone is written to the API server no more often than this."""
@@ -95,7 +96,7 @@ def _training(chief: Mapping[str, Any], old: Mapping[str, Any], now: datetime) -
 def readable(report: Mapping[str, Any]) -> dict[str, Any]:
     """The report without what the status cannot hold: NaN and infinities, which are no JSON (a job that diverges
     reports them), and values of another type than docs/contract.md says."""
-    kept: dict[str, Any] = finite(report)
+    kept: dict[str, Any] = of_the_contract(finite(report))
     for name in ("step", "totalSteps", "etaSeconds", "stepsPerSecond", "loss"):
         if not _is_number(kept.get(name)):
             kept.pop(name, None)
