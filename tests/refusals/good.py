@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.refusals.grace import GRACE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
 
 EVERYTHING = job(
@@ -109,6 +110,7 @@ GOOD: dict[str, Manifest] = {
     "no-restarts": job(failurePolicy={"maxRestarts": 0}),
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
     "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
+    **GRACE_TAKEN,
     "fields-left-empty": job(
         replicas={"chief": None, "worker": {"count": None}},
         program={"entry": "a.py", "args": None},

@@ -102,6 +102,27 @@ class VolumeDevice(OpenBlock):
     """Where it is."""
 
 
+class Sleep(Block):
+    """A pause."""
+
+    seconds: Annotated[int, Field(ge=0, le=86400)]
+    """Its length."""
+
+
+class PreStop(OpenBlock):
+    """What a container does before it gets SIGTERM."""
+
+    sleep: Sleep | None = None
+    """A pause. dtjob adds its seconds to the grace period, where the template has none."""
+
+
+class Lifecycle(OpenBlock):
+    """What a container does at its begin and end."""
+
+    pre_stop: PreStop | None = None
+    """What it does before it gets SIGTERM. In the training container only sleep, where a program saves checkpoints."""
+
+
 class Container(OpenBlock):
     """A container, as in a pod. The one named `tensorflow` trains; others are sidecars."""
 
@@ -121,6 +142,8 @@ class Container(OpenBlock):
     """Where volumes are mounted."""
     volume_devices: Annotated[list[VolumeDevice], keyed("devicePath", most=64)] | None = None
     """Block devices."""
+    lifecycle: Lifecycle | None = None
+    """What it does at its begin and end."""
 
 
 class Volume(OpenBlock):
@@ -162,6 +185,8 @@ class PodSpec(OpenBlock):
     """Refused: dtjob sets the name of the job's Service."""
     restart_policy: Annotated[str, Field(max_length=253)] | None = None
     """Refused: dtjob replaces pods itself; failurePolicy says how often."""
+    termination_grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
+    """Seconds from the pod's deletion to SIGKILL; checkpoint.saveTimeoutSeconds where left out, and at least that."""
     containers: Annotated[list[Container], keyed("name", most=16)] | None = None
     """Containers. The one named `tensorflow` is merged into the training container; others run beside it."""
     node_selector: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None

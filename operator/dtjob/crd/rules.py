@@ -1,13 +1,14 @@
 """All rules that a manifest must fulfil, beside what its fields say by themselves.
 
-The rules stand in `rules_roles.py`, `rules_pod.py`, `rules_trainer.py` and `rules_tpu.py`, each once with its CEL and
-its Python; `definition.py` puts the CEL into the CRD, `problems.py` asks the Python.
+The rules stand in the files `rules_*.py`, each once with its CEL and its Python; `definition.py` puts the CEL into the
+CRD, `problems.py` asks the Python.
 """
 
 from __future__ import annotations
 
 from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
+from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_pod import POD_RULES, VOLUME_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
@@ -16,7 +17,7 @@ from dtjob.crd.schema import spec_schema
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
-    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES),
+    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES),
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy")

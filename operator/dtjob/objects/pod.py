@@ -13,9 +13,9 @@ from dtjob.api.checkpoint import Mount
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Replica, Role
-from dtjob.objects import accelerators, labels, shared, topology
+from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
-from dtjob.objects.environment import CLUSTER_DIRECTORY, environment, grace_seconds
+from dtjob.objects.environment import CLUSTER_DIRECTORY, environment
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.security import pod_security, with_security
 from dtjob.objects.tolerations import with_node_loss
@@ -62,7 +62,6 @@ def _spec(
     job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any], image: str | None
 ) -> dict[str, Any]:
     user: dict[str, Any] = template.get("spec") or {}
-    wanted_grace = user.get("terminationGracePeriodSeconds")
     containers = user.pop("containers", None) or []
     training: dict[str, Any] = {"image": image} if image else {}
     training |= next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
@@ -72,7 +71,7 @@ def _spec(
         "enableServiceLinks": False,
         **user,
         "securityContext": pod_security(user.get("securityContext")),
-        "terminationGracePeriodSeconds": grace_seconds(job, task) if wanted_grace is None else wanted_grace,
+        "terminationGracePeriodSeconds": grace.pod_seconds(job, task),
         "tolerations": with_node_loss(user.get("tolerations") or []),
         "hostname": topology.hostname(job, task),
         "subdomain": job.metadata.name,
