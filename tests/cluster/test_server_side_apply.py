@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
-from copy import deepcopy
 from typing import Any
 
 import pytest
 
-from dtjob.crd import definition
-from dtjob.crd.schema import LIST_KEYS
-from tests.cluster.support.chart import wait_until
-from tests.cluster.support.jobs import job
+from tests.cluster.support.definitions import Install, changeable
 from tools.cluster.rest import Api, ApiError, Object
 
 SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
@@ -47,35 +41,6 @@ PLATFORM = chief(
     initContainers=[{"name": "warm-up", "image": "b"}],
 )
 
-Apply = Callable[..., Object]
-
-
-@pytest.fixture
-def other_definition(api: Api) -> Iterator[Callable[[Callable[[Object], None]], str]]:
-    """Installs the definition under a group of its own, after a change; gives that group."""
-    made = []
-
-    def install(change: Callable[[Object], None]) -> str:
-        crd = deepcopy(definition.crd())
-        group = f"g{uuid.uuid4().hex[:8]}.example.com"
-        crd["spec"]["group"], name = group, f"{crd['spec']['names']['plural']}.{group}"
-        crd["metadata"]["name"] = name
-        # A definition that shares short names with another is never served under them.
-        crd["spec"]["names"] = {key: crd["spec"]["names"][key] for key in ("kind", "listKind", "plural", "singular")}
-        change(schema_of(crd))
-        made.append(api.create("customresourcedefinitions", None, crd)["metadata"]["name"])
-        api.wait_established(name)
-        return group
-
-    yield install
-    for name in made:
-        api.delete("customresourcedefinitions", None, name)
-
-
-def schema_of(crd: Object) -> Object:
-    found: Object = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    return found
-
 
 def applied(api: Api, namespace: str, group: str, manager: str, manifest: Object, sub: str = "") -> Object:
     """Server-side apply of the job `digits`."""
@@ -90,14 +55,7 @@ def whole(manifest: Object) -> Object:
     return {"spec": {"strategy": "Mirrored", "image": "a", **manifest["spec"]}}
 
 
-def changeable(schema: Object) -> None:
-    spec = schema["properties"]["spec"]
-    spec["x-kubernetes-validations"] = [one for one in spec["x-kubernetes-validations"] if "oldSelf" not in one["rule"]]
-
-
-def test_what_two_managers_apply_is_merged_by_keys(
-    api: Api, namespace: str, other_definition: Callable[[Callable[[Object], None]], str]
-) -> None:
+def test_what_two_managers_apply_is_merged_by_keys(api: Api, namespace: str, other_definition: Install) -> None:
     """Under a definition whose spec may change: in ours that is so while a job is put together, and not afterwards."""
     group = other_definition(changeable)
     applied(api, namespace, group, "author", whole(AUTHOR))
@@ -135,38 +93,3 @@ def test_conditions_of_two_managers_stand_side_by_side(api: Api, namespace: str)
         condition["lastTransitionTime"] = "2026-11-21T10:00:00Z"
         stored = applied(api, namespace, group, manager, {"status": {"conditions": [condition]}}, "status")
     assert [one["type"] for one in stored["status"]["conditions"]] == ["Running", "Admitted"]
-
-
-def test_a_job_with_a_repeated_entry_lives_on_when_the_definition_comes_to_refuse_it(
-    api: Api, namespace: str, other_definition: Callable[[Callable[[Object], None]], str]
-) -> None:
-    """Earlier definitions took lists for atomic: their jobs must not lose their status writes by an upgrade."""
-
-    def without_keys(schema: Object) -> None:
-        for part in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
-            if part.pop(LIST_KEYS, None):
-                del part["x-kubernetes-list-type"]
-            without_keys(part)
-
-    group = other_definition(without_keys)
-    twice = chief({"image": "a", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]})
-    base = f"apis/{group}/v1alpha1/namespaces/{namespace}/distributedtrainingjobs"
-    made = api.call("POST", base, {**job(), "apiVersion": f"{group}/v1alpha1", "spec": whole(twice)["spec"]})
-    crd = api.get("customresourcedefinitions", None, f"distributedtrainingjobs.{group}")
-    crd["spec"]["versions"] = definition.crd()["spec"]["versions"]
-    api.replace("customresourcedefinitions", None, crd)
-    path = f"{base}/{made['metadata']['name']}"
-
-    def refused_now() -> bool:
-        try:
-            api.call("POST", base, {**job("other"), "apiVersion": f"{group}/v1alpha1", "spec": whole(twice)["spec"]})
-        except ApiError as error:
-            return "Duplicate value" in error.message
-        api.call("DELETE", f"{base}/other")
-        return False
-
-    wait_until(refused_now, "the new definition is served")
-    stored = api.call("PUT", f"{path}/status", {**made, "status": {"phase": "Running"}})
-    assert stored["status"] == {"phase": "Running"}
-    stored["metadata"].setdefault("labels", {})["team"] = "vision"
-    assert api.call("PUT", path, stored)["metadata"]["labels"] == {"team": "vision"}

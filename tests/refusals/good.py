@@ -79,6 +79,7 @@ GOOD: dict[str, Manifest] = {
     "bucket-without-program": job(program=..., checkpoint={"directory": "gs://bucket"}),
     "directory-without-volume": checkpoint(),
     "keep-and-async-with-program": checkpoint(keep=1, **{"async": True}),
+    "volume-not-read-only": checkpoint(volume={"persistentVolumeClaim": {"claimName": "a", "readOnly": False}}),
     "volume-for-chief": checkpoint(volume=CLAIM),
     "volume-for-all": checkpoint(volume={"nfs": {"server": "a", "path": "/"}}, mount="All"),
     "volume-claim-template": checkpoint(volume={"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}),

@@ -43,8 +43,9 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
     except ValidationError as error:
         found = [sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)]
         return list(dict.fromkeys(found))
+    if found := list(open_block_errors(manifest["spec"], spec_schema(), "spec")):
+        return found
     return [
-        *open_block_errors(manifest["spec"], spec_schema(), "spec"),
         *repeated_entries(manifest["spec"], spec_schema(), "spec"),
         *broken_rules(manifest),
         *(changed_fields(manifest, old) if old else []),

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_grace import GRACE_RULES
-from dtjob.crd.rules_pod import POD_RULES, VOLUME_RULES
+from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
 from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
+from dtjob.crd.rules_volume import VOLUME_RULES
 from dtjob.crd.schema import spec_schema
 
 RULES: tuple[Rule, ...] = (

@@ -55,6 +55,7 @@ def _long_enough(role: str) -> Rule:
         f"a save may take checkpoint.saveTimeoutSeconds (by default {_SAVE_SECONDS}) and would be killed half-way: "
         f"leave {given} out, raise it to that (and what preStop.sleep takes), or lower checkpoint.saveTimeoutSeconds",
         f"replicas.{role}.template.spec.{given}",
+        for_new=True,
     )
 
 
@@ -71,6 +72,7 @@ def _no_hook_of_unknown_length(role: str) -> Rule:
         "told by SIGTERM)",
         f"replicas.{role}.template.spec.containers",
         Reason.FORBIDDEN,
+        for_new=True,
     )
 
 

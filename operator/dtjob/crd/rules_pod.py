@@ -6,7 +6,7 @@ import re
 from itertools import product
 
 from dtjob.api.job import GROUP
-from dtjob.api.pod_template import TRAINING_CONTAINER, VOLUME_SOURCES
+from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
@@ -122,21 +122,4 @@ POD_RULES = (
     ),
     *(_quantities(f"spec.replicas.*.resources.{kind}") for kind in ("limits", "requests")),
     *(_program_decides(role.value, field) for role, field in product(Role, ("command", "args"))),
-)
-
-VOLUME_RULES = (
-    Rule(
-        "spec.checkpoint.volume",
-        f"[{', '.join(f'has(self.{source})' for source in VOLUME_SOURCES)}].filter(x, x).size() == 1",
-        lambda volume: sum(source in volume for source in VOLUME_SOURCES) == 1,
-        "a volume is exactly one volume source, such as {persistentVolumeClaim: {claimName: digits}}",
-    ),
-    Rule(
-        "spec.checkpoint.volume",
-        "!has(self.name)",
-        lambda volume: "name" not in volume,
-        "the volume's name belongs to dtjob: remove it, and keep the volume source alone",
-        "name",
-        Reason.FORBIDDEN,
-    ),
 )

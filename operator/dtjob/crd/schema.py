@@ -16,6 +16,7 @@ Schema = dict[str, Any]
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"
+VALIDATIONS = "x-kubernetes-validations"
 LIST_KEYS = "x-kubernetes-list-map-keys"
 _KEPT = (
     *("type", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
