@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.support.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator, find_helm
+from tests.cluster.support.definitions import Change, Install, install, name_in
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
@@ -115,6 +116,20 @@ def shared_operator(operator_of_all: OperatorProcess, api: Api, namespace: str) 
     for job in api.list("dtjobs", namespace):
         api.delete("dtjobs", namespace, job["metadata"]["name"])
     print(operator_of_all.log.read_bytes()[begun:].decode())
+
+
+@pytest.fixture
+def other_definition(api: Api) -> Iterator[Install]:
+    """Installs dtjob's definition under a group of its own after a change; gives that group. Removed afterwards."""
+    groups: list[str] = []
+
+    def made(change: Change) -> str:
+        groups.append(install(api, change))
+        return groups[-1]
+
+    yield made
+    for group in groups:
+        api.delete("customresourcedefinitions", None, name_in(group))
 
 
 @pytest.fixture(scope="session")

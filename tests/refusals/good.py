@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.refusals.grace import GRACE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
 
 EVERYTHING = job(
@@ -17,9 +18,24 @@ EVERYTHING = job(
                 "spec": {
                     "nodeSelector": {"pool": "gpu"},
                     "tolerations": [{"key": "gpu", "operator": "Exists"}],
+                    "volumes": [{"name": "data", "nfs": {"server": "a", "path": "/"}}],
+                    "imagePullSecrets": [{"name": "registry"}],
+                    "topologySpreadConstraints": [
+                        {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1},
+                        {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": 1},
+                    ],
                     "initContainers": [{"name": "get", "image": "busybox", "command": ["true"]}],
                     "containers": [
-                        {"name": "tensorflow", "image": "other:1", "env": [{"name": "NCCL_DEBUG", "value": "INFO"}]},
+                        {
+                            "name": "tensorflow",
+                            "image": "other:1",
+                            "env": [{"name": "NCCL_DEBUG", "value": "INFO"}],
+                            "ports": [
+                                {"containerPort": 80, "name": "http", "hostPort": 80},
+                                {"containerPort": 80, "protocol": "UDP"},
+                            ],
+                            "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
+                        },
                         {"name": "log", "image": "busybox", "args": ["-f"]},
                     ],
                 },
@@ -63,6 +79,7 @@ GOOD: dict[str, Manifest] = {
     "bucket-without-program": job(program=..., checkpoint={"directory": "gs://bucket"}),
     "directory-without-volume": checkpoint(),
     "keep-and-async-with-program": checkpoint(keep=1, **{"async": True}),
+    "volume-not-read-only": checkpoint(volume={"persistentVolumeClaim": {"claimName": "a", "readOnly": False}}),
     "volume-for-chief": checkpoint(volume=CLAIM),
     "volume-for-all": checkpoint(volume={"nfs": {"server": "a", "path": "/"}}, mount="All"),
     "volume-claim-template": checkpoint(volume={"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}),
@@ -94,6 +111,7 @@ GOOD: dict[str, Manifest] = {
     "no-restarts": job(failurePolicy={"maxRestarts": 0}),
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
     "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
+    **GRACE_TAKEN,
     "fields-left-empty": job(
         replicas={"chief": None, "worker": {"count": None}},
         program={"entry": "a.py", "args": None},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.refusals.manifests import bad, job, pod, training
 
+SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
+
 PODS = [
     bad(
         "hostname",
@@ -25,17 +27,47 @@ PODS = [
         "spec.replicas.worker.template.spec.containers[0].name: Required",
         or_says=("spec.replicas.worker.template.spec.containers[0].name: is required",),
     ),
-    bad(
-        "containers-of-one-name",
-        job(replicas=pod(containers=[{"name": "log"}, {"name": "log"}])),
-        "spec.replicas.worker.template.spec.containers",
-        "give each a name of its own",
+    *(
+        bad(
+            f"{name}-twice",
+            job(replicas=replicas),
+            f"spec.replicas.worker.template.spec.{field}: Duplicate value",
+            or_says=(f"spec.replicas.worker.template.spec.{field}: has the", "change it, or remove it"),
+        )
+        for name, replicas, field in (
+            ("container", pod(containers=[{"name": "log"}, {"name": "log"}]), "containers[1]"),
+            ("init-container", pod(initContainers=[{"name": "a"}, {"name": "b"}, {"name": "a"}]), "initContainers[2]"),
+            ("volume", pod(volumes=[{"name": "a", "emptyDir": {}}, {"name": "a", "nfs": {}}]), "volumes[1]"),
+            ("pull-secret", pod(imagePullSecrets=[{"name": "a"}, {"name": "a"}]), "imagePullSecrets[1]"),
+            (
+                "spread",
+                pod(topologySpreadConstraints=[SPREAD, {**SPREAD, "maxSkew": 2}]),
+                "topologySpreadConstraints[1]",
+            ),
+            ("variable", training(env=[{"name": "A"}, {"name": "A"}]), "containers[0].env[1]"),
+            (
+                "port",  # protocol is TCP where it is left out
+                training(ports=[{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80}]),
+                "containers[0].ports[1]",
+            ),
+            (
+                "mount",
+                training(volumeMounts=[{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/a"}]),
+                "containers[0].volumeMounts[1]",
+            ),
+        )
     ),
     bad(
-        "init-containers-of-one-name",
-        job(replicas=pod(initContainers=[{"name": "get"}, {"name": "get"}])),
-        "spec.replicas.worker.template.spec.initContainers",
-        "give each a name of its own",
+        "variable-of-the-program-twice",
+        job(program={"entry": "a.py", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}),
+        "spec.program.env[1]: Duplicate value",
+        or_says=("spec.program.env[1]: has the name of an entry before it",),
+    ),
+    bad(
+        "volume-without-name",
+        job(replicas=pod(volumes=[{"emptyDir": {}}])),
+        "spec.replicas.worker.template.spec.volumes[0].name: Required",
+        or_says=("spec.replicas.worker.template.spec.volumes[0].name: is required",),
     ),
     bad(
         "init-container-named-as-a-container",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dtjob.api.pod_template import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
 from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, checkpoint, job, options
 
 TRAINER = [
@@ -46,6 +47,33 @@ TRAINER = [
         "spec.checkpoint.volume.persistentVolumeClaim",
         "must be of type object",
         or_says=("spec.checkpoint.volume.persistentVolumeClaim: must be a mapping",),
+    ),
+    *(
+        bad(
+            f"checkpoints-on-{source}",
+            checkpoint(volume={source: {}}),
+            f"spec.checkpoint.volume.{source}",
+            "is read-only",
+            "use a persistentVolumeClaim",
+        )
+        for source in READ_ONLY_SOURCES
+    ),
+    *(
+        bad(
+            f"checkpoints-on-read-only-{source}",
+            checkpoint(volume={source: {"readOnly": True}}),
+            f"spec.checkpoint.volume.{source}.readOnly",
+            "is read-only",
+            "remove readOnly",
+        )
+        for source in MAY_BE_READ_ONLY
+    ),
+    bad(
+        "read-only-as-text",
+        checkpoint(volume={"nfs": {"server": "a", "path": "/", "readOnly": "no"}}),
+        "spec.checkpoint.volume.nfs.readOnly",
+        "must be of type boolean",
+        or_says=("spec.checkpoint.volume.nfs.readOnly: must be true or false, not 'no'",),
     ),
     *(
         bad(

@@ -50,15 +50,41 @@ VOLUME_SOURCES = (
 )
 """The volume sources of Kubernetes' API (core/v1 VolumeSource), all but gitRepo, which it no longer serves."""
 
+READ_ONLY_SOURCES = ("configMap", "downwardAPI", "image", "projected", "secret")
+"""Those that a pod can only read from."""
+MAY_BE_READ_ONLY = (
+    *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume"),
+    *("gcePersistentDisk", "glusterfs", "iscsi", "nfs", "persistentVolumeClaim", "portworxVolume", "quobyte", "rbd"),
+    *("scaleIO", "storageos"),
+)
+"""Those that have a field readOnly."""
+
 _SOURCE_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": True}
+_WITH_FLAG: dict[str, Any] = {
+    **_SOURCE_SCHEMA,
+    "properties": {"readOnly": {"type": "boolean", "description": "Refused where true: checkpoints are written."}},
+}
 _NAME_SCHEMA = {"type": "string", "maxLength": 253, "description": "Refused: dtjob names the volume."}
 VolumeSource = Annotated[
     dict[str, Any],
     WithJsonSchema(
-        {"type": "object", "properties": {"name": _NAME_SCHEMA, **dict.fromkeys(VOLUME_SOURCES, _SOURCE_SCHEMA)}}
+        {
+            "type": "object",
+            "properties": {
+                "name": _NAME_SCHEMA,
+                **dict.fromkeys(VOLUME_SOURCES, _SOURCE_SCHEMA),
+                **dict.fromkeys(MAY_BE_READ_ONLY, _WITH_FLAG),
+            },
+        }
     ),
 ]
 """A pod volume without its name: one source and its settings."""
+
+
+def keyed(*keys: str, most: int) -> Any:
+    """What makes a list one that server-side apply merges by these fields of its items, each of which it has once."""
+    merged: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+    return Field(max_length=most, json_schema_extra=merged)
 
 
 class EnvVar(OpenBlock):
@@ -68,12 +94,61 @@ class EnvVar(OpenBlock):
     """Name of the variable."""
 
 
+Environment = Annotated[list[EnvVar], keyed("name", most=512)]
+
+
+class ContainerPort(OpenBlock):
+    """A port, as in a container."""
+
+    container_port: Annotated[int, Field(ge=1, le=65535)]
+    """Number of the port."""
+    protocol: Annotated[str, Field(max_length=4)] = "TCP"
+    """TCP, UDP or SCTP."""
+
+
+class VolumeMount(OpenBlock):
+    """A volume's place in a container."""
+
+    name: Annotated[str, Field(max_length=253)]
+    """Name of the volume."""
+    mount_path: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Where it is mounted."""
+
+
+class VolumeDevice(OpenBlock):
+    """A block device of a container."""
+
+    device_path: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Where it is."""
+
+
+class Sleep(Block):
+    """A pause."""
+
+    seconds: Annotated[int, Field(ge=0, le=86400)]
+    """Its length."""
+
+
+class PreStop(OpenBlock):
+    """What a container does before it gets SIGTERM."""
+
+    sleep: Sleep | None = None
+    """A pause. dtjob adds its seconds to the grace period, where the template has none."""
+
+
+class Lifecycle(OpenBlock):
+    """What a container does at its begin and end."""
+
+    pre_stop: PreStop | None = None
+    """What it does before it gets SIGTERM. In the training container only sleep, where a program saves checkpoints."""
+
+
 class Container(OpenBlock):
     """A container, as in a pod. The one named `tensorflow` trains; others are sidecars."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the container. `tensorflow` is the training container; leave it out to add sidecars only."""
-    env: Annotated[list[EnvVar], Field(max_length=512)] | None = None
+    env: Environment | None = None
     """Environment variables. TF_CONFIG and names that begin with DTJOB_ are dtjob's own."""
     command: Annotated[list[str], Field(max_length=256)] | None = None
     """What to run. Not for the training container of a job with program."""
@@ -81,6 +156,44 @@ class Container(OpenBlock):
     """Arguments of the command. Not for the training container of a job with program: use program.args."""
     resources: dict[str, Any] | None = None
     """Compute resources. For the training container, the replica's resources are the short way."""
+    ports: Annotated[list[ContainerPort], keyed("containerPort", "protocol", most=64)] | None = None
+    """Ports, beside those that dtjob adds to the training container."""
+    volume_mounts: Annotated[list[VolumeMount], keyed("mountPath", most=64)] | None = None
+    """Where volumes are mounted."""
+    volume_devices: Annotated[list[VolumeDevice], keyed("devicePath", most=64)] | None = None
+    """Block devices."""
+    lifecycle: Lifecycle | None = None
+    """What it does at its begin and end."""
+
+
+class Volume(OpenBlock):
+    """A volume, as in a pod."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    """Name of the volume."""
+
+
+class ByName(OpenBlock):
+    """An entry with a name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """The name."""
+
+
+class HostAlias(OpenBlock):
+    """A line of the pod's hosts file."""
+
+    ip: Annotated[str, Field(max_length=64)]
+    """The address."""
+
+
+class TopologySpread(OpenBlock):
+    """How pods are spread."""
+
+    topology_key: Annotated[str, Field(max_length=317)]
+    """Label of the nodes that are told apart."""
+    when_unsatisfiable: Annotated[str, Field(max_length=63)]
+    """DoNotSchedule or ScheduleAnyway."""
 
 
 class PodSpec(OpenBlock):
@@ -92,12 +205,28 @@ class PodSpec(OpenBlock):
     """Refused: dtjob sets the name of the job's Service."""
     restart_policy: Annotated[str, Field(max_length=253)] | None = None
     """Refused: dtjob replaces pods itself; failurePolicy says how often."""
-    containers: Annotated[list[Container], Field(max_length=16)] | None = None
+    termination_grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
+    """Seconds from the pod's deletion to SIGKILL; checkpoint.saveTimeoutSeconds where left out, and at least that."""
+    containers: Annotated[list[Container], keyed("name", most=16)] | None = None
     """Containers. The one named `tensorflow` is merged into the training container; others run beside it."""
     node_selector: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None
     """Labels that a node must have."""
-    init_containers: Annotated[list[Container], Field(max_length=16)] | None = None
+    init_containers: Annotated[list[Container], keyed("name", most=16)] | None = None
     """Init containers, run before training starts."""
+    volumes: Annotated[list[Volume], keyed("name", most=64)] | None = None
+    """Volumes, beside those that dtjob adds."""
+    image_pull_secrets: Annotated[list[ByName], keyed("name", most=16)] | None = None
+    """Secrets with which images are pulled."""
+    host_aliases: Annotated[list[HostAlias], keyed("ip", most=64)] | None = None
+    """Lines for the hosts file."""
+    resource_claims: Annotated[list[ByName], keyed("name", most=64)] | None = None
+    """Claims of devices."""
+    scheduling_gates: Annotated[list[ByName], keyed("name", most=16)] | None = None
+    """What holds scheduling back."""
+    topology_spread_constraints: (
+        Annotated[list[TopologySpread], keyed("topologyKey", "whenUnsatisfiable", most=16)] | None
+    ) = None
+    """How pods are spread over nodes."""
 
 
 class TemplateMetadata(Block):

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import Block, Text
-from dtjob.api.pod_template import EnvVar
+from dtjob.api.pod_template import Environment
 
 
 class Program(Block):
@@ -17,5 +17,5 @@ class Program(Block):
     """A Python file in the image (ends in .py; relative to its working directory) or a module name."""
     args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(default_factory=list)
     """Arguments of the program."""
-    env: Annotated[list[EnvVar], Field(max_length=512)] = Field(default_factory=list)
+    env: Environment = Field(default_factory=list)
     """Environment variables for every task."""

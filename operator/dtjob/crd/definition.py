@@ -10,7 +10,7 @@ import yaml
 
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
 from dtjob.crd.rules import RULES, UNCHANGING
-from dtjob.crd.schema import Schema, spec_schema
+from dtjob.crd.schema import VALIDATIONS, Schema, spec_schema
 from dtjob.crd.status_schema import status_schema
 
 KEEP = {"helm.sh/resource-policy": "keep"}
@@ -19,7 +19,6 @@ HEADER = (
     "# Made by `python -m dtjob.crd` from operator/dtjob/api/ and the rules in operator/dtjob/crd/: "
     "change those, not this.\n"
 )
-VALIDATIONS = "x-kubernetes-validations"
 
 COLUMNS = (
     ("Strategy", "string", ".spec.strategy", 0, "The tf.distribute strategy."),

@@ -58,6 +58,8 @@ def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Pr
                 yield Problem(where, f"is an unknown field; {_meant(name, known)}")
     elif schema.get("type") == "object":
         yield Problem(path, f"must be a mapping (names with values), not {_show(value)}")
+    elif schema.get("type") == "boolean" and not isinstance(value, bool):
+        yield Problem(path, f"must be true or false, not {_show(value)}")
 
 
 def without_empty_fields(value: Any, schema: Schema) -> Any:

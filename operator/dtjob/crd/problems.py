@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import API_VERSION, KIND, Job, Spec
 from dtjob.crd.field_errors import Problem, open_block_errors, sentence, without_empty_fields
+from dtjob.crd.keyed_lists import repeated_entries
 from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules import RULES, UNCHANGING
 from dtjob.crd.schema import spec_schema
@@ -42,8 +43,10 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
     except ValidationError as error:
         found = [sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)]
         return list(dict.fromkeys(found))
+    if found := list(open_block_errors(manifest["spec"], spec_schema(), "spec")):
+        return found
     return [
-        *open_block_errors(manifest["spec"], spec_schema(), "spec"),
+        *repeated_entries(manifest["spec"], spec_schema(), "spec"),
         *broken_rules(manifest),
         *(changed_fields(manifest, old) if old else []),
     ]

@@ -28,6 +28,11 @@ class Rule:
     any item. `cel` and `holds` say the same of the value there; the API server sees defaults filled in, `holds` does
     not.
     `message` says what is wrong and what to write instead; `field`, below `at`, is what it is about.
+
+    `for_new`: whether it is only for jobs that are being created, as a rule is that came after the first release. An
+    API server checks a job's rules at each write of its status, also where nothing of the spec has changed (it tells
+    that only where all fields of the spec are typed), and a job that an earlier release took must live on. That is
+    enough for fields that cannot be changed afterwards.
     """
 
     at: str
@@ -36,10 +41,13 @@ class Rule:
     message: str
     field: str = ""
     reason: Reason = Reason.INVALID
+    for_new: bool = False
 
-    def validation(self) -> dict[str, str]:
+    def validation(self) -> dict[str, Any]:
         """The rule as an entry of x-kubernetes-validations."""
-        entry = {"rule": self.cel, "message": self.message, "reason": self.reason.value}
+        entry: dict[str, Any] = {"rule": self.cel, "message": self.message, "reason": self.reason.value}
+        if self.for_new:
+            entry |= {"rule": f"oldSelf.hasValue() || ({self.cel})", "optionalOldSelf": True}
         if self.field.startswith("metadata"):  # which a fieldPath may not name
             return entry | {"message": f"{self.field}: {self.message}"}
         return entry | ({"fieldPath": f".{self.field}"} if self.field else {})
@@ -51,6 +59,8 @@ class Unchanging:
 
     field: str
     required: bool
+    keyed: bool = False
+    """Whether it has lists with keys in it."""
 
     @property
     def message(self) -> str:
@@ -61,6 +71,9 @@ class Unchanging:
         """The rule as an entry of x-kubernetes-validations of `spec`."""
         new, old = f"self.{self.field}", f"oldSelf.{self.field}"
         cel = f"{new} == {old}"
+        if self.keyed:
+            # A list in which earlier definitions took a key twice equals nothing, itself included: its job lives on.
+            cel = f"({cel} || {old} != {old})"
         if not self.required:
             cel = f"has({new}) == has({old}) && (!has({new}) || {cel})"
         return {"rule": cel, "message": self.message, "reason": Reason.FORBIDDEN.value, "fieldPath": f".{self.field}"}

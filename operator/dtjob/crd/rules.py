@@ -1,28 +1,31 @@
 """All rules that a manifest must fulfil, beside what its fields say by themselves.
 
-The rules stand in `rules_roles.py`, `rules_pod.py`, `rules_trainer.py` and `rules_tpu.py`, each once with its CEL and
-its Python; `definition.py` puts the CEL into the CRD, `problems.py` asks the Python.
+The rules stand in the files `rules_*.py`, each once with its CEL and its Python; `definition.py` puts the CEL into the
+CRD, `problems.py` asks the Python.
 """
 
 from __future__ import annotations
 
+from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
-from dtjob.crd.rules_pod import POD_RULES, VOLUME_RULES
+from dtjob.crd.rules_grace import GRACE_RULES
+from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
 from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
+from dtjob.crd.rules_volume import VOLUME_RULES
 from dtjob.crd.schema import spec_schema
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
-    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES),
+    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES),
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy")
 """Fields of the spec that may change while the job exists; all others are in the pods already."""
 
 UNCHANGING: tuple[Unchanging, ...] = tuple(
-    Unchanging(name, name in spec_schema()["required"] or "default" in field)
+    Unchanging(name, name in spec_schema()["required"] or "default" in field, has_keyed_lists(field))
     for name, field in spec_schema()["properties"].items()
     if name not in CHANGEABLE
 )

@@ -6,7 +6,7 @@ import re
 from itertools import product
 
 from dtjob.api.job import GROUP
-from dtjob.api.pod_template import TRAINING_CONTAINER, VOLUME_SOURCES
+from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
@@ -33,20 +33,6 @@ def _environment(at: str) -> Rule:
         lambda env: not any(v["name"] == "TF_CONFIG" or v["name"].startswith("DTJOB_") for v in env),
         "TF_CONFIG and variables that begin with DTJOB_ belong to dtjob, which sets them for each task: remove them",
         reason=Reason.FORBIDDEN,
-    )
-
-
-def _once(containers: str) -> Rule:
-    def holds(spec: Value) -> bool:
-        names = [container["name"] for container in spec.get(containers) or []]
-        return len(names) == len(set(names))
-
-    return Rule(
-        _POD,
-        f"!has(self.{containers}) || self.{containers}.all(c, self.{containers}.exists_one(d, d.name == c.name))",
-        holds,
-        f"two {containers} have the same name: give each a name of its own",
-        containers,
     )
 
 
@@ -101,8 +87,6 @@ POD_RULES = (
     _ours("hostname", "TF_CONFIG holds the host names that it gives to pods; remove it"),
     _ours("subdomain", "it is the name of the job's Service; remove it"),
     _ours("restartPolicy", "it replaces failed pods itself; remove it and set spec.failurePolicy"),
-    _once("containers"),
-    _once("initContainers"),
     Rule(
         _POD,
         "!has(self.containers) || !has(self.initContainers) || "
@@ -138,21 +122,4 @@ POD_RULES = (
     ),
     *(_quantities(f"spec.replicas.*.resources.{kind}") for kind in ("limits", "requests")),
     *(_program_decides(role.value, field) for role, field in product(Role, ("command", "args"))),
-)
-
-VOLUME_RULES = (
-    Rule(
-        "spec.checkpoint.volume",
-        f"[{', '.join(f'has(self.{source})' for source in VOLUME_SOURCES)}].filter(x, x).size() == 1",
-        lambda volume: sum(source in volume for source in VOLUME_SOURCES) == 1,
-        "a volume is exactly one volume source, such as {persistentVolumeClaim: {claimName: digits}}",
-    ),
-    Rule(
-        "spec.checkpoint.volume",
-        "!has(self.name)",
-        lambda volume: "name" not in volume,
-        "the volume's name belongs to dtjob: remove it, and keep the volume source alone",
-        "name",
-        Reason.FORBIDDEN,
-    ),
 )

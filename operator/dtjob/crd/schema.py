@@ -16,9 +16,12 @@ Schema = dict[str, Any]
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"
+VALIDATIONS = "x-kubernetes-validations"
+LIST_KEYS = "x-kubernetes-list-map-keys"
 _KEPT = (
     *("type", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
     *("minItems", "maxItems", "minProperties", "maxProperties", "required", INT_OR_STRING),
+    *("x-kubernetes-list-type", LIST_KEYS),
 )
 
 

@@ -47,6 +47,15 @@ def _tasks(description: str) -> Schema:
     }
 
 
+def _map(description: str, value: Schema) -> Schema:
+    """An object whose names are data."""
+    return {"type": "object", "description": description, "additionalProperties": value}
+
+
+def _metrics(description: str) -> Schema:
+    return _map(description, {"description": "Its value.", PRESERVE: True})
+
+
 def _either(*words: str) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
@@ -81,32 +90,99 @@ def status_schema() -> Schema:
         ready=_text("Tasks that are up, of all tasks: 3/4."),
         startTime=_time("When the operator first saw the job."),
         completionTime=_time("When the job succeeded or failed."),
-        replicaStatuses=_block("Tasks by role and state: replicas, active, pending, succeeded, failed."),
-        progress=_block(
-            "How far the training is, as the chief reports it.",
-            step=_whole("Steps trained."),
-            totalSteps=_whole("Steps to train."),
-            loss=_number("Loss at the last report."),
-            stepsPerSecond=_number("Speed."),
-            etaSeconds=_number("Seconds to the end at that speed."),
-            eta=_text("The same for people: 3m20s."),
-            percent=_text("Part that is done: 42%."),
-            time=_time("When this was written."),
-        ),
+        replicaStatuses=_map("Tasks by role and state.", _replica_status()),
+        progress=_progress(),
         checkpoint=_block(
             "The newest whole checkpoint, from which a restart resumes.",
             step=_whole("Its step."),
             time=_time("When it was written."),
         ),
-        evaluation=_block("What the evaluator last found.", step=_whole("The step of the checkpoint it evaluated.")),
+        evaluation=_evaluation(),
         restarts=_block(
             "Restarts by cause.",
-            total=_whole("All restarts."),
-            causes=_block("How many restarts each cause had."),
+            total=_whole("Restarts of training, of any cause."),
+            causes=_map("How many restarts each cause had.", _whole("Restarts.")),
+            evaluator=_whole("Restarts of the evaluator, which training does not notice."),
         ),
-        firstFailure=_block("The first failure of the last incident: pod, node, exit code, reason, last log lines."),
+        firstFailure=_first_failure(),
         finished=_tasks(
             "Tasks that have done their part, by role and attempt; their pods may go and are not made again."
         ),
-        attempts=_block("How often each task was started anew; a task that never was is not in it."),
+        incident=_incident(),
+        attempts=_map(
+            "How often each task was started anew; a task that never was is not in it.", _whole("Its attempt.")
+        ),
+        allCreated={
+            "type": "boolean",
+            "description": "Whether every task at its attempt has had its pod: one that is missing then was deleted.",
+        },
+    )
+
+
+def _replica_status() -> Schema:
+    return _block(
+        "The tasks of one role.",
+        replicas=_whole("All of them."),
+        active=_whole("Those that run."),
+        pending=_whole("Those that do not run yet."),
+        succeeded=_whole("Those that ended well."),
+        failed=_whole("Those that failed, or were lost with their node."),
+    )
+
+
+def _first_failure() -> Schema:
+    return _block(
+        "The first failure of the last incident.",
+        task=_text("The task that failed, such as worker-1."),
+        pod=_text("Its pod."),
+        node=_text("The pod's node."),
+        cause=_text("The kind of failure."),
+        reason=_text("What happened, in words."),
+        exitCode=_whole("The training container's exit code, where it ended."),
+        message=_text("The last log lines."),
+        time=_time("When it ended, by its node's clock."),
+    )
+
+
+def _incident() -> Schema:
+    return _block(
+        "The last incident, which is failures that belong together, as the operator keeps it for itself.",
+        startedAt=_time("When its first failure was seen."),
+        cause=_text("The kind of its first failure."),
+        notBefore=_time("No pod is made before this."),
+        charged=_whole("Incidents since the last newer checkpoint that count against failurePolicy.maxRestarts."),
+        inARow=_whole("Incidents of any kind since then."),
+        checkpointStep=_whole("The newest checkpoint when the count last began anew; -1: none."),
+        attempts=_map("The attempt that each task was at when it began.", _whole("Its attempt.")),
+    )
+
+
+def _progress() -> Schema:
+    return _block(
+        "How far the training is, as the chief reports it.",
+        step=_whole("Steps trained."),
+        totalSteps=_whole("Steps to train."),
+        epoch=_whole("The epoch that is being trained."),
+        loss=_number("Loss at the last report."),
+        metrics=_metrics("Metrics at the last report, those of the validation with val_ before their names."),
+        stepsPerSecond=_number("Speed."),
+        etaSeconds=_number("Seconds to the end at that speed."),
+        eta=_text("The same for people: 3m20s."),
+        percent=_text("Part that is done: 42%."),
+        resume=_text("Whether a restart comes to the same bits: exact or approximate."),
+        model=_text("Where the trained model was saved."),
+        time=_time("When this was written."),
+    )
+
+
+def _evaluation() -> Schema:
+    return _block(
+        "What the evaluator last found.",
+        step=_whole("The step of the checkpoint it evaluated."),
+        metrics=_metrics("The metrics that it has there."),
+        best=_block(
+            "The best checkpoint so far, by evaluation.best.",
+            step=_whole("Its step."),
+            value=_number("Its metric."),
+        ),
     )

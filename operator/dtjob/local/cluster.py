@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +130,11 @@ class ProcessCluster:
         if supervisor is None or supervisor.process.returncode is not None:
             self._objects.remove(kind, name)
             return
-        now = times.rfc3339(datetime.now(UTC))
-        self._objects.change(kind, name, lambda pod: pod["metadata"].update(deletionTimestamp=now))
-        deletion = asyncio.create_task(self._end(name, supervisor, stored["spec"]["terminationGracePeriodSeconds"]))
+        grace = stored["spec"]["terminationGracePeriodSeconds"]
+        over = times.rfc3339(datetime.now(UTC) + timedelta(seconds=grace))
+        asked = {"deletionTimestamp": over, "deletionGracePeriodSeconds": grace}
+        self._objects.change(kind, name, lambda pod: pod["metadata"].update(asked))
+        deletion = asyncio.create_task(self._end(name, supervisor, grace))
         self._deletions.add(deletion)
         deletion.add_done_callback(self._deletions.discard)
 

@@ -26,7 +26,7 @@ from dtjob.local.poller import Poller, Report
 from dtjob.local.recovery import Recoveries, counts
 from dtjob.local.runs import UNFINISHED, Run
 from dtjob.objects import labels, topology
-from dtjob.objects.environment import grace_seconds
+from dtjob.objects.grace import pod_seconds
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Event
@@ -81,7 +81,7 @@ class Engine:
             for wait in waits:
                 wait.cancel()
             await _end(reconciling)
-            longest = max(grace_seconds(self.job, one) for one in topology.tasks(self.job))
+            longest = max(pod_seconds(self.job, one) for one in topology.tasks(self.job))
             await self._cluster.stop(longest, self._kill_now)
             await _end(polling)
         return self._outcome()

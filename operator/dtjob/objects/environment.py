@@ -9,7 +9,7 @@ from dtjob.api.checkpoint import DEFAULT_EVERY_SECONDS, Checkpoint
 from dtjob.api.job import Job
 from dtjob.api.program import Program
 from dtjob.api.replicas import Role
-from dtjob.objects import shared, topology
+from dtjob.objects import grace, shared, topology
 from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.objects.topology import Task
 
@@ -17,21 +17,9 @@ CLUSTER_DIRECTORY = "/etc/dtjob"
 """Where the job's ConfigMap is mounted."""
 TERMINATION_LOG = "/dev/termination-log"
 """Kubernetes' default terminationMessagePath."""
-GRACE_SECONDS_WITHOUT_CHECKPOINTS = 30
-"""Kubernetes' default terminationGracePeriodSeconds: there is nothing to save."""
 
 Variable = dict[str, Any]
 """One entry of a container's `env`."""
-
-
-def grace_seconds(job: Job, task: Task) -> int:
-    """Seconds between SIGTERM and SIGKILL of the task's pod: its template's, else the time to save."""
-    replica = job.spec.replicas.get(task.role)
-    template = replica.template.spec if replica and replica.template else None
-    wanted = ((template.model_extra if template else None) or {}).get("terminationGracePeriodSeconds")
-    if isinstance(wanted, int):
-        return wanted
-    return job.spec.checkpoint.save_timeout_seconds if job.spec.checkpoint else GRACE_SECONDS_WITHOUT_CHECKPOINTS
 
 
 def environment(job: Job, task: Task, attempt: int, termination_log: str | None = None) -> list[Variable]:
@@ -56,7 +44,7 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
         **_rendezvous_address(job),
-        "DTJOB_GRACE_SECONDS": str(grace_seconds(job, task)),
+        "DTJOB_GRACE_SECONDS": str(grace.seconds_after_sigterm(job, task)),
         **_blocks(job, task),
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }

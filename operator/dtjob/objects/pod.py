@@ -1,7 +1,7 @@
 """A task's pod: what dtjob sets, over the user's template, over dtjob's defaults.
 
-Three kinds of fields meet here: ours (the CRD refuses them in a template), defaults where the user wins (security
-context, grace period, token mount, tolerations of a lost node), and merged ones (env, volumes, ports, labels).
+Three kinds of fields meet here: ours (the CRD refuses them in a template), defaults where the user wins (grace period,
+token mount, tolerations of a lost node), and merged ones (security contexts, env, volumes, ports, labels).
 """
 
 from __future__ import annotations
@@ -13,26 +13,16 @@ from dtjob.api.checkpoint import Mount
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Replica, Role
-from dtjob.objects import accelerators, labels, shared, topology
+from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
-from dtjob.objects.environment import CLUSTER_DIRECTORY, environment, grace_seconds
+from dtjob.objects.environment import CLUSTER_DIRECTORY, environment
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.security import pod_security, with_security
 from dtjob.objects.tolerations import with_node_loss
 from dtjob.objects.topology import Task
 
 CHECKPOINT_VOLUME = "checkpoints"
 CLUSTER_VOLUME = "dtjob-cluster"
-NON_ROOT_UID = 1000
-
-POD_SECURITY = {
-    "runAsNonRoot": True,
-    "runAsUser": NON_ROOT_UID,
-    "runAsGroup": NON_ROOT_UID,
-    "fsGroup": NON_ROOT_UID,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
-CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-"""With POD_SECURITY, what the restricted Pod Security profile asks for."""
 
 
 def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS, chief_attempt: int = 0) -> Manifest:
@@ -72,7 +62,6 @@ def _spec(
     job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any], image: str | None
 ) -> dict[str, Any]:
     user: dict[str, Any] = template.get("spec") or {}
-    wanted_grace = user.get("terminationGracePeriodSeconds")
     containers = user.pop("containers", None) or []
     training: dict[str, Any] = {"image": image} if image else {}
     training |= next((c for c in containers if c["name"] == TRAINING_CONTAINER), {})
@@ -80,15 +69,19 @@ def _spec(
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": POD_SECURITY,
         **user,
-        "terminationGracePeriodSeconds": grace_seconds(job, task) if wanted_grace is None else wanted_grace,
+        "securityContext": pod_security(user.get("securityContext")),
+        "terminationGracePeriodSeconds": grace.pod_seconds(job, task),
         "tolerations": with_node_loss(user.get("tolerations") or []),
         "hostname": topology.hostname(job, task),
         "subdomain": job.metadata.name,
         "restartPolicy": "Never",
-        "containers": [_training_container(job, task, attempt, replica, training), *sidecars],
+        "containers": [
+            with_security(one) for one in (_training_container(job, task, attempt, replica, training), *sidecars)
+        ],
     }
+    if user.get("initContainers"):
+        spec["initContainers"] = [with_security(one) for one in user["initContainers"]]
     if job.spec.scheduling.priority_class_name:
         spec["priorityClassName"] = job.spec.scheduling.priority_class_name
     volumes = _volumes(job, task)
@@ -103,7 +96,6 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
     if job.spec.program:
         ports.append({"name": "status", "containerPort": network.status_port})
     container: dict[str, Any] = {
-        "securityContext": CONTAINER_SECURITY,
         # The last log lines tell why a task failed, without a permission to read logs.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **user,

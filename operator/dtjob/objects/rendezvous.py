@@ -33,7 +33,4 @@ def _container_ports(job: Job) -> Iterator[int]:
     for replica in (replicas.chief, replicas.worker, replicas.ps, replicas.evaluator):
         spec = replica.template.spec if replica and replica.template else None
         for container in (spec.containers if spec else None) or ():
-            ports = (container.model_extra or {}).get("ports")
-            for port in ports if isinstance(ports, list) else ():
-                if isinstance(port, dict) and isinstance(port.get("containerPort"), int):
-                    yield port["containerPort"]
+            yield from (port.container_port for port in container.ports or ())

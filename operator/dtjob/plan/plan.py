@@ -28,7 +28,7 @@ from dtjob.plan.policies.restart import failures, restart_evaluator, restart_tra
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import count_tasks, set_condition, set_phase
+from dtjob.plan.status import confirm_phase, count_tasks, set_condition, set_phase
 from dtjob.plan.write_ahead import write_ahead
 
 
@@ -105,6 +105,8 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
         status = replace(status, ready=situation.status.ready)
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
+    if status.observed_generation != situation.written.observed_generation:
+        status = confirm_phase(status)
     removed, look_again_at = pods_to_remove(situation)
     return _finish(situation.with_status(status), removed, events, [look_again_at])
 

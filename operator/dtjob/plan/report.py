@@ -5,12 +5,10 @@ A metric that is a list (a confusion matrix of 300 × 300) would make the status
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob import times
+from dtjob.plan.report_types import is_number, of_the_contract
 
 MOST_NUMBERS = 64
 MOST_TEXTS = 32
@@ -18,14 +16,6 @@ LONGEST_TEXT = 256
 """Characters of a text, and of a name."""
 DEEPEST = 4
 """Blocks within blocks."""
-
-MOST_SECONDS = 100 * 365.25 * 86400
-"""An estimate beyond a century is none."""
-_WHOLE = ("step", "totalSteps")
-_NUMBERS = ("epoch", "loss", "stepsPerSecond")
-_TEXTS = ("resume", "model")
-_INT64 = 2**63
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 
 
 def bounded(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,22 +30,7 @@ def bounded(report: Mapping[str, Any]) -> dict[str, Any]:
 def readable(report: Mapping[str, Any]) -> dict[str, Any]:
     """The bounded report without values of another type than docs/contract.md says; the API server would refuse them
     by the schema of the status."""
-    kept = bounded(report)
-    kept |= {name: whole for name in _WHOLE if (whole := _whole(kept.pop(name, None))) is not None}
-    kept |= {name: value for name in _NUMBERS if _is_number(value := kept.pop(name, None))}
-    kept |= {name: value for name in _TEXTS if isinstance(value := kept.pop(name, None), str)}
-    eta = kept.pop("etaSeconds", None)
-    if _is_number(eta) and abs(eta) < MOST_SECONDS:
-        kept["etaSeconds"] = eta
-    metrics = kept.pop("metrics", None)
-    if isinstance(metrics, dict):
-        kept["metrics"] = {name: value for name, value in metrics.items() if _is_number(value)}
-    for name in ("checkpoint", "evaluation"):
-        block = kept.pop(name, None)
-        step = _whole(block.pop("step", None)) if isinstance(block, dict) else None
-        if isinstance(block, dict) and step is not None:
-            kept[name] = {"step": step, **_with_time(block)}
-    return kept
+    return of_the_contract(bounded(report))
 
 
 class _Budget:
@@ -80,7 +55,7 @@ class _Budget:
         if isinstance(value, str):
             self._texts -= 1
             return self._texts >= 0
-        if not isinstance(value, bool) and not _is_number(value):
+        if not isinstance(value, bool) and not is_number(value):
             return False
         self._numbers -= 1
         return self._numbers >= 0
@@ -94,29 +69,3 @@ def _text(text: str) -> str:
     """At most LONGEST_TEXT characters, without halves of characters, which UTF-8 cannot write."""
     text = text.encode(errors="replace").decode()
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value) if isinstance(value, float) else -_INT64 <= value < _INT64
-
-
-def _whole(value: Any) -> int | None:
-    if not _is_number(value) or (isinstance(value, float) and not value.is_integer()):
-        return None
-    whole = int(value)
-    return whole if -_INT64 <= whole < _INT64 else None
-
-
-def _with_time(block: dict[str, Any]) -> dict[str, Any]:
-    """The block, whose `time` has the form that Kubernetes takes, or is left out."""
-    if "time" not in block:
-        return block
-    time = block.pop("time")
-    try:
-        if isinstance(time, str) and _RFC3339.fullmatch(time) and times.parse(time):
-            return {**block, "time": time}
-    except ValueError:
-        pass
-    return block

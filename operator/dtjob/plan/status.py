@@ -158,7 +158,9 @@ def set_phase(status: Status, phase: Phase, reason: str, message: str, now: date
     False."""
     conditions = status.conditions
     for one in PHASE_CONDITIONS:
-        conditions = with_condition(conditions, one.value, one is phase, reason, message, now)
+        conditions = with_condition(
+            conditions, one.value, one is phase, reason, message, now, status.observed_generation
+        )
     return replace(
         status,
         phase=phase,
@@ -173,7 +175,15 @@ def set_phase(status: Status, phase: Phase, reason: str, message: str, now: date
 
 def set_condition(status: Status, type_: str, holds: bool, reason: str, message: str, now: datetime) -> Status:
     """Set one condition that is no phase."""
-    return replace(status, conditions=with_condition(status.conditions, type_, holds, reason, message, now))
+    conditions = with_condition(status.conditions, type_, holds, reason, message, now, status.observed_generation)
+    return replace(status, conditions=conditions)
+
+
+def confirm_phase(status: Status) -> Status:
+    """Say of the conditions of an ended job's phases that they hold for the observed generation too."""
+    now = {"observedGeneration": status.observed_generation}
+    confirmed = tuple({**one, **now} if one["type"] in PHASE_CONDITIONS else one for one in status.conditions)
+    return replace(status, conditions=confirmed)
 
 
 def bump_attempts(status: Status, tasks: Iterable[Task]) -> Status:

@@ -38,3 +38,15 @@ def test_an_optional_field_cannot_come_or_go_either() -> None:
         optional["rule"] == "has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image)"
     )
     assert optional["message"].startswith("image cannot be changed: delete the job")
+
+
+def test_a_field_with_keyed_lists_may_be_unlike_itself() -> None:
+    """As an API server compares a list in which a key stands twice; its job's status could never be written again."""
+    keyed = Unchanging("replicas", required=True, keyed=True).validation()
+    assert keyed["rule"] == "(self.replicas == oldSelf.replicas || oldSelf.replicas != oldSelf.replicas)"
+
+
+def test_a_rule_for_new_jobs_asks_nothing_of_a_change() -> None:
+    rule = Rule("spec", "has(self.a)", lambda value: "a" in value, "add it", "a", for_new=True)
+    made = rule.validation()
+    assert (made["rule"], made["optionalOldSelf"]) == ("oldSelf.hasValue() || (has(self.a))", True)

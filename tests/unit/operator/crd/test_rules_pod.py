@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
 
-from dtjob.api.pod_template import VOLUME_SOURCES
 from dtjob.crd.problems import problems
-from tests.refusals.manifests import checkpoint, job, pod
-
-
-@pytest.mark.parametrize("source", VOLUME_SOURCES)
-def test_each_volume_source_is_taken_alone(source: str) -> None:
-    assert problems(checkpoint(volume={source: {}})) == []
-
-
-def test_two_volume_sources_and_none_are_refused() -> None:
-    for sources in ((), *combinations(("emptyDir", "nfs", "persistentVolumeClaim"), 2)):
-        (found,) = problems(checkpoint(volume={source: {} for source in sources}))
-        assert (found.field, "exactly one volume source" in found.message) == ("spec.checkpoint.volume", True)
+from tests.refusals.manifests import job, pod
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,10 +19,28 @@ from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 
 SERVES = ["sleep", "600"]
+SAVES_SLOWLY = """
+import signal, sys, time
+def save(*_):
+    time.sleep(2)
+    open(sys.argv[1] + "/saved", "w").close()
+    raise SystemExit(143)
+signal.signal(signal.SIGTERM, save)
+open(sys.argv[1] + "/begun", "w").close()
+while True:
+    time.sleep(600)
+"""
 
 
-async def run(job: Job, directory: Path, monkeypatch: pytest.MonkeyPatch, chief: list[str]) -> Outcome:
-    """Run the job where the chief is this program and every other task serves until it is told to end."""
+async def run(
+    job: Job,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chief: list[str],
+    look: Callable[[Engine], None] = lambda engine: None,
+) -> Outcome:
+    """Run the job where the chief is this program and every other task serves until it is told to end; `look` is
+    called after each look at them."""
 
     def local_command(pod: Manifest, *_: object, **__: object) -> Command:
         environment = command.container_environment(command.training_container(pod))
@@ -28,7 +49,8 @@ async def run(job: Job, directory: Path, monkeypatch: pytest.MonkeyPatch, chief:
     monkeypatch.setattr(command, "local_command", local_command)
     record = open_run(job, directory)
     try:
-        return await Engine(job, record, lambda snapshot: None, lambda event: None).run()
+        engine = Engine(job, record, lambda snapshot: look(engine), lambda event: None)
+        return await engine.run()
     finally:
         record.close()
 
@@ -50,4 +72,21 @@ async def test_it_ends_though_survivors_of_a_failure_would_go_on(
     job = builders.job(runPolicy={"cleanPods": clean}, failurePolicy={"maxRestarts": 0})
     outcome = await run(job, tmp_path, monkeypatch, ["false"])
     assert outcome.snapshot.status["phase"] == "Failed"
+    assert not outcome.snapshot.pids
+
+
+@pytest.mark.timeout(60)
+async def test_a_stop_waits_for_the_task_with_the_longest_grace_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Another's, of one second, would be over half-way through the save."""
+    short = {"template": {"spec": {"terminationGracePeriodSeconds": 1}}}
+    job = builders.job(replicas={"chief": {}, "worker": short, "evaluator": short})
+    chief = [sys.executable, "-c", SAVES_SLOWLY, str(tmp_path)]
+
+    def stop_once_it_has_begun(engine: Engine) -> None:
+        if (tmp_path / "begun").exists() and not engine.stopping:
+            engine.stop(signal.SIGTERM)
+
+    outcome = await run(job, tmp_path, monkeypatch, chief, stop_once_it_has_begun)
+    assert outcome.interrupted == signal.SIGTERM
+    assert (tmp_path / "saved").exists()
     assert not outcome.snapshot.pids

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from dtjob.api.job import Job
 from dtjob.objects import topology
-from dtjob.objects.environment import environment, grace_seconds
-from dtjob.objects.pod import pod
+from dtjob.objects.environment import environment
 from tests.refusals import GOOD
 from tests.unit.operator import builders
 
@@ -82,27 +78,3 @@ def test_other_images_get_tf_config_which_the_kubelet_expands():
 def test_a_dollar_of_ours_is_a_dollar() -> None:
     job = builders.job(checkpoint={"directory": "/checkpoints/$(HOME)"})
     assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == "/checkpoints/$$(HOME)"
-
-
-def with_grace(value: Any) -> Job:
-    template = {"spec": {"terminationGracePeriodSeconds": value}}
-    replicas = {"chief": {}, "worker": {"count": 2, "template": template}}
-    return builders.job(replicas=replicas, checkpoint={"directory": "/checkpoints", "saveTimeoutSeconds": 90})
-
-
-@pytest.mark.parametrize(("value", "wanted"), [(7, 7), (600, 600), (0, 0), (None, 90)])
-def test_the_supervisor_knows_the_grace_period_that_its_pod_has(value: int | None, wanted: int) -> None:
-    """Told a longer one, it would be killed before it has ended what still runs."""
-    job = with_grace(value)
-    for task, seconds in (("worker-0", wanted), ("chief-0", 90)):
-        assert told(job, task)["DTJOB_GRACE_SECONDS"] == str(seconds)
-        assert pod(job, builders.task(task), 0)["spec"]["terminationGracePeriodSeconds"] == seconds
-
-
-def test_without_checkpoints_there_is_nothing_to_save() -> None:
-    assert grace_seconds(builders.job(), builders.task("chief-0")) == 30
-
-
-def test_a_grace_period_that_is_no_number_is_left_to_the_api_server_to_refuse() -> None:
-    job = with_grace("7")
-    assert pod(job, builders.task("worker-0"), 0)["spec"]["terminationGracePeriodSeconds"] == "7"

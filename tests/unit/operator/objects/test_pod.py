@@ -72,7 +72,7 @@ def test_the_template_adds_and_overrides_defaults_but_not_what_is_ours():
     made = pod(job, builders.task("worker-0"), 0)
     assert labels.of(made)["team"] == "vision"
     assert made["spec"]["nodeSelector"] == {"gpu": "a100"}
-    assert made["spec"]["securityContext"] == {"runAsUser": 0}
+    assert made["spec"]["securityContext"]["runAsUser"] == 0
     assert [one["name"] for one in made["spec"]["containers"]] == ["tensorflow", "log-shipper"]
     assert environment(job)["A"] == "1"
     assert environment(job)["DTJOB_ROLE"] == "worker"

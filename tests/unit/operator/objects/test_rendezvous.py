@@ -23,7 +23,7 @@ def sidecar(*ports: Any) -> dict[str, Any]:
         ({}, 2224),
         ({"network": {"statusPort": 2224}}, 2225),
         ({"network": {"port": 2225, "statusPort": 2224}}, 2226),
-        ({"replicas": sidecar({"containerPort": 2224}, {"containerPort": {}}, "2225", {})}, 2225),
+        ({"replicas": sidecar({"containerPort": 2224})}, 2225),
         ({"replicas": sidecar()}, 2224),
         ({"program": None}, None),
     ],

@@ -24,3 +24,19 @@ def test_others_keep_their_place_and_the_old_list_is_left_alone():
     changed = with_condition(both, Phase.RUNNING, False, "c", "", at(1))
     assert [one["type"] for one in changed] == [Phase.RUNNING, BLOCKED]
     assert both[0]["status"] == "True"
+
+
+def test_a_condition_says_of_which_generation_it_speaks():
+    once = with_condition([], Phase.RUNNING, True, "AllTasksRunning", "", NOW, 1)
+    again = with_condition(once, Phase.RUNNING, True, "AllTasksRunning", "", at(5), 2)
+    assert (again[0]["observedGeneration"], again[0]["lastTransitionTime"]) == (2, "2026-11-21T10:00:00Z")
+
+
+def test_what_nobody_knows_is_unknown_and_may_be_said_from_the_start():
+    assert with_condition([], BLOCKED, None, "Silent", "", NOW) == ()
+    unknown = with_condition([], BLOCKED, None, "Silent", "", NOW, always=True)
+    no = with_condition(unknown, BLOCKED, False, "Created", "", at(5))
+    assert [(one["status"], one["lastTransitionTime"][-3:]) for one in (*unknown, *no)] == [
+        ("Unknown", "00Z"),
+        ("False", "05Z"),
+    ]

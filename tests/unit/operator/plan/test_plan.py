@@ -272,3 +272,19 @@ def test_a_crash_loop_is_charged_whatever_the_api_servers_clock_says(skew: int):
         assert made.status is not None
         job = builders.with_status(job, made.status)
     assert (made.status["incident"]["charged"], made.status["restarts"]["total"]) == (3, 3)
+
+
+@pytest.mark.parametrize("state", [builders.running(), builders.ended(0)], ids=["running", "succeeded"])
+def test_every_condition_says_of_which_generation_it_speaks(state: dict[str, Any]):
+    """Also after a change of the spec that changes nothing else, such as one of an ended job's cleanPods."""
+    job = builders.job()
+    pods, others = builders.all_pods(job, state), shared(job)
+    blocked = {"Service/digits": "exists and is not this job's"}
+    children = Children((*pods.values(), *others), problems=blocked)
+    changed = job.metadata.model_copy(update={"generation": 2})
+    for generation, metadata in ((1, job.metadata), (2, changed)):
+        job = job.model_copy(update={"metadata": metadata})
+        status = plan(job, children, at(generation)).status
+        assert status is not None
+        assert {one["observedGeneration"] for one in status["conditions"]} == {generation}
+        job = builders.with_status(job, status)

@@ -1,0 +1,82 @@
+"""Rules about the time in which a pod that is told to end may save."""
+
+from __future__ import annotations
+
+from dtjob.api.checkpoint import Checkpoint
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Role
+from dtjob.crd.rule import Reason, Rule, Value
+
+SAVING_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
+"""Tasks that all have a part in a save: those that train save together, and a ps serves its variables meanwhile."""
+_SAVE_SECONDS: int = Checkpoint.model_fields["save_timeout_seconds"].default
+"""The default, which a rule's Python does not see filled in."""
+
+
+def _hook(container: str) -> str:
+    """CEL: this is the training container, and it has a preStop hook."""
+    named = f"{container}.name == '{TRAINING_CONTAINER}'"
+    return f"{named} && has({container}.lifecycle) && has({container}.lifecycle.preStop)"
+
+
+def _saves(spec: Value, role: str) -> Value:
+    """The pod spec in the role's template, empty where there is none or nothing is saved by a program of ours."""
+    if spec.get("program") is None or spec.get("checkpoint") is None:
+        return {}
+    return ((spec["replicas"].get(role) or {}).get("template") or {}).get("spec") or {}
+
+
+def _hooks(pod: Value) -> list[Value]:
+    training = [one for one in pod.get("containers") or [] if one["name"] == TRAINING_CONTAINER]
+    found = ((one.get("lifecycle") or {}).get("preStop") for one in training)
+    return [hook for hook in found if hook is not None]
+
+
+def _long_enough(role: str) -> Rule:
+    """The template's grace period is not shorter than a save, and the sleep before it."""
+    pod, given = f"self.replicas.{role}.template.spec", "terminationGracePeriodSeconds"
+    there = f"has(self.replicas.{role}) && has(self.replicas.{role}.template) && has({pod}) && has({pod}.{given})"
+    save, sleep = "self.checkpoint.saveTimeoutSeconds", "c.lifecycle.preStop.sleep"
+    slept = f"{pod}.containers.exists(c, {_hook('c')} && has({sleep}) && {pod}.{given} < {save} + {sleep}.seconds)"
+
+    def holds(spec: Value) -> bool:
+        template = _saves(spec, role)
+        if template.get(given) is None:
+            return True
+        needed = spec["checkpoint"].get("saveTimeoutSeconds", _SAVE_SECONDS)
+        sleeps = [(hook.get("sleep") or {}).get("seconds", 0) for hook in _hooks(template)]
+        return bool(template[given] >= needed + max(sleeps, default=0))
+
+    return Rule(
+        "spec",
+        f"!has(self.program) || !has(self.checkpoint) || !({there}) || "
+        f"({pod}.{given} >= {save} && !(has({pod}.containers) && {slept}))",
+        holds,
+        f"a save may take checkpoint.saveTimeoutSeconds (by default {_SAVE_SECONDS}) and would be killed half-way: "
+        f"leave {given} out, raise it to that (and what preStop.sleep takes), or lower checkpoint.saveTimeoutSeconds",
+        f"replicas.{role}.template.spec.{given}",
+        for_new=True,
+    )
+
+
+def _no_hook_of_unknown_length(role: str) -> Rule:
+    pod = f"self.replicas.{role}.template.spec"
+    there = f"has(self.replicas.{role}) && has(self.replicas.{role}.template) && has({pod}) && has({pod}.containers)"
+    unknown = f"{pod}.containers.exists(c, {_hook('c')} && !has(c.lifecycle.preStop.sleep))"
+    return Rule(
+        "spec",
+        f"!has(self.program) || !has(self.checkpoint) || !({there} && {unknown})",
+        lambda spec: all(hook.get("sleep") is not None for hook in _hooks(_saves(spec, role))),
+        f"a preStop hook of the container {TRAINING_CONTAINER} runs in the time that is meant for the save, and nobody "
+        "knows for how long: use preStop.sleep, whose seconds are added to that time, or remove it (the program is "
+        "told by SIGTERM)",
+        f"replicas.{role}.template.spec.containers",
+        Reason.FORBIDDEN,
+        for_new=True,
+    )
+
+
+GRACE_RULES = (
+    *(_long_enough(role.value) for role in SAVING_ROLES),
+    *(_no_hook_of_unknown_length(role.value) for role in SAVING_ROLES),
+)

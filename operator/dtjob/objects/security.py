@@ -1,0 +1,69 @@
+"""Security contexts: what the restricted Pod Security profile asks for, under what a template says, key by key.
+
+A template that sets one key (fsGroup, say) keeps our values of all others. A key that it sets to null is left to the
+cluster, as some choose the users of pods themselves. What the template asks for in so many words (root, privileged)
+takes those of our values away that would contradict it, since such a pod is refused or never starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtjob.objects.manifest import Manifest
+
+NON_ROOT_UID = 1000
+
+POD_SECURITY: Mapping[str, Any] = {
+    "runAsNonRoot": True,
+    "runAsUser": NON_ROOT_UID,
+    "runAsGroup": NON_ROOT_UID,
+    "fsGroup": NON_ROOT_UID,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CONTAINER_SECURITY: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""With POD_SECURITY, what the restricted profile asks for: of every container, init containers and sidecars too."""
+
+SYS_ADMIN = "CAP_SYS_ADMIN"
+"""The capability that the API server refuses beside allowPrivilegeEscalation: false, and only in this spelling."""
+
+
+def pod_security(user: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The pod's securityContext, from the template's (None: it has none)."""
+    user = user or {}
+    ours = dict(POD_SECURITY)
+    if _is_root(user):
+        del ours["runAsNonRoot"]
+    return _merged(ours, user)
+
+
+def with_security(container: Manifest) -> Manifest:
+    """A container of the template, with what its securityContext leaves out."""
+    user = container.get("securityContext") or {}
+    ours = dict(CONTAINER_SECURITY)
+    capabilities = user.get("capabilities") or {}
+    if user.get("privileged") or SYS_ADMIN in (capabilities.get("add") or ()):
+        del ours["allowPrivilegeEscalation"]
+    if _is_root(user):
+        ours["runAsNonRoot"] = False  # else the pod's true holds for it, and the kubelet never starts it
+    merged = _merged(ours, user)
+    if capabilities:
+        merged["capabilities"] = _capabilities(capabilities)
+    return {**container, "securityContext": merged}
+
+
+def _is_root(user: Mapping[str, Any]) -> bool:
+    return user.get("runAsUser") == 0
+
+
+def _merged(ours: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**ours, **user}.items() if value is not None}
+
+
+def _capabilities(user: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that the user adds, of none that are kept: `drop` comes beside ours, `add` is done after it."""
+    ours = CONTAINER_SECURITY["capabilities"]
+    dropped = user.get("drop", ())
+    if dropped is None:
+        return _merged({}, user)
+    return {**_merged({}, user), "drop": list(dict.fromkeys([*ours["drop"], *dropped]))}

@@ -1,0 +1,76 @@
+"""Grace periods and preStop hooks that would leave a save too little time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.refusals.manifests import CHECKPOINT, Manifest, bad, job
+
+MENDS = ("leave terminationGracePeriodSeconds out", "checkpoint.saveTimeoutSeconds")
+
+
+def saving(role: str = "chief", hook: Manifest | None = None, **spec: Any) -> Manifest:
+    """A job whose role has this in its template, the hook in its training container."""
+    strategy = "ParameterServer" if role == "ps" else "MultiWorkerMirrored"
+    training = [{"name": "tensorflow", "lifecycle": {"preStop": hook}}] if hook else []
+    containers = {"containers": [*training, {"name": "log", "image": "b"}]}
+    template = {"template": {"spec": {**containers, **spec}}}
+    replicas: Manifest = {"chief": {}, "worker": {}, **({"ps": {}} if role == "ps" else {}), role: template}
+    return job(strategy, replicas=replicas, checkpoint=CHECKPOINT)
+
+
+def path(role: str, field: str) -> str:
+    return f"spec.replicas.{role}.template.spec.{field}"
+
+
+SLEEP = {"sleep": {"seconds": 30}}
+EXEC = {"exec": {"command": ["sleep", "30"]}}
+
+GRACE = [
+    *(
+        bad(
+            f"grace-shorter-than-a-save-{role}",
+            saving(role, terminationGracePeriodSeconds=59),
+            path(role, "terminationGracePeriodSeconds"),
+            *MENDS,
+        )
+        for role in ("chief", "worker", "ps")
+    ),
+    bad(
+        "grace-shorter-than-sleep-and-save",
+        saving(hook=SLEEP, terminationGracePeriodSeconds=89),
+        path("chief", "terminationGracePeriodSeconds"),
+        *MENDS,
+    ),
+    bad(
+        "grace-as-text",
+        saving(terminationGracePeriodSeconds="90"),
+        path("chief", "terminationGracePeriodSeconds"),
+        "must be of type integer",
+        or_says=(path("chief", "terminationGracePeriodSeconds"), "must be a whole number"),
+    ),
+    *(
+        bad(
+            f"preStop-of-unknown-length-{role}",
+            saving(role, hook=EXEC),
+            path(role, "containers"),
+            "use preStop.sleep",
+        )
+        for role in ("chief", "worker", "ps")
+    ),
+]
+
+GRACE_TAKEN: dict[str, Manifest] = {
+    "grace-as-long-as-a-save": saving(terminationGracePeriodSeconds=60),
+    "grace-as-long-as-sleep-and-save": saving(hook=SLEEP, terminationGracePeriodSeconds=90),
+    "sleep-alone": saving(hook=SLEEP),
+    "hook-of-a-sidecar": saving(containers=[{"name": "log", "image": "b", "lifecycle": {"preStop": EXEC}}]),
+    "short-grace-without-checkpoints": {
+        **(free := saving(hook=EXEC, terminationGracePeriodSeconds=5)),
+        "spec": {name: value for name, value in free["spec"].items() if name != "checkpoint"},
+    },
+    "short-grace-of-another-image": {
+        **(other := saving(hook=EXEC, terminationGracePeriodSeconds=5)),
+        "spec": {name: value for name, value in other["spec"].items() if name != "program"},
+    },
+}
