@@ -11,6 +11,7 @@ import os
 from copy import deepcopy
 from datetime import timedelta
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
@@ -25,6 +26,7 @@ from dtjob.plan.plan import plan
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.simulation.guarantees import EVERYTHING, Must
+from tests.unit.operator.simulation.life.endings import Ending
 from tests.unit.operator.simulation.life.machine import Life
 from tests.unit.operator.simulation.life.pods import disruptions
 from tests.unit.operator.simulation.life.stage import jobs
@@ -104,8 +106,8 @@ DEEP = int(os.environ.get("DTJOB_SIMULATED_LIVES", "0"))
 """Lives to look through, each run others, of more steps; 0: few, and the same each time."""
 
 SETTINGS = settings(
-    max_examples=DEEP or 100,
-    stateful_step_count=40 if DEEP else 25,
+    max_examples=DEEP // len(Ending) or 6,
+    stateful_step_count=40 if DEEP else 20,
     deadline=None,
     derandomize=not DEEP,
     phases=(Phase.generate, Phase.shrink),
@@ -113,10 +115,12 @@ SETTINGS = settings(
 )
 
 
-def test_any_life() -> None:
+@pytest.mark.parametrize("ending", Ending, ids=[one.name.lower() for one in Ending])
+def test_any_life(ending: Ending) -> None:
     """No rule is broken at any call, and everything converges."""
 
     class Asked(Life):
         must = EVERYTHING - NOT_YET
 
+    Asked.ending = ending
     run_state_machine_as_test(Asked, settings=SETTINGS)

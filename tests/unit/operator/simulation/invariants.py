@@ -37,6 +37,8 @@ class Rules:
         self.restarts_written = 0
         self.saved: dict[str, int] = {}
         """The newest checkpoint by directory (`Facts.directory`)."""
+        self.tampered: set[str] = set()
+        """Uids of pods whose labels somebody has edited: the operator may see them late, or not at all."""
         self._refused: dict[str, list[datetime]] = defaultdict(list)
 
     def check_create(self, manifest: Manifest) -> None:
@@ -62,7 +64,9 @@ class Rules:
             self._check_writers(made)
         for one, facts in self._pods(made.job_uid):
             resolves = facts.task == made.task and labels.SERVING in labels.of(one) and not _dns_gone(one)
-            assert not resolves or not _is_labelled(one), f"{one['metadata']['name']} still has the host name of {name}"
+            assert not resolves or _uid(one) in self.tampered, (
+                f"{one['metadata']['name']} still has the host name of {name}"
+            )
 
     def _check_writers(self, made: Facts) -> None:
         """No other pod that has not ended is the chief of this job, or writes the same directory."""
@@ -70,7 +74,7 @@ class Rules:
             facts = self._facts.get(one["metadata"]["uid"]) if one["kind"] == "Pod" else None
             if facts is None or facts.task != made.task or ended(one):
                 continue
-            name, hidden = one["metadata"]["name"], not _is_labelled(one)
+            name, hidden = one["metadata"]["name"], _uid(one) in self.tampered
             if facts.job_uid == made.job_uid:
                 asked_for = not hidden or Must.ONE_WRITER_WITHOUT_LABELS in self.must
                 assert not asked_for, f"the chief task has two pods that have not ended, {name} is there"
@@ -171,10 +175,6 @@ class Rules:
 
 def _uid(manifest: Manifest) -> str:
     return str(manifest["metadata"]["uid"])
-
-
-def _is_labelled(pod: Manifest) -> bool:
-    return labels.JOB_NAME in labels.of(pod) and labels.names_a_task(pod)
 
 
 def _dns_gone(pod: Manifest) -> bool:

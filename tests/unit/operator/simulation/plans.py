@@ -9,8 +9,8 @@ from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
 from dtjob.objects import topology
 from dtjob.plan.actions import Plan
-from dtjob.plan.children import Children
-from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished
+from dtjob.plan.children import Children, ended
+from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 
 Finished = dict[str, tuple[int, int]]
@@ -35,7 +35,8 @@ class PlanRules:
             assert chief not in known or after.get("phase") in ENDED, "the chief has finished and the job goes on"
             ids = [task.id for task in topology.tasks(job)]
             replaced = {id_ for id_ in ids if attempt_of(after, id_) > attempt_of(before, id_)}
-            others = {id_ for id_ in replaced if id_ not in known and id_ != "evaluator-0"}
+            well = self._well(children, job)
+            others = {id_ for id_ in replaced if id_ not in known and id_ not in well and id_ != "evaluator-0"}
             for id_ in replaced & known.keys():
                 moved = attempt_of(before, chief) > known[id_][1]
                 assert others or moved, f"{id_} had finished and is started anew"
@@ -47,6 +48,13 @@ class PlanRules:
         """The status of the last plan was stored: what that plan saw is known from now on."""
         if uid in self._seen:
             self.finished[uid] = self._seen.pop(uid)
+
+    def _well(self, children: Children, job: Job) -> set[str]:
+        """The tasks whose pods have not ended, and that nobody has told to."""
+        pods = [(one, self._facts.get(one["metadata"]["uid"])) for one in children.objects]
+        alive = [facts for one, facts in pods if facts and not ended(one) and not told_to_end(one)]
+        current = [one for one in alive if one.attempt == attempt_of(job.status, one.task)]
+        return {one.task for one in current if one.job_uid == job.metadata.uid}
 
     def _finished_in(self, children: Children, job: Job, chief: str) -> Finished:
         found: Finished = {}

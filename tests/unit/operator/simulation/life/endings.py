@@ -2,42 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
 
-from dtjob.api.job import KIND
+from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
 from dtjob.objects import labels, topology
 from dtjob.plan.children import ended as has_ended
 from tests.unit.operator import builders
-from tests.unit.operator.simulation.facts import attempt_of, has_finished
+from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.people import SHARED, People
 from tests.unit.operator.simulation.life.pods import beyond_its_limit
+from tests.unit.operator.simulation.life.supervisors import HOSTILE, Supervisors
 
 
 class Ending(StrEnum):
     """What becomes of the jobs at last."""
 
     RUNS_ON = "runs on"
-    SUCCEEDS = "succeeds while the evaluator runs"
     SUCCEEDS_WITHOUT_EVALUATOR = "succeeds while the evaluator is evicted"
     SUCCEEDS_BEFORE_EVALUATOR = "succeeds while the evaluator waits for its image"
+    FINISHES_WHILE_DRAINED = "its chief finishes while its node is drained"
+    FINISHED_IS_COLLECTED = "a worker has finished, and its pod is collected"
+    TELLS_TOO_MUCH = "its chief reports a confusion matrix and is preempted"
+    LOSES_ITS_CHECKPOINT = "its chief is preempted after it has saved where nothing outlives it"
+    IS_PREEMPTED = "its chief is preempted every minute"
+    PEERS_OF_DRAINED = "its peers die with a pod that is drained"
+    PEERS_OF_LOST = "its peers die with a pod whose node is lost"
+    LOSES_A_LABEL = "its chief's pod loses a label, and gets it back"
+    BUDGET_IS_LOWERED = "its budget is lowered below what is charged, and its chief preempted"
     EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
 
 
-class Endings(People):
+SUITED: dict[Ending, dict[str, Any]] = {
+    Ending.SUCCEEDS_WITHOUT_EVALUATOR: {"evaluator": True, "program": True},
+    Ending.SUCCEEDS_BEFORE_EVALUATOR: {"evaluator": True, "program": True},
+    Ending.FINISHES_WHILE_DRAINED: {"program": True},
+    Ending.FINISHED_IS_COLLECTED: {"strategy": "MultiWorkerMirrored", "program": False},
+    Ending.TELLS_TOO_MUCH: {"program": True},
+    Ending.LOSES_ITS_CHECKPOINT: {"program": True, "volume": {"emptyDir": {}}},
+    Ending.PEERS_OF_DRAINED: {"strategy": "MultiWorkerMirrored", "program": False},
+    Ending.PEERS_OF_LOST: {"strategy": "MultiWorkerMirrored", "program": False},
+}
+"""The jobs that such an end can come to."""
+
+
+class Endings(People, Supervisors):
     """Everything converges."""
 
     ending = Ending.RUNS_ON
+    last_job: Job
+    """It is as such an end needs it, and comes last."""
 
     def converge(self) -> None:
         """Mend the world, let each job settle, end it as was chosen, and see that it asks for nothing more."""
         self.mend()
         self.settle()
-        for name in self.names:
-            if self.goes_on(name):
-                self.end(name)
-        self.settle()
+        self.end_all()
+        self.make_room(self.last_job)
+        self.end_all()
         self.check_charges()
         cluster = self.world.cluster
         self.world.run(200)
@@ -45,6 +70,14 @@ class Endings(People):
         self.world.run(3600)
         assert cluster.calls[calls:] == [], "a settled job still asks for something"
         assert self.versions() == versions
+
+    def end_all(self) -> None:
+        """What was chosen happens to each job that goes on."""
+        for name in self.names:
+            if self.goes_on(name):
+                self.end(name)
+        self.mend()
+        self.settle()
 
     def mend(self) -> None:
         """Nothing is broken any more, and nobody interferes."""
@@ -97,11 +130,82 @@ class Endings(People):
 
     def end(self, name: str) -> None:
         """What was chosen happens to this job, which runs."""
-        if self.ending is Ending.EXCEEDS_ITS_LIMIT:
-            if self.holds(Must.OWN_LIMITS_ARE_CHARGED):
-                self.exceed_the_limit_again_and_again(name)
-        elif self.ending is not Ending.RUNS_ON:
-            self.succeed(name)
+        must, act = self.ends()[self.ending]
+        if must is None or self.holds(must):
+            act(name)
+
+    def ends(self) -> dict[Ending, tuple[Must | None, Callable[[str], None]]]:
+        """What is done to a job, and the guarantee that it is about."""
+        return {
+            Ending.RUNS_ON: (None, lambda name: None),
+            Ending.SUCCEEDS_WITHOUT_EVALUATOR: (None, self.succeed),
+            Ending.SUCCEEDS_BEFORE_EVALUATOR: (None, self.succeed),
+            Ending.FINISHES_WHILE_DRAINED: (Must.FINISHED_STAYS_FINISHED, self.finish_while_drained),
+            Ending.FINISHED_IS_COLLECTED: (Must.FINISHED_STAYS_FINISHED, self.collect_a_finished_worker),
+            Ending.TELLS_TOO_MUCH: (Must.STATUS_IS_TAKEN, lambda name: self.tell(name, HOSTILE[0])),
+            Ending.LOSES_ITS_CHECKPOINT: (Must.PROMISES_ARE_KEPT, lambda name: self.tell(name, {})),
+            Ending.IS_PREEMPTED: (None, self.preempt_again_and_again),
+            Ending.PEERS_OF_DRAINED: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "drained")),
+            Ending.PEERS_OF_LOST: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "lost")),
+            Ending.LOSES_A_LABEL: (Must.ONE_WRITER_WITHOUT_LABELS, self.strip),
+            Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
+            Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
+        }
+
+    def finish_while_drained(self, name: str) -> None:
+        """Training ends within the grace period."""
+        if chief := self.chief_of(name):
+            self.drain(chief)
+            self.world.run(1)
+            self.finish(chief)
+            self.world.run(1)
+
+    def collect_a_finished_worker(self, name: str) -> None:
+        """The others train on."""
+        chief = topology.chief_task(self.world.job_named(name)).id
+        workers = [pod for pod in self.grouped() if self.facts(pod).job_name == name and self.facts(pod).task != chief]
+        if workers:
+            self.finish(workers[0])
+            self.world.run(1)
+            self.world.cluster.remove("Pod", workers[0])
+            self.world.run(60)
+
+    def tell(self, name: str, more: dict[str, Any]) -> None:
+        """The supervisors tell this beside their steps, and the chief is preempted."""
+        self.ask("", more, 10, True)
+        self.world.run(11)
+        self.disrupt_chief(name)
+
+    def preempt_again_and_again(self, name: str) -> None:
+        """It runs for a minute each time."""
+        for _ in range(4):
+            self.disrupt_chief(name)
+            self.world.run(60)
+
+    def strike(self, name: str, what: str) -> None:
+        """The last of the tasks that train together is struck."""
+        group = [pod for pod in self.grouped() if self.facts(pod).job_name == name]
+        if len(group) > 1:
+            self.peers_die(group[-1], what, 0.5, 30)
+
+    def strip(self, name: str) -> None:
+        """Somebody takes the label by which the operator finds the chief's pod."""
+        if chief := self.chief_of(name):
+            self.take_label(chief, labels.JOB_NAME)
+            self.world.run(60)
+
+    def lower_budget(self, name: str) -> None:
+        """After a failure of its own; the preemption that follows costs nothing."""
+        self.set_max_restarts(name, 4)
+        if chief := self.chief_of(name):
+            self.blame(chief, "Error")
+            self.set_status(chief, builders.ended(1, self.world.now()))
+        self.world.run(3)
+        self.world.run(self.longest_wait())
+        self.all_run()
+        self.world.run(1)
+        self.set_max_restarts(name, 0)
+        self.disrupt_chief(name)
 
     def exceed_the_limit_again_and_again(self, name: str) -> None:
         """No budget lasts for ever."""
@@ -147,9 +251,9 @@ class Endings(People):
         for name in self.names:
             uid = self.uid(name)
             if self.status(name).get("phase") == "Succeeded":
-                for pod in self.pods(lambda one, uid=uid: labels.controller_uid(one) == uid and not has_ended(one)):
+                for pod in self.pods(lambda one, uid=uid: labels.controller_uid(one) == uid and not told_to_end(one)):
                     facts = self.facts(pod)
-                    if facts.task == "evaluator-0" and facts.supervised:
+                    if facts.task == "evaluator-0" and facts.supervised and not has_ended(self.world.pods[pod]):
                         self.finish(pod)
                         self.done.add(uid)
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from dtjob.api.job import KIND
+from dtjob.api.job import KIND, Job
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -39,14 +39,18 @@ class People(Pods):
     @precondition(lambda self: self.names and not all(self.goes_on(name) for name in self.names))
     @rule(data=st.data())
     def ended_job_makes_room_for_another(self, data: st.DataObject) -> None:
-        """Which runs at once."""
         name = next(name for name in self.names if not self.goes_on(name))
+        self.make_room(data.draw(jobs(name=name, uid=f"job-{next(_uids)}")))
+
+    def make_room(self, job: Job) -> None:
+        """The ended job of this name goes with all that it has left, and this one runs at once."""
+        name = job.metadata.name
         uid = self.uid(name)
         self.world.cluster.remove(KIND, name)
         for (kind, child), one in list(self.world.cluster.objects.items()):
             if labels.controller_uid(one) == uid:
                 self.world.cluster.remove(kind, child)
-        self.world.apply(data.draw(jobs(name=name, uid=f"job-{next(_uids)}")))
+        self.world.apply(job)
         self.world.run(1)
         self.all_run()
         self.world.run(1)
@@ -94,10 +98,14 @@ class People(Pods):
     @precondition(lambda self: self.pods() and self.holds(Must.ONE_WRITER_WITHOUT_LABELS))
     @rule(data=st.data(), label=st.sampled_from(FOUND_BY))
     def label_is_taken_away(self, data: st.DataObject, label: str) -> None:
-        name = data.draw(st.sampled_from(self.pods()))
+        self.take_label(data.draw(st.sampled_from(self.pods())), label)
+
+    def take_label(self, name: str, label: str) -> None:
+        """kubectl label pod NAME LABEL-."""
         one = self.world.pods[name]
         if label not in labels.of(one):
             return
+        self.world.cluster.rules.tampered.add(one["metadata"]["uid"])
         self.stripped.setdefault(one["metadata"]["uid"], {})[label] = labels.of(one)[label]
         self.world.cluster.change("Pod", name, lambda one: one["metadata"]["labels"].pop(label))
 
@@ -111,13 +119,16 @@ class People(Pods):
     @precondition(lambda self: self.names and self.holds(Must.DISRUPTIONS_FAIL_NO_JOB))
     @rule(data=st.data(), restarts=st.integers(0, 4))
     def max_restarts_is_changed(self, data: st.DataObject, restarts: int) -> None:
+        self.set_max_restarts(data.draw(st.sampled_from(self.names)), restarts)
+
+    def set_max_restarts(self, name: str, restarts: int) -> None:
+        """kubectl edit."""
+
         def change(job: Manifest) -> None:
             job["spec"]["failurePolicy"]["maxRestarts"] = restarts
             job["metadata"]["generation"] += 1
 
-        name = data.draw(st.sampled_from(self.names))
         self.world.cluster.change(KIND, name, change)
-        self.disrupt_chief(name)
 
     @precondition(lambda self: self.names)
     @rule(data=st.data())

@@ -229,7 +229,11 @@ class Pods(Stage):
     )
     def peers_die_with_a_disrupted_pod(self, data: st.DataObject, what: str, noticed: float, shows: float) -> None:
         """That a node is lost shows only after its peers have noticed; a drain and a deletion show at once."""
-        name = data.draw(st.sampled_from(self.grouped()))
+        self.peers_die(data.draw(st.sampled_from(self.grouped())), what, noticed, shows)
+
+    def peers_die(self, name: str, what: str, noticed: float, shows: float) -> None:
+        """The peers of this pod fail so many seconds after something was done to it; of a lost node, that shows so many
+        seconds later."""
         facts = self.facts(name)
         peers = [one for one in self.grouped() if one != name and self.facts(one).job_uid == facts.job_uid]
         uid, accounts = self.world.pods[name]["metadata"]["uid"], self.world.cluster.rules.accounts

@@ -14,7 +14,7 @@ from dtjob.api.phase import ENDED
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import ended
 from tests.unit.operator import builders
-from tests.unit.operator.simulation.facts import Facts
+from tests.unit.operator.simulation.facts import Facts, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.operator import World
 
@@ -24,26 +24,25 @@ STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "Paramete
 
 
 @st.composite
-def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID) -> Job:
-    """Any job."""
-    strategy = draw(st.sampled_from(STRATEGIES))
+def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **wanted: Any) -> Job:
+    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume."""
+    strategy = wanted.get("strategy") or draw(st.sampled_from(STRATEGIES))
     claim = {"persistentVolumeClaim": {"claimName": name}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
-    checkpoint: Any = draw(st.sampled_from((None, {"volume": claim}, {"volume": claim}, {"volume": {"emptyDir": {}}})))
-    if checkpoint:
-        checkpoint = {"checkpoint": {"directory": "/checkpoints", **checkpoint}}
+    volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, claim, {"emptyDir": {}})))
+    checkpoint = {"checkpoint": {"directory": "/checkpoints", "volume": volume}} if volume else {}
     return builders.job(
         strategy,
         workers=draw(st.integers(1, 3)),
         chief=strategy != "MultiWorkerMirrored" or draw(st.booleans()),
         ps=draw(st.integers(1, 2)) if strategy == "ParameterServer" else 0,
-        evaluator=draw(st.booleans()),
-        program=draw(st.booleans()),
+        evaluator=wanted.get("evaluator") or draw(st.booleans()),
+        program=draw(st.booleans()) if "program" not in wanted else wanted["program"],
         name=name,
         uid=uid,
         failurePolicy={"maxRestarts": draw(st.integers(0, 4)), "backoff": backoff},
         runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
-        **(checkpoint or {}),
+        **checkpoint,
     )
 
 
@@ -103,7 +102,8 @@ class Stage(RuleBasedStateMachine):
 
     def waiting(self) -> list[str]:
         """Names of pods that do not run yet, on nodes that answer."""
-        return [name for name in self.answering() if "running" not in str(self.world.pods[name].get("status"))]
+        starting = self.pods(lambda one: "running" not in str(one.get("status")) and not told_to_end(one))
+        return [name for name in starting if name in self.answering()]
 
     def all_run(self) -> None:
         """Every pod that can runs."""
