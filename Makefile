@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit cluster-tests trainer trainer-slow table chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,6 +29,9 @@ lint: $(STAMP)  ## ruff, mypy --strict, and the arrows between the rooms
 
 unit: $(STAMP)  ## Only the unit tests (seconds)
 	@$(BIN)/python -m pytest tests/unit
+
+simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…; about 5 minutes)
+	@DTJOB_SIMULATED_LIVES=$(or $(LIVES),3000) $(BIN)/python -m pytest --timeout=0 tests/unit/operator/plan/test_plan_properties.py
 
 cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 	@$(BIN)/python -m pytest tests/cluster

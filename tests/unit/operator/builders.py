@@ -92,6 +92,12 @@ def pod(
     return made
 
 
+def stranger(kind: str, name: str, job_name: str = "digits") -> Manifest:
+    """Somebody else's object of a name that the job wants, with the job's label but no owner."""
+    metadata = {"name": name, "namespace": "default", "labels": {labels.JOB_NAME: job_name}}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+
+
 def deleting(pod: Manifest, since: datetime = NOW, grace: float = 30) -> Manifest:
     """The pod after a deletion was asked for: deletionTimestamp is when its grace period ends."""
     changed = deepcopy(pod)

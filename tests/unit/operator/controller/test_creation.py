@@ -13,7 +13,7 @@ from dtjob.controller.creation import CALLS_AT_ONCE, batches
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
-from tests.unit.operator.plan.test_plan_properties import stranger
+from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 

@@ -12,7 +12,7 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import labels
 from tests.unit.operator import builders
-from tests.unit.operator.plan.test_plan_properties import stranger
+from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 

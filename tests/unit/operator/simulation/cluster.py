@@ -15,23 +15,42 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import KIND
-from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
+from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
+from dtjob.plan.children import ended, finished
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.api_schema import refusal
+from tests.unit.operator.simulation.facts import Facts
+from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.invariants import Rules
 from tests.unit.operator.simulation.plain import copied
+from tests.unit.operator.simulation.plans import PlanRules
 
 
 class Crash(BaseException):
     """The operator's process dies here: no handler of its own may catch it."""
 
 
-class SimulatedCluster:
-    """Implements `cluster.Cluster` and `resync`'s `pages`; the tests play user, kubelet and garbage collector."""
+Later = Callable[[float, Callable[[], None]], object]
+"""Has a call made after so many seconds."""
 
-    def __init__(self, clock: Callable[[], datetime], watcher: Callable[[str, Manifest], None]) -> None:
-        self.clock, self._watcher = clock, watcher
+
+class SimulatedCluster:
+    """Implements `cluster.Cluster` and `resync`'s `pages`; the tests play user, node failures and what ends pods.
+
+    Its kubelets do one thing by themselves: a pod whose grace period is over is killed, unless its node is lost.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        watcher: Callable[[str, Manifest], None],
+        later: Later,
+        must: frozenset[Must],
+    ) -> None:
+        self.clock, self._watcher, self._later = clock, watcher, later
         self.objects: dict[tuple[str, str], Manifest] = {}
         self.log: list[tuple[str, Manifest]] = []
         """Every watch event that there ever was."""
@@ -44,7 +63,16 @@ class SimulatedCluster:
         self.fail_next: ClusterError | None = None
         self.failing: dict[str, ClusterError] = {}
         """Calls that fail as long as they are in here."""
-        self.rules = Rules()
+        self.quota: int | None = None
+        """The most pods that the namespace takes."""
+        self.lost: set[str] = set()
+        """Uids of pods whose nodes do not answer any more."""
+        self.facts: dict[str, Facts] = {}
+        """Of every pod that the operator ever made, by uid."""
+        self._shown: dict[str, Manifest] = {}
+        """Pods as the watch showed them last, by uid."""
+        self.rules = Rules(self.objects, self.facts, must)
+        self.plan_rules = PlanRules(self.facts, must)
         self._versions = itertools.count(100)
         self._uids = itertools.count(1)
 
@@ -74,6 +102,7 @@ class SimulatedCluster:
         return stored
 
     async def emit(self, job: Manifest, event: Event) -> None:
+        self.rules.check_event(job, event)
         self.events.append(event)
 
     async def pages(
@@ -104,18 +133,31 @@ class SimulatedCluster:
         change(stored)
         self._note("MODIFIED", stored)
 
-    def ask_to_delete(self, kind: str, name: str, grace: float = 30) -> None:
-        """kubectl delete. A pod that no kubelet has seen, and anything but a pod, goes at once."""
+    def ask_to_delete(self, kind: str, name: str) -> None:
+        """kubectl delete. A pod that no kubelet has seen or that has ended, and anything but a pod, goes at once."""
         stored = self.objects[kind, name]
-        if kind != "Pod" or not (stored.get("status") or {}).get("containerStatuses"):
+        if kind != "Pod" or finished(stored) or not (stored.get("status") or {}).get("containerStatuses"):
             self.remove(kind, name)
         elif "deletionTimestamp" not in stored["metadata"]:
-            moment = times.rfc3339(self.clock() + timedelta(seconds=grace))
-            self.change(kind, name, lambda one: one["metadata"].update(deletionTimestamp=moment))
+            grace = stored["spec"]["terminationGracePeriodSeconds"]
+            moment, uid = times.rfc3339(self.clock() + timedelta(seconds=grace)), stored["metadata"]["uid"]
+            told = {"deletionTimestamp": moment, "deletionGracePeriodSeconds": grace}
+            self.change(kind, name, lambda one: one["metadata"].update(told))
+            self._later(grace, lambda: self._kill(name, uid))
 
     def remove(self, kind: str, name: str) -> None:
         """The object is gone."""
         self._note("DELETED", self.objects.pop((kind, name)))
+
+    def _kill(self, name: str, uid: str) -> None:
+        stored = self.objects.get(("Pod", name))
+        if stored is None or stored["metadata"]["uid"] != uid or uid in self.lost:
+            return
+        if not ended(stored):
+            kept = {"conditions": (stored.get("status") or {}).get("conditions") or []}
+            status = builders.ended(137, self.clock()) | kept
+            self.change("Pod", name, lambda one: one.update(status=status))
+        self.remove("Pod", name)
 
     # Machinery
 
@@ -143,14 +185,21 @@ class SimulatedCluster:
         key = manifest["kind"], manifest["metadata"]["name"]
         if key in self.objects:
             raise AlreadyExists(copied(self.objects[key]))
-        self.rules.check_create(manifest, self.objects)
+        if manifest["kind"] == "Pod" and self.quota is not None and len(self.of_kind("Pod")) >= self.quota:
+            self.rules.refused(f"Pod {key[1]}", self.clock())
+            raise Refused(f"pods {key[1]!r} is forbidden: exceeded quota: small")
+        self.rules.check_create(manifest)
+        if manifest["kind"] == "Pod":
+            uid = f"uid-{next(self._uids)}"
+            self.facts[uid] = Facts.of(manifest)
+            manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
         return self.put(manifest)
 
     def _delete(self, kind: str, name: str, uid: str) -> None:
         stored = self.objects.get((kind, name))
         if stored is None or stored["metadata"]["uid"] != uid:
             return
-        self.rules.check_touch(stored, self.objects)
+        self.rules.check_touch(stored)
         self.ask_to_delete(kind, name)
 
     def _relabel(self, name: str, uid: str, wanted: Mapping[str, str]) -> Manifest | None:
@@ -164,7 +213,7 @@ class SimulatedCluster:
         stored = self.objects.get(("Pod", name))
         if stored is None or stored["metadata"]["uid"] != uid:
             return
-        self.rules.check_touch(stored, self.objects)
+        self.rules.check_touch(stored)
         self.change("Pod", name, lambda one: one["metadata"]["labels"].pop(labels.SERVING, None))
 
     def _write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
@@ -172,12 +221,34 @@ class SimulatedCluster:
         stored = self.objects.get((KIND, name))
         if stored is None or stored["metadata"]["resourceVersion"] != job["metadata"]["resourceVersion"]:
             raise Stale(f"{name} has changed")
-        self.rules.check_status(stored, status, self.clock(), self.objects)
+        if why := refusal(status):
+            raise Refused(f"{KIND} {name!r} is invalid: {why}")
+        self.rules.check_status(stored, status, self.clock())
         written = json.loads(json.dumps(status, allow_nan=False))
         self.change(KIND, name, lambda one: one.update(status=written))
+        self.plan_rules.written(stored["metadata"]["uid"])
         return copied(stored)
 
     def _note(self, type_: str, stored: Manifest) -> None:
         stored["metadata"]["resourceVersion"] = str(next(self._versions))
-        self.log.append((type_, copied(stored)))
-        self._watcher(type_, copied(stored))
+        if stored["kind"] == "Pod":
+            self._show(type_, stored)
+        else:
+            self._tell(type_, stored)
+
+    def _show(self, type_: str, pod: Manifest) -> None:
+        """A watch by label shows a pod that loses the label as deleted, as it was before, and one that gets it as
+        added."""
+        uid, labelled = pod["metadata"]["uid"], labels.JOB_NAME in labels.of(pod)
+        before = self._shown.pop(uid, None)
+        if labelled and type_ != "DELETED":
+            self._shown[uid] = copied(pod)
+        if labelled:
+            self._tell("ADDED" if before is None and type_ == "MODIFIED" else type_, pod)
+        elif before is not None:
+            before["metadata"]["resourceVersion"] = pod["metadata"]["resourceVersion"]
+            self._tell("DELETED", before)
+
+    def _tell(self, type_: str, manifest: Manifest) -> None:
+        self.log.append((type_, copied(manifest)))
+        self._watcher(type_, copied(manifest))

@@ -2,88 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
+
+from pydantic import ValidationError
 
 from dtjob import times
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
+from dtjob.plan.actions import Event
 from dtjob.plan.children import ended, terminated
+from tests.unit.operator.simulation.accounting import Accounts
+from tests.unit.operator.simulation.facts import Facts, attempt_of
+from tests.unit.operator.simulation.guarantees import Must
 
 Objects = Mapping[tuple[str, str], Manifest]
+PROMISE = re.compile(r"checkpoint at step (\d+)")
+REFUSED_AT_MOST, IN_SECONDS = 3, 10
+"""So often may one object be asked for in vain in that time."""
 
 
 class Rules:
     """Raises AssertionError at the call that breaks a rule. Also counts, for tests that compare with what they did."""
 
-    def __init__(self) -> None:
-        self.charged_ever = 0
+    def __init__(self, objects: Objects, facts: Mapping[str, Facts], must: frozenset[Must]) -> None:
+        self._objects, self._facts, self.must = objects, facts, must
+        self.accounts = Accounts()
         self.restarts_written = 0
+        self.saved: dict[str, int] = {}
+        """The newest checkpoint by directory (`Facts.directory`)."""
+        self.tampered: set[str] = set()
+        """Uids of pods whose labels somebody has edited: the operator may see them late, or not at all."""
+        self._refused: dict[str, list[datetime]] = defaultdict(list)
 
-    def check_create(self, manifest: Manifest, objects: Objects) -> None:
+    def check_create(self, manifest: Manifest) -> None:
         """Only for a job that is there and has not ended, and only the attempt that its status names already."""
-        job = _owner(manifest, objects)
+        job = self._owner(manifest)
         assert job is not None, "created for a job that is gone"
         status = job.get("status") or {}
-        assert status.get("phase") not in ENDED, f"an ended job created {manifest['metadata']['name']}"
+        name = manifest["metadata"]["name"]
         if manifest["kind"] != "Pod":
+            assert status.get("phase") not in ENDED, f"an ended job created {name}"
             return
-        task, attempt = labels.task_id(manifest), labels.attempt(manifest)
-        assert attempt == status.get("attempts", {}).get(task, 0), f"{task}: attempt {attempt} is not written ahead"
+        made = Facts.of(manifest)
+        # The evaluator of a run that has succeeded may still have to look at its last checkpoint.
+        ended_for_it = status.get("phase") in (ENDED if made.task != "evaluator-0" else ("Failed",))
+        assert not ended_for_it, f"an ended job created {name}"
+        assert made.attempt == attempt_of(status, made.task), f"{name} is not written ahead"
+        chief = chief_task(Job.model_validate(job)).id
         if affinity := manifest["spec"].get("affinity"):
             (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-            chief = chief_task(Job.model_validate(job)).id
             follows = term["labelSelector"]["matchLabels"][labels.ATTEMPT]
-            assert follows == str(status.get("attempts", {}).get(chief, 0)), "the evaluator follows an earlier chief"
-        siblings = [one for one in _pods(job, objects) if labels.task_id(one) == task]
-        if task == chief_task(Job.model_validate(job)).id:
-            assert all(ended(one) for one in siblings), "the chief task has two pods that have not ended"
-        for one in siblings:
-            resolves = labels.SERVING in labels.of(one) and not _dns_gone(one)
-            assert not resolves, f"{one['metadata']['name']} still has the host name of {manifest['metadata']['name']}"
+            assert follows == str(attempt_of(status, chief)), "the evaluator follows an earlier chief"
+        if made.task == chief:
+            self._check_writers(made)
+        for one, facts in self._pods(made.job_uid):
+            resolves = facts.task == made.task and labels.SERVING in labels.of(one) and not _dns_gone(one)
+            assert not resolves or _uid(one) in self.tampered, (
+                f"{one['metadata']['name']} still has the host name of {name}"
+            )
 
-    def check_touch(self, stored: Manifest, objects: Objects) -> None:
+    def _check_writers(self, made: Facts) -> None:
+        """No other pod that has not ended is the chief of this job, or writes the same directory."""
+        for one in self._objects.values():
+            facts = self._facts.get(one["metadata"]["uid"]) if one["kind"] == "Pod" else None
+            if facts is None or facts.task != made.task or ended(one):
+                continue
+            name, hidden = one["metadata"]["name"], _uid(one) in self.tampered
+            if facts.job_uid == made.job_uid:
+                asked_for = not hidden or Must.ONE_WRITER_WITHOUT_LABELS in self.must
+                assert not asked_for, f"the chief task has two pods that have not ended, {name} is there"
+            elif facts.claim is not None and facts.claim == made.claim and not hidden:
+                asked_for = Must.ONE_WRITER_OF_TWO_JOBS in self.must
+                assert not asked_for, f"{name} of the job before still writes to {made.claim}"
+
+    def check_touch(self, stored: Manifest) -> None:
         """Only what the job owns, and of a job that goes on only what has a successor."""
-        job = _owner(stored, objects)
+        job = self._owner(stored)
         assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
         status = job.get("status") or {}
         if stored["kind"] == "Pod" and status.get("phase") not in ENDED:
-            current = status.get("attempts", {}).get(labels.task_id(stored), 0)
-            assert labels.attempt(stored) < current, f"{stored['metadata']['name']} is the current attempt"
+            facts = self._facts[stored["metadata"]["uid"]]
+            current = attempt_of(status, facts.task)
+            assert facts.attempt < current, f"{stored['metadata']['name']} is the current attempt"
 
-    def check_status(self, job: Manifest, new: dict[str, Any], now: datetime, objects: Objects) -> None:
+    def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
         """Attempts and counts only grow, each restart is counted once, and an end is an end."""
         old = job.get("status") or {}
         if old.get("phase") in ENDED:
-            kept = ("phase", "reason", "message", "completionTime", "attempts", "restarts", "firstFailure")
+            kept = ("phase", "reason", "message", "completionTime", "restarts", "firstFailure")
             assert {name: old.get(name) for name in kept} == {name: new.get(name) for name in kept}
             return
-        bumped = {task: _attempt(new, task) - _attempt(old, task) for task in new.get("attempts", {})}
-        assert set(old.get("attempts", {})) <= set(new.get("attempts", {}))
+        try:
+            model = Job.model_validate(job)
+        except ValidationError:
+            return  # of a job that cannot be read only that is said
+        ids = [task.id for task in topology.tasks(model)]
+        bumped = {task: attempt_of(new, task) - attempt_of(old, task) for task in ids}
         assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
         replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
-        current = [one for one in _pods(job, objects) if labels.attempt(one) == _attempt(old, labels.task_id(one))]
-        well = {labels.task_id(one) for one in current if (terminated(one) or {}).get("exitCode") == 0}
-        self._check_counts(old, new, replaced, well, now)
-        self._check_evaluator(job, old, new, bumped)
-        budget = job["spec"].get("failurePolicy", {}).get("maxRestarts", 10)
-        charged = (new.get("incident") or {}).get("charged", 0)
-        assert charged <= budget, f"{charged} charged restarts of {budget}"
-        self.charged_ever += max(0, charged - (old.get("incident") or {}).get("charged", 0))
+        self._check_counts(old, new, replaced, self._ended_well(job, old), now)
+        self._check_evaluator(model, old, new, bumped)
+        self.accounts.check(model, old, new, self.must, self._pods(model.metadata.uid))
 
-    def _check_evaluator(
-        self, job: dict[str, Any], old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]
-    ) -> None:
+    def _ended_well(self, job: Manifest, status: dict[str, Any]) -> set[str]:
+        pods = self._pods(job["metadata"]["uid"])
+        current = [(one, facts) for one, facts in pods if facts.attempt == attempt_of(status, facts.task)]
+        return {facts.task for one, facts in current if (terminated(one) or {}).get("exitCode") == 0}
+
+    def _check_evaluator(self, job: Job, old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
         """Its own failures are counted; where it only follows the chief, with whom it shares a volume, nothing is."""
         counted = [(status.get("restarts") or {}).get("evaluator", 0) for status in (old, new)]
         step, replaced = counted[1] - counted[0], bumped.get("evaluator-0", 0)
         if step != replaced:
-            model = Job.model_validate(job)
-            follows = bool(bumped.get(chief_task(model).id)) and evaluator_follows_chief(model)
+            follows = bool(bumped.get(chief_task(job).id)) and evaluator_follows_chief(job)
             assert (follows, step, replaced) == (True, 0, 1), "an evaluator's restart is not counted"
 
     def _check_counts(
@@ -101,19 +139,42 @@ class Rules:
             began = times.parse(new["incident"]["startedAt"])
             assert now - began <= timedelta(seconds=41), "a restart was not counted"
 
+    def check_event(self, job: Manifest, event: Event) -> None:
+        """An event promises no checkpoint that is not held any more."""
+        if (promise := PROMISE.search(event.message)) is None or Must.PROMISES_ARE_KEPT not in self.must:
+            return
+        stored = self._objects.get((KIND, job["metadata"]["name"]))
+        if stored is None or stored["metadata"]["uid"] != job["metadata"]["uid"]:
+            return
+        chief = chief_task(Job.model_validate(stored)).id
+        attempt = attempt_of(stored.get("status") or {}, chief)
+        pods = [facts for facts in self._facts.values() if (facts.job_uid, facts.task) == (_uid(stored), chief)]
+        held = [self.saved.get(facts.directory, -1) for facts in pods if facts.claim or facts.attempt == attempt]
+        assert int(promise[1]) <= max(held, default=-1), f"nothing holds that: {event.message}"
 
-def _attempt(status: dict[str, Any], task: str) -> int:
-    return int(status.get("attempts", {}).get(task, 0))
+    def refused(self, what: str, now: datetime) -> None:
+        """A create was refused: it is not to be repeated at once, and again."""
+        recent = [one for one in self._refused[what] if now - one < timedelta(seconds=IN_SECONDS)]
+        self._refused[what] = [*recent, now]
+        if Must.CALLS_ARE_BOUNDED in self.must:
+            assert len(recent) < REFUSED_AT_MOST, f"{what} is refused for the {len(recent) + 1}th time in a short while"
+
+    def operator_restarted(self) -> None:
+        """A new process knows nothing of what was refused."""
+        self._refused.clear()
+
+    def _owner(self, manifest: Manifest) -> Manifest | None:
+        uid, jobs = labels.controller_uid(manifest), (one for (kind, _), one in self._objects.items() if kind == KIND)
+        return next((one for one in jobs if _uid(one) == uid), None)
+
+    def _pods(self, job_uid: str) -> Iterable[tuple[Manifest, Facts]]:
+        pods = [one for (kind, _), one in self._objects.items() if kind == "Pod"]
+        known = [(one, self._facts[_uid(one)]) for one in pods if _uid(one) in self._facts]
+        return [(one, facts) for one, facts in known if facts.job_uid == job_uid]
 
 
-def _owner(manifest: Manifest, objects: Objects) -> Manifest | None:
-    uid = labels.controller_uid(manifest)
-    return next((one for (kind, _), one in objects.items() if kind == KIND and one["metadata"]["uid"] == uid), None)
-
-
-def _pods(job: Manifest, objects: Objects) -> list[Manifest]:
-    uid = job["metadata"]["uid"]
-    return [one for (kind, _), one in objects.items() if kind == "Pod" and labels.controller_uid(one) == uid]
+def _uid(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["uid"])
 
 
 def _dns_gone(pod: Manifest) -> bool:

@@ -7,11 +7,12 @@ import logging
 from collections import deque
 from datetime import datetime, timedelta
 from typing import Any, cast
+from unittest.mock import patch
 
 from dtjob.api.job import KIND, Job
+from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
@@ -19,9 +20,13 @@ from dtjob.kube.resync import resync
 from dtjob.kube.watch import take_in
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Plan
+from dtjob.plan.plan import plan
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import Crash, SimulatedCluster
+from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.plain import copied
+from tests.unit.operator.simulation.plans import plan_arguments
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 WATCH_LAG_SECONDS = 0.05
@@ -39,27 +44,42 @@ class _Bugs(logging.Handler):
 
 
 class World:
-    """A cluster with one job, and an operator that may crash and come back."""
+    """A cluster with one job to begin with, and an operator that may crash and come back."""
 
-    def __init__(self, job: Job, observer: Observer = NOBODY) -> None:
+    def __init__(self, job: Job, observer: Observer = NOBODY, must: frozenset[Must] = frozenset()) -> None:
         self._observer = observer
         self.loop = SimulatedLoop()
-        self.cluster = SimulatedCluster(self.now, self._on_change)
+        self.cluster = SimulatedCluster(self.now, self._on_change, self.loop.call_later, must)
+        self._planning = patch.object(reconciler, "plan", self._plan)
+        self._planning.start()
         self.key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._pending: deque[tuple[str, Manifest]] = deque()
-        self._watching = False
+        self.watching = False
         self._bugs = _Bugs()
         self._logger = logging.getLogger("dtjob.controller.reconciler")
         self._logger.addHandler(self._bugs)
-        self.cluster.put(job_manifest(job))
+        self.apply(job)
         self.loop.run_until_complete(self._start())
+
+    def apply(self, job: Job) -> None:
+        """kubectl apply of a new job."""
+        self.cluster.put(job_manifest(job))
+
+    def _plan(self, *arguments: Any, **more: Any) -> Plan:
+        made = plan(*arguments, **more)
+        self.cluster.plan_rules.check(*plan_arguments(*arguments), made)
+        return made
 
     def now(self) -> datetime:
         return NOW + timedelta(seconds=self.loop.time())
 
     @property
     def job(self) -> Job:
-        return Job.model_validate(copied(self.cluster.objects[KIND, self.key[1]]))
+        return self.job_named(self.key[1])
+
+    def job_named(self, name: str) -> Job:
+        """The job as it is stored."""
+        return Job.model_validate(copied(self.cluster.objects[KIND, name]))
 
     def job_status(self) -> dict[str, Any]:
         """The status as it is stored, also of a job that cannot be read."""
@@ -88,13 +108,13 @@ class World:
 
     def lose_watch(self) -> None:
         """Events are lost from now on."""
-        self._watching = False
+        self.watching = False
         self._pending.clear()
 
     def watch_again(self) -> None:
         """The watch after a relist, as kopf does it: what is there comes as events, what is gone does not."""
-        if not self._watching:
-            self._watching = True
+        if not self.watching:
+            self.watching = True
             for stored in list(self.cluster.objects.values()):
                 self.deliver("MODIFIED", stored)
 
@@ -108,9 +128,10 @@ class World:
         self.loop.run_until_complete(self._stop())
         self.loop.close()
         self._logger.removeHandler(self._bugs)
+        self._planning.stop()
 
     def _on_change(self, type_: str, manifest: Manifest) -> None:
-        if self._watching:
+        if self.watching:
             self._pending.append((type_, manifest))
             self.loop.call_later(WATCH_LAG_SECONDS, self._deliver_next)
 
@@ -140,12 +161,13 @@ class World:
 
     async def _start(self) -> None:
         self.store, self.queue = Store(), WorkQueue[JobKey]()
+        self.cluster.rules.operator_restarted()
         self.cluster.crash_in = None
         self._pending.clear()
-        self._watching = True
+        self.watching = True
         await self._resync()
-        reconciler = Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
-        self._operator = self.loop.create_task(reconciler.run(3))
+        made = reconciler.Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
+        self._operator = self.loop.create_task(made.run(3))
 
     async def _resync(self) -> None:
         for key in (await resync(cast(Kube, self.cluster), self.store, ())).changed:

@@ -1,0 +1,82 @@
+"""What each job has done itself, and whether its status charges it with that and no more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.incident import Incident
+from dtjob.plan.status import Status
+from tests.unit.operator.simulation.facts import Facts, told_to_end
+from tests.unit.operator.simulation.guarantees import Must
+
+UNCHARGED = ("Disruption", "Deleted", "NotStarted")
+GOOD_WHILE = timedelta(minutes=10)
+"""After so long without an incident the next one waits for nothing."""
+
+
+class Accounts:
+    """The truth about failures, as the tests that cause them know it, held against what statuses say."""
+
+    def __init__(self) -> None:
+        self.own: Counter[str] = Counter()
+        """Failures that were the job's own doing, by job uid."""
+        self.charged: Counter[str] = Counter()
+        """Charges less what was given back, by job uid."""
+        self.unseen: set[str] = set()
+        """Jobs with a pod whose peers have failed for its sake and of which nothing shows yet."""
+        self.causes: dict[str, str] = {}
+        """What pods really died of, by pod uid, where the job did it itself."""
+
+    def check(
+        self,
+        job: Job,
+        old: dict[str, Any],
+        new: dict[str, Any],
+        must: frozenset[Must],
+        pods: Iterable[tuple[Manifest, Facts]],
+    ) -> None:
+        """Raises AssertionError where the status `new` is unjust. `pods` are the job's."""
+        uid, policy = job.metadata.uid, job.spec.failure_policy
+        before, after = Status.from_json(old).incident, Status.from_json(new).incident
+        charged = [one.charged if one else 0 for one in (before, after)]
+        assert charged[1] <= max(policy.max_restarts, charged[0]), f"{charged[1]} charged of {policy.max_restarts}"
+        if charged[1] >= charged[0] or not _refilled(before, after):
+            self.charged[uid] += charged[1] - charged[0]
+        if Must.DISRUPTIONS_ARE_FREE in must and uid not in self.unseen:
+            self.check_charges(uid, new)
+        if Must.DISRUPTIONS_FAIL_NO_JOB in must and new.get("reason") == "MaxRestartsExceeded":
+            assert new["firstFailure"]["cause"] not in UNCHARGED, "a disruption failed the job"
+        if Must.CAUSES_ARE_TRUE in must and new.get("firstFailure") != old.get("firstFailure"):
+            self._check_cause(new["firstFailure"], pods)
+        if Must.WAITS_GROW in must and before and after and before.started_at != after.started_at:
+            _check_wait(job, before, after)
+
+    def check_charges(self, uid: str, status: dict[str, Any]) -> None:
+        """Charged is only what the job did itself, and only that makes it fail."""
+        assert self.charged[uid] <= self.own[uid], f"{self.charged[uid]} charges for {self.own[uid]} failures"
+        assert self.own[uid] or status.get("reason") != "MaxRestartsExceeded", "failed without a failure of its own"
+
+    def _check_cause(self, first: dict[str, Any], pods: Iterable[tuple[Manifest, Facts]]) -> None:
+        pod = next((one for one, _ in pods if one["metadata"]["name"] == first.get("pod")), None)
+        cause = self.causes.get(pod["metadata"]["uid"]) if pod else None
+        if pod is not None and cause is not None and not told_to_end(pod):
+            assert first["cause"] == cause, f"{first['pod']} died of {cause}, not of {first['cause']}"
+
+
+def _refilled(before: Incident | None, after: Incident | None) -> bool:
+    """Whether a newer checkpoint has given the whole budget back."""
+    return before is None or after is None or after.checkpoint_step > before.checkpoint_step
+
+
+def _check_wait(job: Job, before: Incident, after: Incident) -> None:
+    backoff = job.spec.failure_policy.backoff
+    if after.checkpoint_step > before.checkpoint_step or after.started_at - before.not_before >= GOOD_WHILE:
+        return
+    waited, waits = before.not_before - before.started_at, after.not_before - after.started_at
+    least = min(max(2 * waited.total_seconds(), backoff.initial_seconds), backoff.max_seconds)
+    assert waits.total_seconds() >= least, f"waits {waits} after a wait of {waited}"

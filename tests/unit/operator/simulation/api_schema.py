@@ -1,0 +1,53 @@
+"""What an API server would not store as a job's status: too large, or not of the form that the CRD gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from dtjob.crd.status_schema import status_schema
+
+LARGEST = 128 * 1024
+"""Bytes. etcd takes 1.5 MiB; less here, so that histories with a status that is too large stay quick."""
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_HUGE = re.compile(r"\d{309}")
+_SCHEMA = status_schema()
+_TYPES = {"object": dict, "array": list, "string": str, "number": (int, float), "boolean": bool}
+
+
+def refusal(status: dict[str, Any]) -> str | None:
+    """Why the API server refuses this status, None where it does not. Raises ValueError on what is no JSON."""
+    text = json.dumps(status, allow_nan=False)
+    if len(text) > LARGEST:
+        return "etcdserver: request is too large"
+    if _HUGE.search(text):
+        return "cannot unmarshal number into Go value of type float64"
+    return _mismatch(_SCHEMA, status, "status")
+
+
+def _mismatch(schema: dict[str, Any], value: Any, where: str) -> str | None:
+    if not schema:
+        return None
+    if not _is_of(schema["type"], value):
+        return f"{where}: must be of type {schema['type']}: {str(value)[:80]}"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{where}: unsupported value {value!r}"
+    if schema.get("format") == "date-time" and not _RFC3339.fullmatch(value):
+        return f"{where}: must be of type date-time: {value!r}"
+    inside: list[tuple[dict[str, Any], Any, str]] = []
+    if isinstance(value, dict):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties") or {}
+        inside = [(properties.get(name, others), one, f"{where}.{name}") for name, one in value.items()]
+    elif isinstance(value, list):
+        inside = [(schema.get("items", {}), one, f"{where}[{index}]") for index, one in enumerate(value)]
+    return next((why for one in inside if (why := _mismatch(*one))), None)
+
+
+def _is_of(type_: str, value: Any) -> bool:
+    if type_ == "integer":
+        return not isinstance(value, bool) and isinstance(value, (int, float)) and value == int(value)
+    if isinstance(value, bool):
+        return type_ == "boolean"
+    return isinstance(value, _TYPES[type_])

@@ -1,0 +1,58 @@
+"""What is true of a pod whatever becomes of its labels, and of the checkpoints that were really written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.children import terminated
+from dtjob.plan.status import Status
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a pod was made as."""
+
+    job_uid: str
+    job_name: str
+    task: str
+    attempt: int
+    claim: str | None
+    """The claim that holds the checkpoints of its job, where it mounts one."""
+    supervised: bool
+
+    @classmethod
+    def of(cls, pod: Manifest) -> Facts:
+        """The facts of a pod that the operator makes just now."""
+        volumes = {one["name"]: one for one in pod["spec"].get("volumes") or ()}
+        claim = volumes.get("checkpoints", {}).get("persistentVolumeClaim", {}).get("claimName")
+        names = {one["name"] for one in pod["spec"]["containers"][0].get("env") or ()}
+        uid, found = labels.controller_uid(pod), labels.of(pod)
+        assert uid is not None
+        supervised = "DTJOB_ATTEMPT" in names
+        return cls(uid, found[labels.JOB_NAME], labels.task_id(pod), labels.attempt(pod), claim, supervised)
+
+    @property
+    def directory(self) -> str:
+        """What its checkpoints are kept in: the claim, or the pod alone."""
+        return self.claim or f"{self.job_uid}/{self.task}/{self.attempt}"
+
+
+def attempt_of(status: dict[str, Any], task: str) -> int:
+    """The attempt at which a job's status has the task."""
+    return Status.from_json(status).attempts.get(task, 0)
+
+
+def told_to_end(pod: Manifest) -> bool:
+    """Whether somebody has deleted or evicted the pod."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return "deletionTimestamp" in pod["metadata"] or any(one["type"] == "DisruptionTarget" for one in conditions)
+
+
+def has_finished(pod: Manifest, facts: Facts) -> bool:
+    """Whether its task has done its part: a supervisor's 0 says so, another image's only where nobody told it to end,
+    since many programs save and exit 0 then."""
+    end = terminated(pod)
+    return end is not None and end.get("exitCode") == 0 and (facts.supervised or not told_to_end(pod))

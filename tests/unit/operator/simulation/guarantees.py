@@ -1,0 +1,43 @@
+"""What the operator owes its users whatever happens, each by a name of its own.
+
+`life/` plays a hazard only where what it would break is asked for, so that one guarantee that does not hold yet hides
+no other.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Must(StrEnum):
+    """The guarantees beyond the rules that hold at every single call (`invariants.py`)."""
+
+    ONE_WRITER_OF_TWO_JOBS = "one-writer-of-two-jobs"
+    """A job that is deleted and applied again never writes to a directory beside the pods of its predecessor."""
+    ONE_WRITER_WITHOUT_LABELS = "one-writer-without-labels"
+    """A chief whose pod loses labels is not gone."""
+    FINISHED_STAYS_FINISHED = "finished-stays-finished"
+    """A task that has done its part is not started anew for its own sake, be its pod evicted or collected."""
+    LAST_CHECKPOINT_IS_EVALUATED = "last-checkpoint-is-evaluated"
+    """A run that succeeds while its evaluator has no running pod is evaluated afterwards."""
+    DISRUPTIONS_ARE_FREE = "disruptions-are-free"
+    """No more is charged than the job itself has done, whatever its peers die of and whenever that shows."""
+    DISRUPTIONS_FAIL_NO_JOB = "disruptions-fail-no-job"
+    """What is not charged uses up no budget, not one that was lowered below what is charged already either."""
+    OWN_LIMITS_ARE_CHARGED = "own-limits-are-charged"
+    """A pod that is evicted since it exceeds its own limits, start after start, fails its job."""
+    WAITS_GROW = "waits-grow"
+    """Each wait before a restart is twice the last, unless there was a checkpoint or ten good minutes."""
+    CAUSES_ARE_TRUE = "causes-are-true"
+    """The first failure has the cause that its pod's status tells."""
+    PLANS_ANYTHING = "plans-anything"
+    """No status, of another version of the operator either, and no report makes plan raise."""
+    STATUS_IS_TAKEN = "status-is-taken"
+    """What supervisors report never makes a status that the API server refuses, or not for long."""
+    CALLS_ARE_BOUNDED = "calls-are-bounded"
+    """A refused create is not repeated at each watch event."""
+    PROMISES_ARE_KEPT = "promises-are-kept"
+    """No event names a checkpoint that went with the pod that wrote it."""
+
+
+EVERYTHING = frozenset(Must)

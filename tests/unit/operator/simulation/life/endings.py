@@ -1,0 +1,289 @@
+"""How every life must end: all that was broken is mended, and then each job runs or has ended, and asks for no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from dtjob.api.job import KIND, Job
+from dtjob.api.phase import ENDED
+from dtjob.objects import labels, topology
+from dtjob.plan.children import ended as has_ended
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end
+from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.life.people import SHARED, People
+from tests.unit.operator.simulation.life.pods import beyond_its_limit
+from tests.unit.operator.simulation.life.supervisors import HOSTILE, Supervisors
+
+
+class Ending(StrEnum):
+    """What becomes of the jobs at last."""
+
+    RUNS_ON = "runs on"
+    SUCCEEDS_WITHOUT_EVALUATOR = "succeeds while the evaluator is evicted"
+    SUCCEEDS_BEFORE_EVALUATOR = "succeeds while the evaluator waits for its image"
+    FINISHES_WHILE_DRAINED = "its chief finishes while its node is drained"
+    FINISHED_IS_COLLECTED = "a worker has finished, and its pod is collected"
+    TELLS_TOO_MUCH = "its chief reports a confusion matrix and is preempted"
+    LOSES_ITS_CHECKPOINT = "its chief is preempted after it has saved where nothing outlives it"
+    IS_PREEMPTED = "its chief is preempted every minute"
+    PEERS_OF_DRAINED = "its peers die with a pod that is drained"
+    PEERS_OF_LOST = "its peers die with a pod whose node is lost"
+    LOSES_A_LABEL = "its chief's pod loses a label, and gets it back"
+    BUDGET_IS_LOWERED = "its budget is lowered below what is charged, and its chief preempted"
+    EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
+
+
+SUITED: dict[Ending, dict[str, Any]] = {
+    Ending.SUCCEEDS_WITHOUT_EVALUATOR: {"evaluator": True, "program": True},
+    Ending.SUCCEEDS_BEFORE_EVALUATOR: {"evaluator": True, "program": True},
+    Ending.FINISHES_WHILE_DRAINED: {"program": True},
+    Ending.FINISHED_IS_COLLECTED: {"strategy": "MultiWorkerMirrored", "program": False},
+    Ending.TELLS_TOO_MUCH: {"program": True},
+    Ending.LOSES_ITS_CHECKPOINT: {"program": True, "volume": {"emptyDir": {}}},
+    Ending.PEERS_OF_DRAINED: {"strategy": "MultiWorkerMirrored", "program": False},
+    Ending.PEERS_OF_LOST: {"strategy": "MultiWorkerMirrored", "program": False},
+}
+"""The jobs that such an end can come to."""
+
+
+class Endings(People, Supervisors):
+    """Everything converges."""
+
+    ending = Ending.RUNS_ON
+    last_job: Job
+    """It is as such an end needs it, and comes last."""
+
+    def converge(self) -> None:
+        """Mend the world, let each job settle, end it as was chosen, and see that it asks for nothing more."""
+        self.mend()
+        self.settle()
+        self.end_all()
+        self.make_room(self.last_job)
+        self.end_all()
+        self.check_charges()
+        cluster = self.world.cluster
+        self.world.run(200)
+        calls, versions = len(cluster.calls), self.versions()
+        self.world.run(3600)
+        assert cluster.calls[calls:] == [], "a settled job still asks for something"
+        assert self.versions() == versions
+
+    def end_all(self) -> None:
+        """What was chosen happens to each job that goes on."""
+        for name in self.names:
+            if self.goes_on(name):
+                self.end(name)
+        self.mend()
+        self.settle()
+
+    def mend(self) -> None:
+        """Nothing is broken any more, and nobody interferes."""
+        cluster = self.world.cluster
+        self.garbage_is_collected()
+        self.strangers_leave()
+        self.labels_are_put_back()
+        cluster.lost.clear()
+        cluster.crash_in = cluster.fail_next = cluster.quota = None
+        self.world.watch_again()
+        self.world.resync()
+
+    def settle(self) -> None:
+        """Wait until every job runs or has ended."""
+        for _ in range(14):
+            self.kubelets_end_what_is_deleted()
+            self.world.run(1)
+            self.all_run()
+            self.evaluators_finish()
+            self.world.run(1)
+            if all(self.settled(name) for name in self.names):
+                break
+            self.world.run(910)
+        self.check_evaluators_are_beside_their_chiefs()
+        pods = [(name, one.get("status")) for name, one in self.world.pods.items()]
+        for name in self.names:
+            assert self.settled(name), f"{name} does not settle: {self.status(name)} with {pods}"
+
+    def settled(self, name: str) -> bool:
+        """Whether the job has ended, or every task that has not finished has the pod of its attempt, and no other."""
+        job, finished = self.world.job_named(name), self.world.cluster.plan_rules.finished.get(self.uid(name), {})
+        if job.status.get("phase") in ENDED:
+            return True
+        tasks = [(one.id, attempt_of(job.status, one.id)) for one in topology.tasks(job)]
+        wanted = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks}
+        may_be_gone = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks if id_ in finished}
+        there = set(self.pods(lambda one: labels.controller_uid(one) == job.metadata.uid))
+        if any(has_ended(self.world.pods[pod]) and not self.has_finished(pod) for pod in there):
+            return False
+        owned = [one for kind in SHARED for one in self.world.cluster.of_kind(kind)]
+        shared = [one for one in owned if labels.controller_uid(one) == job.metadata.uid]
+        complete = wanted - may_be_gone <= there <= wanted and len(shared) == len(SHARED)
+        return complete and job.status.get("phase") == "Running"
+
+    def has_finished(self, pod: str) -> bool:
+        """Whether the pod's task has done its part."""
+        return has_finished(self.world.pods[pod], self.facts(pod))
+
+    # Ends
+
+    def end(self, name: str) -> None:
+        """What was chosen happens to this job, which runs."""
+        must, act = self.ends()[self.ending]
+        if must is None or self.holds(must):
+            act(name)
+
+    def ends(self) -> dict[Ending, tuple[Must | None, Callable[[str], None]]]:
+        """What is done to a job, and the guarantee that it is about."""
+        return {
+            Ending.RUNS_ON: (None, lambda name: None),
+            Ending.SUCCEEDS_WITHOUT_EVALUATOR: (None, self.succeed),
+            Ending.SUCCEEDS_BEFORE_EVALUATOR: (None, self.succeed),
+            Ending.FINISHES_WHILE_DRAINED: (Must.FINISHED_STAYS_FINISHED, self.finish_while_drained),
+            Ending.FINISHED_IS_COLLECTED: (Must.FINISHED_STAYS_FINISHED, self.collect_a_finished_worker),
+            Ending.TELLS_TOO_MUCH: (Must.STATUS_IS_TAKEN, lambda name: self.tell(name, HOSTILE[0])),
+            Ending.LOSES_ITS_CHECKPOINT: (Must.PROMISES_ARE_KEPT, lambda name: self.tell(name, {})),
+            Ending.IS_PREEMPTED: (None, self.preempt_again_and_again),
+            Ending.PEERS_OF_DRAINED: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "drained")),
+            Ending.PEERS_OF_LOST: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "lost")),
+            Ending.LOSES_A_LABEL: (Must.ONE_WRITER_WITHOUT_LABELS, self.strip),
+            Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
+            Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
+        }
+
+    def finish_while_drained(self, name: str) -> None:
+        """Training ends within the grace period."""
+        if chief := self.chief_of(name):
+            self.drain(chief)
+            self.world.run(1)
+            self.finish(chief)
+            self.world.run(1)
+
+    def collect_a_finished_worker(self, name: str) -> None:
+        """The others train on."""
+        chief = topology.chief_task(self.world.job_named(name)).id
+        workers = [pod for pod in self.grouped() if self.facts(pod).job_name == name and self.facts(pod).task != chief]
+        if workers:
+            self.finish(workers[0])
+            self.world.run(1)
+            self.world.cluster.remove("Pod", workers[0])
+            self.world.run(60)
+
+    def tell(self, name: str, more: dict[str, Any]) -> None:
+        """The supervisors tell this beside their steps, and the chief is preempted."""
+        self.ask("", more, 10, True)
+        self.world.run(11)
+        self.disrupt_chief(name)
+
+    def preempt_again_and_again(self, name: str) -> None:
+        """It runs for a minute each time."""
+        for _ in range(4):
+            self.disrupt_chief(name)
+            self.world.run(60)
+
+    def strike(self, name: str, what: str) -> None:
+        """The last of the tasks that train together is struck."""
+        group = [pod for pod in self.grouped() if self.facts(pod).job_name == name]
+        if len(group) > 1:
+            self.peers_die(group[-1], what, 0.5, 30)
+
+    def strip(self, name: str) -> None:
+        """Somebody takes the label by which the operator finds the chief's pod."""
+        if chief := self.chief_of(name):
+            self.take_label(chief, labels.JOB_NAME)
+            self.world.run(60)
+
+    def lower_budget(self, name: str) -> None:
+        """After a failure of its own; the preemption that follows costs nothing."""
+        self.set_max_restarts(name, 4)
+        if chief := self.chief_of(name):
+            self.blame(chief, "Error")
+            self.set_status(chief, builders.ended(1, self.world.now()))
+        self.world.run(3)
+        self.world.run(self.longest_wait())
+        self.all_run()
+        self.world.run(1)
+        self.set_max_restarts(name, 0)
+        self.disrupt_chief(name)
+
+    def exceed_the_limit_again_and_again(self, name: str) -> None:
+        """No budget lasts for ever."""
+        job = self.world.job_named(name)
+        for _ in range(job.spec.failure_policy.max_restarts + 1):
+            if chief := self.chief_of(name):
+                self.blame(chief, None)
+                self.set_status(chief, beyond_its_limit('Usage of EmptyDir volume "scratch" exceeds the limit "1Gi".'))
+            self.world.run(1000)
+            self.all_run()
+            self.world.run(1000)
+        phase = self.status(name).get("phase")
+        assert phase in ENDED, f"{name} is {phase} after {job.spec.failure_policy.max_restarts + 1} failures of its own"
+
+    def chief_of(self, name: str) -> str | None:
+        """The chief's running pod, None where it has finished or has none."""
+        job = self.world.job_named(name)
+        chief = topology.chief_task(job).id
+        pod = f"{name}-{chief}-{attempt_of(job.status, chief)}"
+        return pod if pod in self.answering() else None
+
+    def succeed(self, name: str) -> None:
+        """The chief finishes; its evaluator may just then have no running pod."""
+        evaluator = f"{name}-evaluator-0-{attempt_of(self.status(name), 'evaluator-0')}"
+        away = evaluator in self.answering() and self.holds(Must.LAST_CHECKPOINT_IS_EVALUATED)
+        if away and self.ending is Ending.SUCCEEDS_WITHOUT_EVALUATOR:
+            self.set_status(evaluator, builders.disrupted("EvictionByEvictionAPI", self.world.now()))
+        elif away and self.ending is Ending.SUCCEEDS_BEFORE_EVALUATOR:
+            self.set_status(evaluator, builders.waiting("ContainerCreating"))
+        if chief := self.chief_of(name):
+            supervised = self.facts(chief).supervised
+            self.finish(chief)
+            self.world.run(1)
+            self.settle()
+            job = self.world.job_named(name)
+            done = self.evaluated(job.metadata.uid)
+            wanted = away and supervised and job.status.get("phase") == "Succeeded"
+            assert done or not wanted, "the last checkpoint is never evaluated"
+
+    def evaluators_finish(self) -> None:
+        """Once the run has succeeded, a supervised evaluator looks at the last checkpoint and ends with 0."""
+        self.world.run(1)
+        for name in self.names:
+            uid = self.uid(name)
+            if self.status(name).get("phase") == "Succeeded":
+                for pod in self.pods(lambda one, uid=uid: labels.controller_uid(one) == uid and not told_to_end(one)):
+                    facts = self.facts(pod)
+                    if facts.task == "evaluator-0" and facts.supervised and not has_ended(self.world.pods[pod]):
+                        self.finish(pod)
+                        self.done.add(uid)
+
+    def evaluated(self, uid: str) -> bool:
+        """Whether the job's evaluator has seen what the finished run left."""
+        return uid in self.done
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: set[str] = set()
+
+    # What must hold then
+
+    def check_charges(self) -> None:
+        """Now all evidence is there."""
+        if self.holds(Must.DISRUPTIONS_ARE_FREE):
+            accounts = self.world.cluster.rules.accounts
+            for name in self.names:
+                if self.uid(name) not in accounts.unseen:
+                    accounts.check_charges(self.uid(name), self.status(name))
+
+    def check_evaluators_are_beside_their_chiefs(self) -> None:
+        """What one asks the scheduler for is a pod that is there, else it would be Pending for ever."""
+        for name in self.pods(lambda one: one["spec"].get("affinity") and not has_ended(one)):
+            facts, affinity = self.facts(name), self.world.pods[name]["spec"]["affinity"]
+            if self.goes_on(facts.job_name) and "deletionTimestamp" not in self.world.pods[name]["metadata"]:
+                (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+                wanted = term["labelSelector"]["matchLabels"].items()
+                assert any(wanted <= labels.of(other).items() for other in self.world.pods.values())
+
+    def versions(self) -> list[str]:
+        """Of every job: it moves with each write of its status."""
+        return [one["metadata"]["resourceVersion"] for one in self.world.cluster.of_kind(KIND)]

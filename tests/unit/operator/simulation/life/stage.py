@@ -1,0 +1,111 @@
+"""What all parts of the machine share: the jobs that there are, their pods, and how one gets another status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine
+
+from dtjob.api.job import KIND, Job
+from dtjob.api.phase import ENDED
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.children import ended
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.facts import Facts, told_to_end
+from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.operator import World
+
+NAMES = ("digits", "digits-chief")
+"""One begins with the name of another's pod."""
+STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "ParameterServer")
+
+
+@st.composite
+def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **wanted: Any) -> Job:
+    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume."""
+    strategy = wanted.get("strategy") or draw(st.sampled_from(STRATEGIES))
+    claim = {"persistentVolumeClaim": {"claimName": name}}
+    backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
+    volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, claim, {"emptyDir": {}})))
+    checkpoint = {"checkpoint": {"directory": "/checkpoints", "volume": volume}} if volume else {}
+    return builders.job(
+        strategy,
+        workers=draw(st.integers(1, 3)),
+        chief=strategy != "MultiWorkerMirrored" or draw(st.booleans()),
+        ps=draw(st.integers(1, 2)) if strategy == "ParameterServer" else 0,
+        evaluator=wanted.get("evaluator") or draw(st.booleans()),
+        program=draw(st.booleans()) if "program" not in wanted else wanted["program"],
+        name=name,
+        uid=uid,
+        failurePolicy={"maxRestarts": draw(st.integers(0, 4)), "backoff": backoff},
+        runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
+        **checkpoint,
+    )
+
+
+class Stage(RuleBasedStateMachine):
+    """The world and how it is looked at. `must` says which guarantees are asked for."""
+
+    must: frozenset[Must] = frozenset()
+    world: World
+
+    def holds(self, one: Must) -> bool:
+        """Whether this guarantee is asked for, so that what would break it may happen."""
+        return one in self.must
+
+    @property
+    def names(self) -> list[str]:
+        """The jobs that are there."""
+        return sorted(one["metadata"]["name"] for one in self.world.cluster.of_kind(KIND))
+
+    def status(self, name: str) -> dict[str, Any]:
+        """A job's status as it is stored."""
+        return self.world.cluster.objects[KIND, name].get("status") or {}
+
+    def uid(self, name: str) -> str:
+        """A job's uid."""
+        return str(self.world.cluster.objects[KIND, name]["metadata"]["uid"])
+
+    def goes_on(self, name: str) -> bool:
+        """Whether the job is there and has not ended."""
+        return name in self.names and self.status(name).get("phase") not in ENDED
+
+    def facts(self, pod: str) -> Facts:
+        """What a pod of ours, by its name, was made as."""
+        return self.world.cluster.facts[self.world.pods[pod]["metadata"]["uid"]]
+
+    def pods(self, wanted: Callable[[Manifest], Any] = lambda one: True) -> list[str]:
+        """Names of the pods that the operator has made, of any job."""
+        known = self.world.cluster.facts
+        return sorted(name for name, one in self.world.pods.items() if one["metadata"]["uid"] in known and wanted(one))
+
+    def alive(self) -> list[str]:
+        """Names of those that have not ended."""
+        return self.pods(lambda one: not ended(one))
+
+    def answering(self) -> list[str]:
+        """Names of those that have not ended, on nodes that answer."""
+        lost = self.world.cluster.lost
+        return self.pods(lambda one: not ended(one) and one["metadata"]["uid"] not in lost)
+
+    def set_status(self, pod: str, status: dict[str, Any]) -> None:
+        """A kubelet writes a pod's status; its address and what was done to it stay."""
+        before = self.world.pods[pod].get("status") or {}
+        kept = {"podIP": "10.0.0.1"}
+        if before.get("conditions") and "conditions" not in status:
+            kept["conditions"] = before["conditions"]
+        changed = {**deepcopy(status), **kept}
+        self.world.cluster.change("Pod", pod, lambda one: one.update(status=changed))
+
+    def waiting(self) -> list[str]:
+        """Names of pods that do not run yet, on nodes that answer."""
+        starting = self.pods(lambda one: "running" not in str(one.get("status")) and not told_to_end(one))
+        return [name for name in starting if name in self.answering()]
+
+    def all_run(self) -> None:
+        """Every pod that can runs."""
+        for name in self.waiting():
+            self.set_status(name, builders.running())

@@ -1,0 +1,75 @@
+"""What must hold of every single plan, given what the operator had seen at its plans before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.phase import ENDED
+from dtjob.objects import topology
+from dtjob.plan.actions import Plan
+from dtjob.plan.children import Children, ended
+from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, told_to_end
+from tests.unit.operator.simulation.guarantees import Must
+
+Finished = dict[str, tuple[int, int]]
+"""By task the attempt that finished, and the attempt that the chief was at then."""
+
+
+class PlanRules:
+    """Remembers which tasks the operator has seen finish, and written a status after: it must not forget them."""
+
+    def __init__(self, facts: Mapping[str, Facts], must: frozenset[Must]) -> None:
+        self._facts, self._must = facts, must
+        self.finished: dict[str, Finished] = {}
+        """What is known for good, by job uid."""
+        self._seen: dict[str, Finished] = {}
+
+    def check(self, job: Job, children: Children, made: Plan) -> None:
+        """Raises AssertionError where this plan starts a finished task anew without need."""
+        uid, chief = job.metadata.uid, topology.chief_task(job).id
+        before, after = job.status, made.status or job.status
+        known = {**self.finished.get(uid, {}), **self._finished_in(children, job, chief)}
+        if Must.FINISHED_STAYS_FINISHED in self._must and before.get("phase") not in ENDED:
+            assert chief not in known or after.get("phase") in ENDED, "the chief has finished and the job goes on"
+            ids = [task.id for task in topology.tasks(job)]
+            replaced = {id_ for id_ in ids if attempt_of(after, id_) > attempt_of(before, id_)}
+            well = self._well(children, job)
+            others = {id_ for id_ in replaced if id_ not in known and id_ not in well and id_ != "evaluator-0"}
+            for id_ in replaced & known.keys():
+                moved = attempt_of(before, chief) > known[id_][1]
+                assert others or moved, f"{id_} had finished and is started anew"
+        self._seen[uid] = {id_: one for id_, one in known.items() if one[0] == attempt_of(after, id_)}
+        if made.status is None:
+            self.written(uid)
+
+    def written(self, uid: str) -> None:
+        """The status of the last plan was stored: what that plan saw is known from now on."""
+        if uid in self._seen:
+            self.finished[uid] = self._seen.pop(uid)
+
+    def _well(self, children: Children, job: Job) -> set[str]:
+        """The tasks whose pods have not ended, and that nobody has told to."""
+        pods = [(one, self._facts.get(one["metadata"]["uid"])) for one in children.objects]
+        alive = [facts for one, facts in pods if facts and not ended(one) and not told_to_end(one)]
+        current = [one for one in alive if one.attempt == attempt_of(job.status, one.task)]
+        return {one.task for one in current if one.job_uid == job.metadata.uid}
+
+    def _finished_in(self, children: Children, job: Job, chief: str) -> Finished:
+        found: Finished = {}
+        for one in children.objects:
+            facts = self._facts.get(one["metadata"]["uid"])
+            if facts is None or facts.job_uid != job.metadata.uid or not has_finished(one, facts):
+                continue
+            if facts.attempt == attempt_of(job.status, facts.task):
+                found[facts.task] = facts.attempt, attempt_of(job.status, chief)
+        return found
+
+
+def plan_arguments(*arguments: Any) -> tuple[Job, Children]:
+    """The job and its children out of what `plan` was called with."""
+    job, children = arguments[:2]
+    assert isinstance(job, Job)
+    assert isinstance(children, Children)
+    return job, children
