@@ -84,8 +84,11 @@ def status_schema() -> Schema:
         restarts=_block(
             "Restarts by cause.",
             total=_whole("All restarts."),
-            causes=_block("How many restarts each cause had."),
+            causes=_block("How many restarts each cause had, such as Disruption, OOMKilled or Error."),
         ),
         firstFailure=_block("The first failure of the last incident: pod, node, exit code, reason, last log lines."),
-        attempts=_block("How often each task was started anew; a task that never was is not in it."),
+        attempts=_block(
+            "How often each task was started anew. A task that is not in it was as often as `others` says, or never "
+            "where that is not there."
+        ),
     )

@@ -15,6 +15,7 @@ from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
+from dtjob.plan.attempts import Attempts
 
 LOST_AFTER = timedelta(seconds=15)
 """A pod that is still there this long after its grace period ended is on a node that is gone."""
@@ -84,15 +85,15 @@ class TaskView:
         return self.state in (PodState.RUNNING, PodState.SUCCEEDED)
 
 
-def view_tasks(job: Job, children: Children, attempts: Mapping[str, int], now: datetime) -> tuple[TaskView, ...]:
-    """Every task of the job with its pods at `now`. `attempts` is sparse: a task that is not in it is at attempt 0."""
+def view_tasks(job: Job, children: Children, attempts: Attempts, now: datetime) -> tuple[TaskView, ...]:
+    """Every task of the job, at these attempts, with its pods at `now`."""
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
         if not labels.names_a_task(pod):
             continue  # somebody took our labels away; its name stays taken, which a create will say
         by_task.setdefault(labels.task_id(pod), []).append(pod)
     tasks = ((task, task.id) for task in topology.tasks(job))
-    return tuple(TaskView.of(task, attempts.get(id_, 0), tuple(by_task.get(id_, ())), now) for task, id_ in tasks)
+    return tuple(TaskView.of(task, attempts.of(id_), tuple(by_task.get(id_, ())), now) for task, id_ in tasks)
 
 
 def container_status(pod: Manifest) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.objects.topology import Task
-from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.failure import Failure
 from dtjob.plan.incident import Incident
 
 
@@ -29,7 +29,7 @@ class Join:
 
     tasks: tuple[Task, ...]
     incident: Incident
-    counted_as: Cause
+    counted_as: str
     first: Failure | None
 
 
@@ -64,10 +64,11 @@ class Wait:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """The job fails for good over the failure `first`; `why` says so in words."""
+    """The job fails for good over the failure `first`; `why` says so in words, `reason` in one."""
 
     first: Failure
     why: str
+    reason: str = "MaxRestartsExceeded"
 
 
 @dataclass(frozen=True)

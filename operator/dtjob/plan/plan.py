@@ -80,7 +80,7 @@ def _succeed(situation: Situation) -> Plan:
 
 def _give_up(situation: Situation, decision: GiveUp) -> Plan:
     status = replace(situation.status, first_failure=decision.first.to_json())
-    status = set_phase(status, Phase.FAILED, "MaxRestartsExceeded", decision.why, situation.now)
+    status = set_phase(status, Phase.FAILED, decision.reason, decision.why, situation.now)
     return _after_the_end(situation.with_status(status), [Event("Warning", Phase.FAILED.value, decision.why)])
 
 

@@ -50,7 +50,7 @@ class Situation:
         views = tuple(
             view if view.attempt == attempt else TaskView.of(view.task, attempt, view.pods, self.now)
             for view in self.views
-            for attempt in (attempts.get(view.task.id, 0),)
+            for attempt in (attempts.of(view.task.id),)
         )
         return replace(self, status=status, views=views)
 

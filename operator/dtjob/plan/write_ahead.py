@@ -31,7 +31,7 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
     """The situation with the new attempts, counts and cause in its status, and what users are told."""
     status = situation.status
     if tasks := replaced(decision):
-        status = bump_attempts(status, tasks)
+        status = bump_attempts(status, tasks, (view.task for view in situation.views))
     match decision:
         case Begin(incident=incident):
             return _restarting(situation, count_restart(status, incident.cause), decision)

@@ -5,6 +5,7 @@
         kubelet.exit("digits-chief-0-0", 137, "OOMKilled")
         kubelet.exit("digits-worker-1-0", signal=9)     # exit code 137
         kubelet.evict("digits-worker-0-0")              # DisruptionTarget, Failed, no container status
+        kubelet.exceed_storage("digits-worker-0-0", …)  # Failed, Evicted, no DisruptionTarget
         kubelet.reject("digits-worker-0-1")             # UnexpectedAdmissionError: it never ran
         kubelet.hang("digits-ps-0-0")                   # a lost node: deletion is never confirmed, until release()
 
@@ -163,6 +164,19 @@ class Kubelet:
             _set_ready(status, False)
 
         self._bind(pod)
+        return self._edit(pod, edit)
+
+    def exceed_storage(self, pod: str, message: str) -> Object:
+        """The pod used more local storage than its limits allow: the kubelet evicts it without DisruptionTarget."""
+
+        def edit(status: Object) -> None:
+            status |= {"phase": "Failed", "reason": "Evicted", "message": message}
+            for own in status.get("containerStatuses", []):
+                ended = {"exitCode": 137, "reason": "Error", "startedAt": now(), "finishedAt": now()}
+                own |= {"state": {"terminated": ended}, "ready": False, "started": False}
+            _set_ready(status, False)
+
+        self._started(pod)
         return self._edit(pod, edit)
 
     def reject(self, pod: str, reason: str = "UnexpectedAdmissionError", message: str = "") -> Object:

@@ -12,6 +12,7 @@ from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, created_at, ended_at, finished
+from dtjob.plan.conditions import running_since
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
@@ -69,12 +70,16 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
 
 
 def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp:
-    """Begin an incident, or give up where it is one too many."""
-    policy, step = situation.job.spec.failure_policy, situation.status.progress.checkpoint_step
-    attempts = {view.task.id: view.attempt for view in situation.views if view.attempt}
-    incident = next_incident(situation.status.incident, first.cause, step, attempts, policy.backoff, situation.now)
-    if incident.charged > policy.max_restarts:
+    """Begin an incident, or give up where it is one too many of its kind: what is not charged never uses up
+    maxRestarts, though that may have been lowered since."""
+    policy, status = situation.job.spec.failure_policy, situation.status
+    step, since = status.progress.checkpoint_step, running_since(status.conditions)
+    attempts, now = status.attempts, situation.now
+    incident = next_incident(status.incident, first.cause, step, attempts, policy.backoff, now, since)
+    if first.cause.charged and incident.charged > policy.max_restarts:
         return GiveUp(first, _gave_up(situation.job, first, step))
+    if not first.cause.charged and incident.uncharged > policy.max_disruptions:
+        return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
     return Begin(tasks, incident, first)
 
 
@@ -157,5 +162,14 @@ def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
     budget = job.spec.failure_policy.max_restarts
     if budget == 0:
         return f"{first.sentence()}; failurePolicy.maxRestarts is 0, so training was not restarted"
-    progress = f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""
-    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up{progress}"
+    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up{_without_progress(checkpoint_step)}"
+
+
+def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
+    bound = job.spec.failure_policy.max_disruptions
+    what = f"{bound} restarts in a row that were not the job's own doing (failurePolicy.maxDisruptions) were tried"
+    return f"{first.sentence()}; {what}{_without_progress(checkpoint_step)}"
+
+
+def _without_progress(checkpoint_step: int) -> str:
+    return f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""

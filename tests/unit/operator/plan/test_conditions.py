@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.phase import Phase
-from dtjob.plan.conditions import BLOCKED, with_condition
+from dtjob.plan.conditions import BLOCKED, running_since, with_condition
 from tests.unit.operator.builders import NOW, at
 
 
@@ -24,3 +24,10 @@ def test_others_keep_their_place_and_the_old_list_is_left_alone():
     changed = with_condition(both, Phase.RUNNING, False, "c", "", at(1))
     assert [one["type"] for one in changed] == [Phase.RUNNING, BLOCKED]
     assert both[0]["status"] == "True"
+
+
+def test_since_when_training_runs():
+    running = with_condition([], Phase.RUNNING, True, "AllTasksRunning", "", at(5))
+    assert running_since(running) == at(5)
+    assert running_since(with_condition(running, Phase.RUNNING, False, "Error", "", at(9))) is None
+    assert running_since(()) is None
