@@ -16,11 +16,31 @@ WINDOW = timedelta(seconds=40)
 
 WRITTEN = (
     *("startedAt", "cause", "countedAs", "notBefore", "charged", "uncharged", "inARow", "checkpointStep", "attempts"),
+    "errors",
 )
 """The fields of `status.incident` that this version knows."""
 
 CAUSE_BEFORE: Mapping[str, Cause] = {Cause.STORAGE_LIMIT_EXCEEDED: Cause.SIGNAL}
 """What stands in `cause` for causes that came later: earlier versions raise on a word that they do not know."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Charged incidents soon after each other, all of which the loss of one peer would explain."""
+
+    began: datetime
+    count: int
+    attempts: Attempts
+    """The attempt that each task was at when the first of them began."""
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Errors:
+        """The errors that `status.incident.errors` holds."""
+        return cls(times.parse(fields["began"]), fields["count"], Attempts.from_json(fields["attempts"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """The errors in the status' form."""
+        return {"began": times.rfc3339(self.began), "count": self.count, "attempts": self.attempts.to_json()}
 
 
 @dataclass(frozen=True)
@@ -42,6 +62,8 @@ class Incident:
     """The newest checkpoint when the budget was last refilled."""
     attempts: Attempts | None = None
     """The attempt that each task was at when it began. None where an earlier version of the operator wrote it."""
+    errors: Errors | None = None
+    """The row of errors that it ends, None where its cause is another or has no peer to blame."""
 
     others: Mapping[str, Any] = field(default_factory=dict)
     """Fields that a newer operator wrote; kept."""
@@ -58,6 +80,7 @@ class Incident:
             in_a_row=fields["inARow"],
             checkpoint_step=fields["checkpointStep"],
             attempts=Attempts.from_json(fields["attempts"]) if "attempts" in fields else None,
+            errors=Errors.from_json(fields["errors"]) if "errors" in fields else None,
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
@@ -76,6 +99,7 @@ class Incident:
             "inARow": self.in_a_row,
             "checkpointStep": self.checkpoint_step,
             "attempts": None if self.attempts is None else self.attempts.to_json(),
+            "errors": None if self.errors is None else self.errors.to_json(),
         }
         return {name: value for name, value in fields.items() if value is not None}
 

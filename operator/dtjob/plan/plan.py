@@ -19,6 +19,7 @@ from dtjob.plan.children import Children, lost_at
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.cleanup import pods_to_remove
+from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
@@ -42,6 +43,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     situation = _with_image(situation)
     if succeeded(situation):
         return _succeed(situation)
+    situation, explained = write_ahead(situation, explain(situation))
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):
@@ -51,7 +53,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     situation, evaluator_restarts = write_ahead(situation, evaluator)
     actions = converge(situation)
     situation, blocked = _describe(situation)
-    events = [*restarts, *evaluator_restarts, *blocked]
+    events = [*explained, *restarts, *evaluator_restarts, *blocked]
     return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
 
 
@@ -111,7 +113,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     """Moments at which a plan can change though nothing happened."""
     waits = [decision.until for decision in decisions if isinstance(decision, Wait)]
     incident = situation.status.incident
-    lost = [lost_at(view.pod) for view in situation.views if view.pod is not None]
+    lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     return [*waits, incident.not_before if incident else None, *lost]
 
 

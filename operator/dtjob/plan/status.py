@@ -174,12 +174,13 @@ def bump_attempts(status: Status, tasks: Iterable[Task], everyone: Iterable[Task
     return replace(status, attempts=attempts, all_created=False)
 
 
-def count_restart(status: Status, cause: str, instead_of: str | None = None) -> Status:
-    """Count a restart under its cause; `instead_of` is the cause under which the same incident was counted before."""
+def count_restart(status: Status, cause: str, instead_of: str | None = None, restarts_moved: int = 1) -> Status:
+    """Count a restart under its cause; `instead_of` is the cause under which the same incident was counted before, and
+    `restarts_moved` how many it was counted as."""
     restarts, causes = status.restarts, dict(status.restarts.causes)
     if instead_of is not None:
-        causes[instead_of] = causes.get(instead_of, 0) - 1
-    causes[str(cause)] = causes.get(cause, 0) + 1
+        causes[instead_of] = causes.get(instead_of, 0) - restarts_moved
+    causes[str(cause)] = causes.get(cause, 0) + (restarts_moved if instead_of else 1)
     total = restarts.total if instead_of else restarts.total + 1
     causes = {name: count for name, count in causes.items() if count > 0}
     return replace(status, restarts=replace(restarts, total=total, causes=causes))

@@ -205,6 +205,17 @@ class Kubelet:
             self._all_hang = self._all_hang or not pods
             self._hanging.update(pods)
 
+    def miss_node(self, pod: str) -> Object:
+        """The node controller notices that the pod's node is silent: it takes Ready from the pod, and nothing else."""
+        return self._edit(pod, lambda status: _set_condition(status, "Ready", False))
+
+    def evict_from_lost_node(self, pod: str) -> None:
+        """The taint manager gives up a lost node's pod: DisruptionTarget, then a deletion, also where that is the
+        second one."""
+        reason = "DeletionByTaintManager"
+        self._edit(pod, lambda status: _set_condition(status, "DisruptionTarget", True, reason))
+        self.api.delete("pods", self.namespace, pod)
+
     def release(self) -> None:
         """The lost node is back: pods that are being deleted go."""
         with self._lock:

@@ -63,12 +63,12 @@ def next_incident(
     )
 
 
-def joined(incident: Incident, cause: Cause) -> Incident:
+def joined(incident: Incident, cause: Cause, charges: int = 1) -> Incident:
     """The incident with one more failure in it. A stronger cause takes over, and an uncharged one gives the charge
-    back."""
+    back, and those of as many incidents before it as make `charges` with it."""
     was = Cause.known(incident.cause)
     if was is None or cause.precedence >= was.precedence:  # a newer operator's own word stands
         return incident
-    refund = 1 if was.charged and not cause.charged else 0
+    refund = min(charges, incident.charged) if was.charged and not cause.charged else 0
     charged, uncharged = incident.charged - refund, incident.uncharged + refund
-    return replace(incident, cause=cause, charged=charged, uncharged=uncharged)
+    return replace(incident, cause=cause, charged=charged, uncharged=uncharged, errors=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from dtjob.api.job import Job
@@ -26,6 +27,7 @@ from dtjob.plan.decisions import (
     Wait,
 )
 from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.policies.collateral import first_cause, row_of_errors, wait_for_word
 from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
 from dtjob.plan.situation import Situation
@@ -55,7 +57,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     if not failed:
         needed = finished_without_the_chief(situation) if previous else ()
         return Recall(needed) if needed else Nothing()
-    first = _first(failed)
+    first = first_cause(situation, _first(failed))
     tasks = replacement_group(situation, [failure.task for failure in failed])
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
     just_now = -SETTLE <= now - first.time < SETTLE
@@ -66,10 +68,10 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     if previous is not None and not fresh:
         incident = joined(previous, first.cause)
         return Join(tasks, incident, previous.cause, None if incident.cause is previous.cause else first)
-    return _new_incident(situation, tasks, _first(fresh))
+    return _new_incident(situation, tasks, first_cause(situation, _first(fresh)))
 
 
-def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp:
+def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:
     """Begin an incident, or give up where it is one too many of its kind: what is not charged never uses up
     maxRestarts, though that may have been lowered since."""
     policy, status = situation.job.spec.failure_policy, situation.status
@@ -77,10 +79,10 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     attempts, now = status.attempts, situation.now
     incident = next_incident(status.incident, first.cause, step, attempts, policy.backoff, now, since)
     if first.cause.charged and incident.charged > policy.max_restarts:
-        return GiveUp(first, _gave_up(situation.job, first, step))
+        return wait_for_word(situation, first) or GiveUp(first, _gave_up(situation.job, first, step))
     if not first.cause.charged and incident.uncharged > policy.max_disruptions:
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
-    return Begin(tasks, incident, first)
+    return Begin(tasks, replace(incident, errors=row_of_errors(situation, incident, first)), first)
 
 
 def restart_evaluator(

@@ -10,7 +10,7 @@ import pytest
 from dtjob.api.failure_policy import Backoff
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
+from dtjob.plan.incident import Errors, Incident
 from dtjob.plan.policies.incident import joined, next_incident
 from dtjob.plan.status import Status
 from tests.unit.operator.builders import NOW, at
@@ -45,6 +45,7 @@ def test_what_failed_later_than_it_or_was_made_since_does_not_belong_to_it(
         next_incident(AGAIN, Cause.DISRUPTION, -1, Attempts({"chief-0": 2}, 1), BACKOFF, NOW, None),
         next_incident(None, Cause.STORAGE_LIMIT_EXCEEDED, -1, Attempts(), BACKOFF, NOW, None),
         replace(FIRST, cause="NodeMelted"),
+        replace(FIRST, errors=Errors(NOW, 3, Attempts({"worker-0": 1}))),
     ],
 )
 def test_it_survives_the_status(incident: Incident):

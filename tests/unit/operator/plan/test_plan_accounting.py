@@ -18,6 +18,8 @@ from dtjob.plan.plan import plan
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
+DRAINED = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+TAINTED = {**DRAINED, "reason": "DeletionByTaintManager"}
 FULL = 'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". '
 
 
@@ -65,6 +67,100 @@ def plain(restarts: int = 0, **spec: Any) -> History:
     return History(builders.job(program=False, failurePolicy={"maxRestarts": restarts}, **spec))
 
 
+def peers_fail(history: History, when: datetime) -> None:
+    """Chief and worker 0 lose worker 1."""
+    for task in ("chief-0", "worker-0"):
+        history.ends(task, builders.ended(1, when))
+
+
+def test_a_drain_whose_end_shows_after_its_peers_errors_is_not_charged():
+    history = plain()
+    drained = builders.deleting(history.pods["digits-worker-1-0"], NOW, 60)
+    drained["status"]["conditions"] = [DRAINED]
+    history.pods["digits-worker-1-0"] = drained
+    assert history.look(at(1))["phase"] == "Running"
+    peers_fail(history, at(2))
+    status = history.look(at(2))
+    assert (status["phase"], history.charged, status["restarts"]["causes"]) == ("Restarting", 0, {"Disruption": 1})
+    assert status["firstFailure"]["task"] == "worker-1"
+    assert status["message"] == "worker-1 is being disrupted (EvictionByEvictionAPI)"
+
+
+def test_a_node_shutdown_that_shows_after_the_restart_gives_the_charge_back():
+    """The kubelet says so only when all containers have ended, and a process at once when it loses its peers."""
+    history = plain(restarts=1)
+    peers_fail(history, at(1))
+    history.look(at(4))
+    assert (history.charged, history.job.status["restarts"]["causes"]) == (1, {"Error": 1})
+    ended = {**builders.disrupted("TerminationByKubelet", at(9)), "reason": "Terminated"}
+    history.pods["digits-worker-1-0"]["status"] = ended
+    status = history.look(at(9))
+    assert (history.charged, status["restarts"]) == (0, {"total": 1, "causes": {"Disruption": 1}})
+    assert status["firstFailure"]["reason"] == "was disrupted (TerminationByKubelet)"
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_lost_node_is_not_charged_though_it_is_noticed_late(restarts: int):
+    """Its peers fail after 9 s, Kubernetes notices after 50 s and deletes its pods after 80 s."""
+    history = plain(restarts)
+    silent = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]
+    peers_fail(history, at(9))
+    history.look(at(9))
+    for seconds in (11, 30, 49):
+        status = history.look(at(seconds))
+        assert status["phase"] != "Failed"
+        assert status["firstFailure"]["reason"] == "failed (exit code 1)"
+    history.pods["digits-worker-1-0"]["status"]["conditions"] = silent
+    history.look(at(51))
+    lost = history.pods["digits-worker-1-0"]
+    lost["status"]["conditions"] = [*silent, TAINTED]
+    history.pods["digits-worker-1-0"] = builders.deleting(lost, at(80), 60)
+    status = history.look(at(80))
+    assert (status["phase"], history.charged) == ("Running", 0)
+    assert status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
+    assert {"digits-chief-0-1", "digits-worker-1-1"} <= history.pods.keys()
+
+
+@pytest.mark.parametrize("restarts", [0, 1, 2, 10])
+def test_a_lost_node_is_not_charged_though_the_group_fails_again_and_again_before_it_is_noticed(restarts: int):
+    """The scheduler puts worker 1's successors on the silent node, and its peers cannot resolve its name there."""
+    history, now = plain(restarts), 9.0
+    for name, pod in history.pods.items():
+        pod["spec"]["nodeName"] = "lost" if "worker-1" in name else "well"
+    while now < 51:
+        peers_fail(history, at(now))
+        history.look(at(now + 2))
+        gone = [name for name, pod in history.pods.items() if "deletionTimestamp" in pod["metadata"]]
+        history.goes(*[name for name in gone if "worker-1" not in name])
+        history.look(at(now + 12))
+        for name, pod in history.pods.items():
+            if name != "digits-worker-1-0" and "worker-1" in name:
+                pod["spec"]["nodeName"], pod["status"] = "lost", {"phase": "Pending"}
+        now += 15
+    silent = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]
+    history.pods["digits-worker-1-0"]["status"]["conditions"] = silent
+    for _ in range(3):
+        now += 1
+        status = history.look(at(now))
+        assert status["phase"] != "Failed"
+    assert (history.charged, status["restarts"]["causes"].keys()) == (0, {"Disruption"})
+
+
+def test_an_operator_that_sleeps_until_something_is_due_sees_a_lost_nodes_pod():
+    """Nobody writes anything on it: the restart deleted it before the node was missed."""
+    history = plain(restarts=1)
+    peers_fail(history, at(9))
+    history.look(at(11))
+    history.goes("digits-chief-0-0", "digits-worker-0-0")
+    history.look(at(12))
+    assert history.charged == 1
+    due = history.plan(at(13)).look_again_at
+    assert due == at(11 + 60 + 15)
+    history.look(due)
+    assert (history.charged, history.job.status["firstFailure"]["reason"]) == (0, "was lost with its node")
+    assert history.plan(due + timedelta(seconds=1)).status is None
+
+
 def test_a_program_that_fails_by_itself_is_charged_at_once():
     history = plain()
     for task in ("chief-0", "worker-0", "worker-1"):
@@ -72,6 +168,25 @@ def test_a_program_that_fails_by_itself_is_charged_at_once():
     status = history.look(at(3))
     assert (status["phase"], status["reason"]) == ("Failed", "MaxRestartsExceeded")
     assert status["message"].startswith("chief-0 failed (exit code 1); failurePolicy.maxRestarts is 0")
+
+
+def test_a_program_whose_peers_hang_is_charged_a_minute_later():
+    history = plain()
+    history.ends("chief-0", builders.ended(1, at(1)))
+    assert history.look(at(3))["phase"] == "Restarting"
+    due = history.plan(at(4)).look_again_at
+    assert due == at(61)
+    status = history.look(due)
+    assert (status["phase"], status["firstFailure"]["task"]) == ("Failed", "chief-0")
+
+
+def test_a_process_that_ran_out_of_memory_outranks_a_drain_under_way():
+    history = plain(restarts=1)
+    history.pods["digits-worker-1-0"] = builders.deleting(history.pods["digits-worker-1-0"], NOW, 60)
+    history.ends("worker-0", builders.out_of_memory(at(1)))
+    history.ends("chief-0", builders.ended(1, at(1)))
+    status = history.look(at(3))
+    assert (history.charged, status["restarts"]["causes"]) == (1, {"OOMKilled": 1})
 
 
 def test_a_failing_init_container_does_not_hold_the_group_back_for_ever():

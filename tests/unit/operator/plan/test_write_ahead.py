@@ -10,6 +10,7 @@ from dtjob.plan.attempts import Attempts
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
+    Explain,
     FollowChief,
     GiveUp,
     Join,
@@ -73,6 +74,20 @@ def test_a_stronger_cause_moves_the_count_and_is_told():
     assert moved.restarts == Restarts(1, {"Disruption": 1})
     assert moved.first_failure == EVICTED.to_json()
     assert told == ["Warning Restarting: worker-0 was disrupted (Evicted); training restarts"]
+
+
+def test_what_shows_later_moves_the_count_and_replaces_nobody():
+    explained = Incident(at(5), Cause.DISRUPTION, at(5), uncharged=1)
+    status, told = write(Explain(explained, Cause.SIGNAL, EVICTED), "ParameterServer")
+    assert (status.attempts, status.all_created) == (RUNNING["attempts"], True)
+    assert (status.restarts, status.incident) == (Restarts(1, {"Disruption": 1}), explained)
+    assert status.first_failure == EVICTED.to_json()
+    assert told == ["Normal Restarting: worker-0 was disrupted (Evicted): that is why training restarted"]
+
+
+def test_who_waits_before_the_end_says_over_what():
+    status, told = write(Wait(at(60), KILLED), incident=NEW)
+    assert (status.first_failure, status.incident, told) == (KILLED.to_json(), NEW, [])
 
 
 def test_who_is_recalled_costs_nothing():
