@@ -108,7 +108,12 @@ def test_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> No
 
 def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api: Api, namespace: str) -> None:
     made = api.create("dtjobs", namespace, GOOD["everything"])
-    status = {"attempts": {"worker-1": 2}, "firstFailure": {"pod": "a", "exitCode": 1}, "later": {"field": 1}}
+    status = {
+        "attempts": {"others": 1, "worker-1": 2},
+        "incident": {"countedAs": "Error", "attempts": {"others": 1}},
+        "firstFailure": {"pod": "a", "exitCode": 1},
+        "later": {"field": 1},
+    }
     stored = api.replace("dtjobs", namespace, {**made, "status": status}, "status")
     assert stored["status"] == status
 

@@ -121,6 +121,13 @@ KINDS = [
         or_says=("spec.failurePolicy.maxRestarts: must be at least 0, not -1",),
     ),
     bad(
+        "negative-disruptions",
+        job(failurePolicy={"maxDisruptions": -1}),
+        "spec.failurePolicy.maxDisruptions",
+        "should be greater than or equal to 0",
+        or_says=("spec.failurePolicy.maxDisruptions: must be at least 0, not -1",),
+    ),
+    bad(
         "unknown-clean-pods",
         job(runPolicy={"cleanPods": "Always"}),
         "spec.runPolicy.cleanPods",

@@ -56,7 +56,7 @@ EVERYTHING = job(
     },
     evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
     tensorBoard={"everySteps": 50, "profile": {"firstStep": 100, "steps": 3}},
-    failurePolicy={"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
+    failurePolicy={"maxRestarts": 3, "maxDisruptions": 20, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
     runPolicy={"cleanPods": "All"},
     scheduling={"priorityClassName": "high"},
     network={"port": 3000, "statusPort": 3001, "policy": "None"},

@@ -25,4 +25,5 @@ class OpenBlock(Block):
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 
 UNSET_IN_CLUSTER = {"x-dtjob-default": "in Python only"}
-"""Marks a default that the API server does not fill in, as its presence means something: it is for `program` only."""
+"""Marks a default that the API server does not fill in. Its presence means something: it is for `program` only; or it
+came later, and an earlier version of the operator refuses every job that has a field which it does not know."""

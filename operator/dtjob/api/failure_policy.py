@@ -6,11 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api.block import Block
+from dtjob.api.block import UNSET_IN_CLUSTER, Block
 
 
 class Backoff(Block):
-    """The wait before a restart, which doubles with each restart that follows without a new checkpoint between."""
+    """The wait before a restart, which doubles with each restart in a row, whatever its cause. A newer checkpoint ends
+    the row, and so does a run of 10 minutes, or of twice maxSeconds where that is longer, after the last restart."""
 
     initial_seconds: Annotated[int, Field(ge=0, le=3600)] = 10
     """Wait before the second restart in a row; the first one never waits."""
@@ -22,7 +23,12 @@ class FailurePolicy(Block):
     """What happens when tasks fail."""
 
     max_restarts: Annotated[int, Field(ge=0)] = 10
-    """How many restarts in a row, without a newer checkpoint between them, are tried before the job fails. Evictions,
-    drains and deleted pods are not counted."""
+    """How many restarts in a row, without a newer checkpoint between them, are tried before the job fails. Not counted
+    are evictions, drains, lost nodes, deleted pods and pods that a node refused; counted is an eviction for more local
+    storage than the pod's own limits allow."""
+    max_disruptions: Annotated[int, Field(ge=0, json_schema_extra=UNSET_IN_CLUSTER)] = 100
+    """How many restarts in a row that maxRestarts does not count are tried before the job fails: without a newer
+    checkpoint between them, nor a run of 10 minutes, or of twice backoff.maxSeconds where that is longer. 100 where
+    left out."""
     backoff: Backoff = Backoff()
     """The wait before a restart."""

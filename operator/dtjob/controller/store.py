@@ -83,8 +83,10 @@ class Store:
         return key
 
     def remove(self, manifest: Manifest, version: int | None = None) -> JobKey | None:
-        """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays."""
-        self._deleted[manifest["metadata"]["uid"]] = _version(manifest) if version is None else version
+        """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays, and so
+        does what is known of the object itself since then: its label may be back before this is heard of."""
+        gone_at = _version(manifest) if version is None else version
+        self._deleted[manifest["metadata"]["uid"]] = gone_at
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
         place = self._place(manifest)
@@ -92,7 +94,7 @@ class Store:
             return None
         shelf, name, key = place
         known = shelf.get(name)
-        if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"]:
+        if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"] or _version(known) > gone_at:
             return None
         del shelf[name]
         if manifest["kind"] == KIND:

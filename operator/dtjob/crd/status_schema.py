@@ -101,7 +101,9 @@ def status_schema() -> Schema:
         restarts=_block(
             "Restarts by cause.",
             total=_whole("Restarts of training, of any cause."),
-            causes=_map("How many restarts each cause had.", _whole("Restarts.")),
+            causes=_map(
+                "How many restarts each cause had, such as Disruption, OOMKilled or Error.", _whole("Restarts.")
+            ),
             evaluator=_whole("Restarts of the evaluator, which training does not notice."),
         ),
         firstFailure=_first_failure(),
@@ -110,7 +112,9 @@ def status_schema() -> Schema:
         ),
         incident=_incident(),
         attempts=_map(
-            "How often each task was started anew; a task that never was is not in it.", _whole("Its attempt.")
+            "How often each task was started anew. A task that is not in it was as often as `others` says, or never "
+            "where that is not there.",
+            _whole("Its attempt."),
         ),
         allCreated={
             "type": "boolean",
@@ -148,12 +152,20 @@ def _incident() -> Schema:
     return _block(
         "The last incident, which is failures that belong together, as the operator keeps it for itself.",
         startedAt=_time("When its first failure was seen."),
-        cause=_text("The kind of its first failure."),
+        cause=_text("The kind of its first failure, in a word that earlier operators know."),
+        countedAs=_text("The kind of its first failure, where that is not cause."),
         notBefore=_time("No pod is made before this."),
         charged=_whole("Incidents since the last newer checkpoint that count against failurePolicy.maxRestarts."),
+        uncharged=_whole("Those that do not, since then or the last long run; see failurePolicy.maxDisruptions."),
         inARow=_whole("Incidents of any kind since then."),
         checkpointStep=_whole("The newest checkpoint when the count last began anew; -1: none."),
         attempts=_map("The attempt that each task was at when it began.", _whole("Its attempt.")),
+        errors=_block(
+            "The row of errors that it ends, all of which the loss of one peer would explain.",
+            began=_time("When the first of them began."),
+            count=_whole("How many they are."),
+            attempts=_map("The attempt that each task was at then.", _whole("Its attempt.")),
+        ),
     )
 
 

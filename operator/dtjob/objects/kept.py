@@ -48,20 +48,22 @@ _IDENTITY: dict[str, Any] = {
 }
 _POD_LABELS = (labels.JOB_NAME, labels.JOB_UID, labels.ROLE, labels.INDEX, labels.ATTEMPT, labels.SERVING)
 _REASON: dict[str, Any] = {"reason": COMMON, "message": COMMON}
+_ENDED: dict[str, Any] = {
+    "exitCode": OWN,
+    "signal": OWN,
+    "reason": COMMON,
+    "message": OWN,
+    "startedAt": COMMON,
+    "finishedAt": COMMON,
+}
 _CONTAINER: dict[str, Any] = {
     "name": COMMON,
     "state": {
         "waiting": _REASON,
         "running": {"startedAt": COMMON},
-        "terminated": {
-            "exitCode": OWN,
-            "signal": OWN,
-            "reason": COMMON,
-            "message": OWN,
-            "startedAt": COMMON,
-            "finishedAt": COMMON,
-        },
+        "terminated": _ENDED,
     },
+    "lastState": {"terminated": _ENDED},
 }
 _KIND: dict[str, Any] = {"apiVersion": COMMON, "kind": COMMON}
 
@@ -69,12 +71,12 @@ FIELDS: dict[str, dict[str, Any]] = {
     "Pod": {
         **_KIND,
         "metadata": {**_IDENTITY, "labels": dict.fromkeys(_POD_LABELS, COMMON)},
-        "spec": {"nodeName": COMMON, "hostname": OWN, "terminationGracePeriodSeconds": OWN},
+        "spec": {"nodeName": COMMON, "hostname": OWN, "terminationGracePeriodSeconds": OWN, "readinessGates": OWN},
         "status": {
             "phase": COMMON,
             **_REASON,
             "podIP": OWN,
-            "conditions": Each({"type": COMMON, "status": COMMON, **_REASON}, alike=True),
+            "conditions": Each({"type": COMMON, "status": COMMON, "lastTransitionTime": COMMON, **_REASON}, alike=True),
             "initContainerStatuses": Each(_CONTAINER),
             "containerStatuses": Each(_CONTAINER),
         },

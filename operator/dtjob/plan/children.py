@@ -16,6 +16,7 @@ from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.finished import Finished
 from dtjob.plan.silence import Silence
 
@@ -113,16 +114,16 @@ class TaskView:
 
 
 def view_tasks(
-    job: Job, children: Children, attempts: Mapping[str, int], now: datetime, finished: Finished = NOTHING_FINISHED
+    job: Job, children: Children, attempts: Attempts, now: datetime, finished: Finished = NOTHING_FINISHED
 ) -> tuple[TaskView, ...]:
-    """Every task of the job with its pods at `now`. `attempts` is sparse: a task that is not in it is at attempt 0."""
+    """Every task of the job, at these attempts, with its pods at `now`."""
     by_task: dict[str, list[Manifest]] = {}
     for pod in children.owned(job, "Pod"):
         # By name, not by labels: anybody who may edit the pod can change those.
         if task_id := topology.named_task(job, pod["metadata"]["name"]):
             by_task.setdefault(task_id, []).append(pod)
     supervised = job.spec.program is not None
-    tasks = ((task, task.id, attempts.get(task.id, 0)) for task in topology.tasks(job))
+    tasks = ((task, task.id, attempts.of(task.id)) for task in topology.tasks(job))
     return tuple(
         TaskView.of(
             task,

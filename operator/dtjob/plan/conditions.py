@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from dtjob import times
+from dtjob.api.phase import Phase
 
 BLOCKED = "Blocked"
 """The one condition that is no phase: something that the job needs cannot be made."""
@@ -42,3 +43,10 @@ def with_condition(
     if old is None:
         return (*conditions, said)
     return tuple({**old, **said} if condition is old else condition for condition in conditions)
+
+
+def running_since(conditions: Iterable[dict[str, Any]]) -> datetime | None:
+    """Since when all that training needs has been running, None where something of it is not."""
+    held = (one for one in conditions if one["type"] == Phase.RUNNING and one["status"] == "True")
+    since = next(held, {}).get("lastTransitionTime")
+    return times.parse(since) if since else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.objects.topology import Task
-from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.failure import Failure
 from dtjob.plan.incident import Incident
 
 
@@ -29,8 +29,21 @@ class Join:
 
     tasks: tuple[Task, ...]
     incident: Incident
-    counted_as: Cause
+    counted_as: str
     first: Failure | None
+
+
+@dataclass(frozen=True)
+class Explain:
+    """Why the incident began shows only now, in `first`: count it as what it is now, `incident`, and replace nobody.
+
+    `restarts` is how many were counted under `counted_as` over this: one failure may have caused several incidents.
+    """
+
+    incident: Incident
+    counted_as: str
+    first: Failure
+    restarts: int = 1
 
 
 @dataclass(frozen=True)
@@ -57,17 +70,22 @@ class FollowChief:
 
 @dataclass(frozen=True)
 class Wait:
-    """Something has failed, and what to do about it is decided at this moment only."""
+    """Something has failed, and what to do about it is decided at this moment only.
+
+    `over` is the failure that ends the job then, if nothing shows until then that it is not the job's own.
+    """
 
     until: datetime
+    over: Failure | None = None
 
 
 @dataclass(frozen=True)
 class GiveUp:
-    """The job fails for good over the failure `first`; `why` says so in words."""
+    """The job fails for good over the failure `first`; `why` says so in words, `reason` in one."""
 
     first: Failure
     why: str
+    reason: str = "MaxRestartsExceeded"
 
 
 @dataclass(frozen=True)
@@ -75,14 +93,14 @@ class Nothing:
     """Nothing is to be done."""
 
 
-TrainingDecision = Begin | Join | Recall | Wait | GiveUp | Nothing
+TrainingDecision = Begin | Join | Explain | Recall | Wait | GiveUp | Nothing
 EvaluatorDecision = ReplaceEvaluator | FollowChief | Wait | Nothing
 
 
 def replaced(decision: TrainingDecision | EvaluatorDecision) -> tuple[Task, ...]:
     """The tasks that get a new attempt."""
     match decision:
-        case Wait() | GiveUp() | Nothing():
+        case Explain() | Wait() | GiveUp() | Nothing():
             return ()
         case _:
             return decision.tasks

@@ -18,18 +18,24 @@ class Cause(StrEnum):
     DELETED = "Deleted"
     NOT_STARTED = "NotStarted"
     OOM_KILLED = "OOMKilled"
+    STORAGE_LIMIT_EXCEEDED = "StorageLimitExceeded"
     SIGNAL = "Signal"
     ERROR = "Error"
 
     @property
     def charged(self) -> bool:
         """Whether it counts against failurePolicy.maxRestarts: only what the job itself did."""
-        return self in (Cause.OOM_KILLED, Cause.SIGNAL, Cause.ERROR)
+        return self in (Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED, Cause.SIGNAL, Cause.ERROR)
 
     @property
     def precedence(self) -> int:
-        """Lower wins: pod condition, then OOM or signal, then other exit codes."""
+        """Lower wins: pod condition, then an exceeded limit or a signal, then other exit codes."""
         return list(Cause).index(self)
+
+    @classmethod
+    def known(cls, word: str) -> Cause | None:
+        """The cause of this name; None for one that only another version of the operator knows."""
+        return next((cause for cause in cls if cause == word), None)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,39 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.failure import Cause
 
 WINDOW = timedelta(seconds=40)
 """Failures within this time of an incident's start belong to it: a cut-off peer is noticed after up to 35 s."""
 
-WRITTEN = ("startedAt", "cause", "notBefore", "charged", "inARow", "checkpointStep", "attempts")
+WRITTEN = (
+    *("startedAt", "cause", "countedAs", "notBefore", "charged", "uncharged", "inARow", "checkpointStep", "attempts"),
+    "errors",
+)
 """The fields of `status.incident` that this version knows."""
+
+CAUSE_BEFORE: Mapping[str, Cause] = {Cause.STORAGE_LIMIT_EXCEEDED: Cause.SIGNAL}
+"""What stands in `cause` for causes that came later: earlier versions raise on a word that they do not know."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Charged incidents soon after each other, all of which the loss of one peer would explain."""
+
+    began: datetime
+    count: int
+    attempts: Attempts
+    """The attempt that each task was at when the first of them began."""
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Errors:
+        """The errors that `status.incident.errors` holds."""
+        return cls(times.parse(fields["began"]), fields["count"], Attempts.from_json(fields["attempts"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """The errors in the status' form."""
+        return {"began": times.rfc3339(self.began), "count": self.count, "attempts": self.attempts.to_json()}
 
 
 @dataclass(frozen=True)
@@ -22,18 +48,22 @@ class Incident:
     """The latest incident and what came before it. Kept in `status.incident`, so a restarted operator knows it."""
 
     started_at: datetime
-    cause: Cause
+    cause: str
+    """A `Cause`, or the word of a newer operator for one that this version does not know."""
     not_before: datetime
     """No pod is created before this moment."""
     charged: int = 0
     """Charged incidents since the last newer checkpoint."""
+    uncharged: int = 0
+    """Incidents that were not charged, since the last newer checkpoint or long run."""
     in_a_row: int = 0
-    """Incidents of any kind since the last newer checkpoint."""
+    """Incidents of any kind, since the last newer checkpoint or long run."""
     checkpoint_step: int = -1
     """The newest checkpoint when the budget was last refilled."""
-    attempts: Mapping[str, int] | None = None
-    """The attempt that each task was at when it began, by task id and without those at 0. None where an earlier version
-    of the operator wrote it."""
+    attempts: Attempts | None = None
+    """The attempt that each task was at when it began. None where an earlier version of the operator wrote it."""
+    errors: Errors | None = None
+    """The row of errors that it ends, None where its cause is another or has no peer to blame."""
 
     others: Mapping[str, Any] = field(default_factory=dict)
     """Fields that a newer operator wrote; kept."""
@@ -43,31 +73,47 @@ class Incident:
         """The incident that `status.incident` holds."""
         return cls(
             started_at=times.parse(fields["startedAt"]),
-            cause=Cause(fields["cause"]),
+            cause=_cause(fields),
             not_before=times.parse(fields["notBefore"]),
             charged=fields["charged"],
+            uncharged=fields.get("uncharged", 0),
             in_a_row=fields["inARow"],
             checkpoint_step=fields["checkpointStep"],
-            attempts=fields.get("attempts"),
+            attempts=Attempts.from_json(fields["attempts"]) if "attempts" in fields else None,
+            errors=Errors.from_json(fields["errors"]) if "errors" in fields else None,
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The incident in the status' form."""
+    def to_json(self, *, for_earlier: bool = True) -> dict[str, Any]:
+        """The incident in the status' form. Without `for_earlier` it has no `cause`, so that earlier versions of the
+        operator cannot read it, and leave the job alone."""
+        word = CAUSE_BEFORE.get(self.cause, self.cause)
         fields: dict[str, Any] = {
             **self.others,
             "startedAt": times.rfc3339(self.started_at),
-            "cause": self.cause.value,
+            "cause": str(word) if for_earlier else None,
+            "countedAs": str(self.cause) if word != self.cause or not for_earlier else None,
             "notBefore": times.rfc3339(self.not_before),
             "charged": self.charged,
+            "uncharged": self.uncharged or None,
             "inARow": self.in_a_row,
             "checkpointStep": self.checkpoint_step,
+            "attempts": None if self.attempts is None else self.attempts.to_json(),
+            "errors": None if self.errors is None else self.errors.to_json(),
         }
-        return fields if self.attempts is None else {**fields, "attempts": dict(self.attempts)}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def holds(self, task_id: str, attempt: int, now: datetime) -> bool:
         """Whether a failure of this attempt, observed at `now`, belongs to the incident: one of a later attempt than
         the task was at begins its own, or a pod that fails at each start would be free for as long as this lasts."""
         # No pod's time is asked: that is the API server's clock, and ours may differ.
-        was_there = self.attempts is None or attempt <= self.attempts.get(task_id, 0)
+        was_there = self.attempts is None or attempt <= self.attempts.of(task_id)
         return was_there and now - self.started_at <= WINDOW
+
+
+def _cause(fields: Mapping[str, Any]) -> str:
+    """The word for the incident's cause: `countedAs`, unless an operator that does not know it gave another `cause`."""
+    cause, exact = fields.get("cause"), fields.get("countedAs")
+    if exact is None or (cause is not None and cause != CAUSE_BEFORE.get(exact, exact)):
+        exact = fields["cause"]
+    return Cause.known(exact) or str(exact)

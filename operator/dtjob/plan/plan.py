@@ -19,6 +19,7 @@ from dtjob.plan.children import Children, PodState, lost_at
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.cleanup import pods_to_remove
+from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
@@ -53,6 +54,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
 
 def _go_on(situation: Situation) -> Plan:
     """Replace what has failed, and make what is not there."""
+    situation, explained = write_ahead(situation, explain(situation))
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):
@@ -66,7 +68,7 @@ def _go_on(situation: Situation) -> Plan:
     actions = [*relabels, *converge(situation)]
     situation, blocked = _describe(situation)
     situation, unreachable = say_reachability(situation)
-    events = [*restarts, *evaluator_restarts, *relabelled, *blocked, *unreachable]
+    events = [*explained, *restarts, *evaluator_restarts, *relabelled, *blocked, *unreachable]
     return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
 
 
@@ -95,7 +97,7 @@ def _succeed(situation: Situation) -> Plan:
 
 def _give_up(situation: Situation, decision: GiveUp) -> Plan:
     status = replace(situation.status, first_failure=decision.first.to_json())
-    status = set_phase(status, Phase.FAILED, "MaxRestartsExceeded", decision.why, situation.now)
+    status = set_phase(status, Phase.FAILED, decision.reason, decision.why, situation.now)
     return _after_the_end(situation.with_status(status), [Event("Warning", Phase.FAILED.value, decision.why)])
 
 
@@ -131,7 +133,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     """Moments at which a plan can change though nothing happened."""
     waits = [decision.until for decision in decisions if isinstance(decision, Wait)]
     incident = situation.status.incident
-    lost = [lost_at(view.pod) for view in situation.views if view.pod is not None]
+    lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
     return [*waits, incident.not_before if incident else None, *lost]
 

@@ -56,7 +56,7 @@ class Situation:
         views = tuple(
             view if view.attempt == attempt else view.at(attempt, status.finished, self.now)
             for view in self.views
-            for attempt in (attempts.get(view.task.id, 0),)
+            for attempt in (attempts.of(view.task.id),)
         )
         return replace(self, status=status, views=views)
 

@@ -12,9 +12,9 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.objects.rendezvous import STATUS_FIELD
 from dtjob.objects.topology import Task
 from dtjob.plan import finished
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import PodState, TaskView
 from dtjob.plan.conditions import Conditions, with_condition
-from dtjob.plan.failure import Cause
 from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
 
@@ -77,8 +77,8 @@ class Status:
     restarts: Restarts = field(default_factory=Restarts)
     first_failure: Mapping[str, Any] = field(default_factory=dict)
     incident: Incident | None = None
-    attempts: Mapping[str, int] = field(default_factory=dict)
-    """The attempt of each task by its id; sparse: a task that never failed is not in it."""
+    attempts: Attempts = field(default_factory=Attempts)
+    """The attempt of each task by its id."""
     finished: finished.Finished = field(default_factory=dict)
     """The attempt of each task that has ended well, by its id: its pod may go, and is not made again."""
     all_created: bool | None = None
@@ -104,7 +104,7 @@ class Status:
             restarts=Restarts.from_json(fields.get("restarts", {})),
             first_failure=fields.get("firstFailure", {}),
             incident=Incident.from_json(fields["incident"]) if fields.get("incident") else None,
-            attempts=fields.get("attempts", {}),
+            attempts=Attempts.from_json(fields.get("attempts", {})),
             finished=finished.from_json(fields.get("finished", ())),
             all_created=fields.get("allCreated"),
             others={name: value for name, value in fields.items() if name not in WRITTEN},
@@ -133,8 +133,10 @@ class Status:
             "evaluation": dict(self.progress.evaluation) or None,
             "restarts": self.restarts.to_json(),
             "firstFailure": dict(self.first_failure) or None,
-            "incident": self.incident.to_json() if self.incident else None,
-            "attempts": dict(self.attempts) or None,
+            # Earlier versions do not know `others`: they would take a whole group for one at attempt 0, and make it a
+            # second time. A group was never restarted without an incident.
+            "incident": self.incident.to_json(for_earlier=not self.attempts.others) if self.incident else None,
+            "attempts": self.attempts.to_json() or None,
             "finished": finished.to_json(self.finished) or None,
             "allCreated": self.all_created,
         }
@@ -186,22 +188,21 @@ def confirm_phase(status: Status) -> Status:
     return replace(status, conditions=confirmed)
 
 
-def bump_attempts(status: Status, tasks: Iterable[Task]) -> Status:
-    """Give each task its next attempt."""
-    attempts = dict(status.attempts)
-    for task in tasks:
-        attempts[task.id] = attempts.get(task.id, 0) + 1
+def bump_attempts(status: Status, tasks: Iterable[Task], everyone: Iterable[Task]) -> Status:
+    """Give each task its next attempt. `everyone` are all tasks of the job."""
+    attempts = status.attempts.bumped((task.id for task in tasks), (task.id for task in everyone))
     return replace(status, attempts=attempts, all_created=False)
 
 
-def count_restart(status: Status, cause: Cause, instead_of: Cause | None = None) -> Status:
-    """Count a restart under its cause; `instead_of` is the cause under which the same incident was counted before."""
+def count_restart(status: Status, cause: str, instead_of: str | None = None, restarts_moved: int = 1) -> Status:
+    """Count a restart under its cause; `instead_of` is the cause under which the same incident was counted before, and
+    `restarts_moved` how many it was counted as."""
     restarts, causes = status.restarts, dict(status.restarts.causes)
     if instead_of is not None:
-        causes[instead_of.value] -= 1
-    causes[cause.value] = causes.get(cause.value, 0) + 1
+        causes[instead_of] = causes.get(instead_of, 0) - restarts_moved
+    causes[str(cause)] = causes.get(cause, 0) + (restarts_moved if instead_of else 1)
     total = restarts.total if instead_of else restarts.total + 1
-    causes = {name: count for name, count in causes.items() if count}
+    causes = {name: count for name, count in causes.items() if count > 0}
     return replace(status, restarts=replace(restarts, total=total, causes=causes))
 
 

@@ -14,12 +14,15 @@ from dtjob.plan.actions import Event
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
+    Explain,
     FollowChief,
     Join,
     ReplaceEvaluator,
     TrainingDecision,
+    Wait,
     replaced,
 )
+from dtjob.plan.failure import Failure
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status, bump_attempts, count_restart
@@ -31,12 +34,12 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
     """The situation with the new attempts, counts and cause in its status, and what users are told."""
     status = situation.status
     if tasks := replaced(decision):
-        status = bump_attempts(status, tasks)
+        status = bump_attempts(status, tasks, (view.task for view in situation.views))
     match decision:
-        case Begin(incident=incident):
-            return _restarting(situation, count_restart(status, incident.cause), decision)
-        case Join(incident=incident, counted_as=counted_as):
-            return _restarting(situation, count_restart(status, incident.cause, counted_as), decision)
+        case Begin() | Join() | Explain():
+            return _counted(situation, status, decision)
+        case Wait(over=Failure() as first):
+            return situation.with_status(replace(status, first_failure=first.to_json())), []
         case ReplaceEvaluator(failure=failure):
             status = replace(status, restarts=replace(status.restarts, evaluator=status.restarts.evaluator + 1))
             told = Event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; training goes on")
@@ -48,12 +51,19 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
             return situation.with_status(status), []
 
 
-def _restarting(situation: Situation, status: Status, decision: Begin | Join) -> Written:
-    """With the incident, and its cause where that is a new one."""
-    status, first = replace(status, incident=decision.incident), decision.first
+def _counted(situation: Situation, status: Status, decision: Begin | Join | Explain) -> Written:
+    """With the incident, counted once, and its cause where that is a new one."""
+    incident, first = decision.incident, decision.first
+    counted_as = None if isinstance(decision, Begin) else decision.counted_as
+    restarts = decision.restarts if isinstance(decision, Explain) else 1
+    status = replace(count_restart(status, incident.cause, counted_as, restarts), incident=incident)
     if first is None:
         return situation.with_status(status), []
-    told = Event("Warning", Phase.RESTARTING.value, f"{first.sentence()}; {_consequence(situation, decision.tasks)}")
+    if isinstance(decision, Explain):
+        told = Event("Normal", Phase.RESTARTING.value, f"{first.sentence()}: that is why training restarted")
+    else:
+        consequence = _consequence(situation, decision.tasks)
+        told = Event("Warning", Phase.RESTARTING.value, f"{first.sentence()}; {consequence}")
     return situation.with_status(replace(status, first_failure=first.to_json())), [told]
 
 

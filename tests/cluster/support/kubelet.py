@@ -5,6 +5,7 @@
         kubelet.exit("digits-chief-0-0", 137, "OOMKilled")
         kubelet.exit("digits-worker-1-0", signal=9)     # exit code 137
         kubelet.evict("digits-worker-0-0")              # DisruptionTarget, Failed, no container status
+        kubelet.exceed_storage("digits-worker-0-0", …)  # Failed, Evicted, no DisruptionTarget
         kubelet.reject("digits-worker-0-1")             # UnexpectedAdmissionError: it never ran
         kubelet.hang("digits-ps-0-0")                   # a lost node: deletion is never confirmed, until release()
 
@@ -165,6 +166,19 @@ class Kubelet:
         self._bind(pod)
         return self._edit(pod, edit)
 
+    def exceed_storage(self, pod: str, message: str) -> Object:
+        """The pod used more local storage than its limits allow: the kubelet evicts it without DisruptionTarget."""
+
+        def edit(status: Object) -> None:
+            status |= {"phase": "Failed", "reason": "Evicted", "message": message}
+            for own in status.get("containerStatuses", []):
+                ended = {"exitCode": 137, "reason": "Error", "startedAt": now(), "finishedAt": now()}
+                own |= {"state": {"terminated": ended}, "ready": False, "started": False}
+            _set_ready(status, False)
+
+        self._started(pod)
+        return self._edit(pod, edit)
+
     def reject(self, pod: str, reason: str = "UnexpectedAdmissionError", message: str = "") -> Object:
         """The kubelet refuses the pod before it ran (UnexpectedAdmissionError, OutOfcpu, NodeAffinity ...)."""
         text = message or f"Pod was rejected: {reason}"
@@ -190,6 +204,17 @@ class Kubelet:
         with self._lock:
             self._all_hang = self._all_hang or not pods
             self._hanging.update(pods)
+
+    def miss_node(self, pod: str) -> Object:
+        """The node controller notices that the pod's node is silent: it takes Ready from the pod, and nothing else."""
+        return self._edit(pod, lambda status: _set_condition(status, "Ready", False))
+
+    def evict_from_lost_node(self, pod: str) -> None:
+        """The taint manager gives up a lost node's pod: DisruptionTarget, then a deletion, also where that is the
+        second one."""
+        reason = "DeletionByTaintManager"
+        self._edit(pod, lambda status: _set_condition(status, "DisruptionTarget", True, reason))
+        self.api.delete("pods", self.namespace, pod)
 
     def release(self) -> None:
         """The lost node is back: pods that are being deleted go."""

@@ -17,6 +17,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Plan, Relabel
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children, TaskView, view_tasks
 from dtjob.plan.plan import plan
 from dtjob.plan.situation import Situation
@@ -143,9 +144,9 @@ def disrupted(reason: str = "EvictionByEvictionAPI", when: datetime = NOW) -> di
     return {**ended(143, when), "conditions": [condition]}
 
 
-def evicted(reason: str = "Evicted") -> dict[str, Any]:
-    """The kubelet took the pod down and left no container status (node pressure, node shutdown)."""
-    return {"phase": "Failed", "reason": reason, "message": "The node was low on resource: memory."}
+def evicted(reason: str = "Evicted", message: str = "The node was low on resource: memory. ") -> dict[str, Any]:
+    """The kubelet took the pod down and left no container status (node pressure, node shutdown, storage limits)."""
+    return {"phase": "Failed", "reason": reason, "message": message}
 
 
 def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
@@ -155,7 +156,7 @@ def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
 
 def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...]:
     """The job's tasks with these pods, at the attempts of its status."""
-    return view_tasks(job, Children(tuple(pods)), job.status.get("attempts", {}), now)
+    return view_tasks(job, Children(tuple(pods)), Attempts.from_json(job.status.get("attempts", {})), now)
 
 
 def situation(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Situation:
@@ -166,9 +167,9 @@ def situation(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> 
 
 def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manifest]:
     """A pod for every task, in the same state (running), by task id."""
-    attempts = job.status.get("attempts", {})
+    attempts = Attempts.from_json(job.status.get("attempts", {}))
     state = running() if status is None else status
-    return {one.id: pod(job, one.id, deepcopy(state), attempt=attempts.get(one.id, 0)) for one in topology.tasks(job)}
+    return {one.id: pod(job, one.id, deepcopy(state), attempt=attempts.of(one.id)) for one in topology.tasks(job)}
 
 
 def plan_answered(job: Job, children: Children, now: datetime = NOW) -> Plan:

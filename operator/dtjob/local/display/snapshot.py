@@ -12,6 +12,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
 from dtjob.plan import children
+from dtjob.plan.attempts import Attempts
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,11 @@ class TaskLine:
 
 def task_lines(snapshot: Snapshot) -> list[TaskLine]:
     """Every task of the job, in the order of the manifest's roles."""
-    attempts = snapshot.status.get("attempts") or {}
+    attempts = Attempts.from_json(snapshot.status.get("attempts") or {})
     pods = {pod["metadata"]["name"]: pod for pod in snapshot.pods}
     lines = []
     for task in topology.tasks(snapshot.job):
-        attempt = attempts.get(task.id, 0)
+        attempt = attempts.of(task.id)
         pod = pods.get(topology.pod_name(snapshot.job, task, attempt))
         report = snapshot.reports.get(task.id, {})
         lines.append(_line(task.id, attempt, pod, report, snapshot.pids))

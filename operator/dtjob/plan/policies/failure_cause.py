@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from datetime import datetime
 from typing import Any
 
+from dtjob import times
+from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, deleting, ended_at, terminated
 from dtjob.plan.failure import Cause, Failure
+
+OOM_KILLED = "OOMKilled"
+"""The reason of a container's end that the kernel's memory limit ended."""
 
 NEVER_RAN_REASONS = (
     "UnexpectedAdmissionError",
@@ -23,6 +29,10 @@ NEVER_RAN_REASONS = (
 
 DISRUPTION_REASONS = ("Evicted", "Preempting", "Preempted", "NodeShutdown", "Terminated", "Shutdown", "NodeLost")
 """Reasons of the pod's own status when its node took it down."""
+
+OVER_OWN_LIMIT = re.compile(r"exceed(s|ed)\b.*\blimit\b")
+"""How a kubelet says that a pod used more local storage than its own limits allow. It sets no DisruptionTarget then,
+and neither does it where a node under pressure does not take the pod ("The node had condition: [DiskPressure].")."""
 
 UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
@@ -37,11 +47,11 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     end = terminated(pod) or {}
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
-    said = end.get("message") or _failed_init_end(status).get("message") or status.get("message") or ""
+    said = (end or _failed_init_end(status)).get("message") or status.get("message") or ""
     return Failure(
         task=view.task,
         cause=cause,
-        time=ended_at(pod) or now,
+        time=_time(pod, status) or now,
         pod=pod["metadata"]["name"],
         node=(pod.get("spec") or {}).get("nodeName", ""),
         reason=reason,
@@ -55,42 +65,73 @@ def vanished(task: Task, pod_name: str, now: datetime) -> Failure:
     return Failure(task, Cause.DELETED, now, pod_name, "", "was deleted", "")
 
 
+def disruption_of(pod: Manifest) -> str | None:
+    """The reason of the pod's condition DisruptionTarget, None where that does not hold.
+
+    Eviction API and scheduler set it when they ask for the pod's end, the kubelet when its containers have ended, and
+    the controllers of nodes whenever they notice that one is gone.
+    """
+    status = pod.get("status") or {}
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "DisruptionTarget" and condition["status"] == "True":
+            return str(condition.get("reason") or status.get("reason") or "DisruptionTarget")
+    return None
+
+
+def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
+    """When the pod failed, as its node or whoever disrupted it wrote; None where nobody did."""
+    written = [_failed_init_end(status).get("finishedAt")]
+    written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
+    return ended_at(pod) or next((times.parse(text) for text in written if text), None)
+
+
 def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
     """The cause and what became of the pod, in words. What was done to a pod explains its containers' ends too."""
-    return _done_to(pod, state, status) or _end_of_its_own(end, status)
-
-
-def _done_to(pod: Manifest, state: PodState, status: dict[str, Any]) -> tuple[Cause, str] | None:
-    """What node, scheduler or user did to the pod, None where it ended by itself."""
     if state is PodState.LOST:
         return Cause.DISRUPTION, "was lost with its node"
-    disruption = next(
-        (c for c in status.get("conditions") or () if c["type"] == "DisruptionTarget" and c["status"] == "True"), None
-    )
-    pod_reason = status.get("reason") or ""
-    if disruption is not None:
-        return Cause.DISRUPTION, f"was disrupted ({disruption.get('reason') or pod_reason or 'DisruptionTarget'})"
+    if (disruption := disruption_of(pod)) is not None:
+        return Cause.DISRUPTION, f"was disrupted ({disruption})"
+    done = _done_by_its_node(status.get("reason") or "", status.get("message") or "")
+    if done is None and deleting(pod):
+        return Cause.DELETED, "was deleted"
+    return done or _end_of_its_own(end, status)
+
+
+def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None:
+    """What the node did to the pod, by the reason and the message that it gave; None where it did nothing."""
+    if pod_reason == "Evicted" and OVER_OWN_LIMIT.search(message):
+        return Cause.STORAGE_LIMIT_EXCEEDED, f"was evicted: {message.strip().rstrip('.')}"
     if pod_reason in NEVER_RAN_REASONS or pod_reason.startswith("OutOf"):
         return Cause.NOT_STARTED, f"never started ({pod_reason})"
     if pod_reason in DISRUPTION_REASONS:
         return Cause.DISRUPTION, f"was disrupted ({pod_reason})"
-    if deleting(pod):
-        return Cause.DELETED, "was deleted"
     return None
 
 
 def _end_of_its_own(end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
     """What the training container's end says, and where it never began an init container's."""
     if not end and (failed_init := _failed_init_end(status)):
-        cause, how = _exit(int(failed_init["exitCode"]), int(failed_init.get("signal") or 0))
+        cause, how = _how(failed_init)
         return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:
         return Cause.NOT_STARTED, f"never started ({status.get('reason') or 'no container status'})"
     if end.get("reason") in UNSEEN_END_REASONS:
         return Cause.DISRUPTION, f"ended unseen, as when its node restarts ({end['reason']})"
-    if end.get("reason") == "OOMKilled":
-        return Cause.OOM_KILLED, "ran out of memory (OOMKilled)"
-    return _exit(int(end.get("exitCode", 1)), int(end.get("signal") or 0))
+    cause, how = _how(end)
+    if killed := _sidecar_out_of_memory(status, end):
+        return cause, f"{how} after container {killed} ran out of memory (OOMKilled)"
+    return cause, how
+
+
+def _sidecar_out_of_memory(status: dict[str, Any], end: dict[str, Any]) -> str:
+    """The name of a container beside the training, which was killed for memory before that failed; empty for none."""
+    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        for state in (one.get("state") or {}, one.get("lastState") or {}):
+            other = state.get("terminated") or {}
+            before = (other.get("finishedAt") or "") <= (end.get("finishedAt") or "")
+            if other.get("reason") == OOM_KILLED and one["name"] != TRAINING_CONTAINER and before:
+                return str(one["name"])
+    return ""
 
 
 def _failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
@@ -100,6 +141,13 @@ def _failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
         if end.get("exitCode"):
             return {**end, "name": container["name"]}
     return {}
+
+
+def _how(end: dict[str, Any]) -> tuple[Cause, str]:
+    """What any container's end says of it."""
+    if end.get("reason") == OOM_KILLED:
+        return Cause.OOM_KILLED, "ran out of memory (OOMKilled)"
+    return _exit(int(end.get("exitCode", 1)), int(end.get("signal") or 0))
 
 
 def _exit(code: int, signal_number: int) -> tuple[Cause, str]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob.api.failure_policy import Backoff
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.failure import Cause
 from dtjob.plan.incident import Incident
 
-FORGET_AFTER = timedelta(minutes=10)
-"""An incident this long ago no longer lengthens the wait, as with the kubelet's crash-loop backoff."""
+LONG_RUN = timedelta(minutes=10)
+"""A run of this length, twice the longest wait by default, ends a row of restarts, as the kubelet ends a crash loop."""
+
+
+def long_run(backoff: Backoff) -> timedelta:
+    """How long a job has to run after a restart for the next one to be the first of a row."""
+    return max(LONG_RUN, timedelta(seconds=2 * backoff.max_seconds))
 
 
 def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
@@ -32,17 +37,23 @@ def next_incident(
     previous: Incident | None,
     cause: Cause,
     checkpoint_step: int,
-    attempts: Mapping[str, int],
+    attempts: Attempts,
     backoff: Backoff,
     now: datetime,
+    running_since: datetime | None,
 ) -> Incident:
-    """The incident that `cause` begins now, with the tasks at these `attempts`. A newer checkpoint than the last
-    refill's refills the budget."""
-    charged = in_a_row = 0
+    """The incident that `cause` begins now, with the tasks at these `attempts`; all that training needs has run since
+    `running_since` (None: something did not).
+
+    A newer checkpoint than the last refill's refills the budget. A row of restarts ends with that, or with a long run
+    since its last one; time in which the job waited, or some pod of it could not start, is no run.
+    """
+    charged = uncharged = in_a_row = 0
     refilled_at = checkpoint_step
     if previous is not None and checkpoint_step <= previous.checkpoint_step:
         charged, refilled_at = previous.charged, previous.checkpoint_step
-        in_a_row = previous.in_a_row if now - previous.started_at < FORGET_AFTER else 0
+        if running_since is None or now - max(running_since, previous.not_before) < long_run(backoff):
+            uncharged, in_a_row = previous.uncharged, previous.in_a_row
     in_a_row += 1
     started_at = now.replace(microsecond=0)  # as the status will hold it: now and after a restart of the operator alike
     return Incident(
@@ -50,16 +61,19 @@ def next_incident(
         cause=cause,
         not_before=started_at + wait_before(in_a_row, backoff),
         charged=charged + (1 if cause.charged else 0),
+        uncharged=uncharged + (0 if cause.charged else 1),
         in_a_row=in_a_row,
         checkpoint_step=refilled_at,
         attempts=attempts,
     )
 
 
-def joined(incident: Incident, cause: Cause) -> Incident:
+def joined(incident: Incident, cause: Cause, charges: int = 1) -> Incident:
     """The incident with one more failure in it. A stronger cause takes over, and an uncharged one gives the charge
-    back."""
-    if cause.precedence >= incident.cause.precedence:
+    back, and those of as many incidents before it as make `charges` with it."""
+    was = Cause.known(incident.cause)
+    if was is None or cause.precedence >= was.precedence:  # a newer operator's own word stands
         return incident
-    refund = 1 if incident.cause.charged and not cause.charged else 0
-    return replace(incident, cause=cause, charged=incident.charged - refund)
+    refund = min(charges, incident.charged) if was.charged and not cause.charged else 0
+    charged, uncharged = incident.charged - refund, incident.uncharged + refund
+    return replace(incident, cause=cause, charged=charged, uncharged=uncharged, errors=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
@@ -12,6 +13,7 @@ from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, created_at, ended_at, finished
+from dtjob.plan.conditions import running_since
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
@@ -25,6 +27,7 @@ from dtjob.plan.decisions import (
     Wait,
 )
 from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.policies.collateral import first_cause, row_of_errors, wait_for_word
 from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
 from dtjob.plan.situation import Situation
@@ -54,7 +57,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     if not failed:
         needed = finished_without_the_chief(situation)
         return Recall(needed) if needed else Nothing()
-    first = _first(failed)
+    first = first_cause(situation, _first(failed))
     tasks = replacement_group(situation, [failure.task for failure in failed])
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
     just_now = -SETTLE <= now - first.time < SETTLE
@@ -65,17 +68,21 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     if previous is not None and not fresh:
         incident = joined(previous, first.cause)
         return Join(tasks, incident, previous.cause, None if incident.cause is previous.cause else first)
-    return _new_incident(situation, tasks, _first(fresh))
+    return _new_incident(situation, tasks, first_cause(situation, _first(fresh)))
 
 
-def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp:
-    """Begin an incident, or give up where it is one too many."""
-    policy, step = situation.job.spec.failure_policy, situation.status.progress.checkpoint_step
-    attempts = {view.task.id: view.attempt for view in situation.views if view.attempt}
-    incident = next_incident(situation.status.incident, first.cause, step, attempts, policy.backoff, situation.now)
-    if incident.charged > policy.max_restarts:
-        return GiveUp(first, _gave_up(situation.job, first, step))
-    return Begin(tasks, incident, first)
+def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:
+    """Begin an incident, or give up where it is one too many of its kind: what is not charged never uses up
+    maxRestarts, though that may have been lowered since."""
+    policy, status = situation.job.spec.failure_policy, situation.status
+    step, since = status.progress.checkpoint_step, running_since(status.conditions)
+    attempts, now = status.attempts, situation.now
+    incident = next_incident(status.incident, first.cause, step, attempts, policy.backoff, now, since)
+    if first.cause.charged and incident.charged > policy.max_restarts:
+        return wait_for_word(situation, first) or GiveUp(first, _gave_up(situation.job, first, step))
+    if not first.cause.charged and incident.uncharged > policy.max_disruptions:
+        return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
+    return Begin(tasks, replace(incident, errors=row_of_errors(situation, incident, first)), first)
 
 
 def restart_evaluator(
@@ -185,5 +192,14 @@ def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
     budget = job.spec.failure_policy.max_restarts
     if budget == 0:
         return f"{first.sentence()}; failurePolicy.maxRestarts is 0, so training was not restarted"
-    progress = f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""
-    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up{progress}"
+    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up{_without_progress(checkpoint_step)}"
+
+
+def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
+    bound = job.spec.failure_policy.max_disruptions
+    what = f"{bound} restarts in a row that were not the job's own doing (failurePolicy.maxDisruptions) were tried"
+    return f"{first.sentence()}; {what}{_without_progress(checkpoint_step)}"
+
+
+def _without_progress(checkpoint_step: int) -> str:
+    return f", with no checkpoint newer than step {checkpoint_step}" if checkpoint_step >= 0 else ""

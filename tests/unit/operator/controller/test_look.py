@@ -22,12 +22,8 @@ def running(made: World) -> None:
 
 
 def take_label(made: World, name: str, label: str) -> None:
-    """Somebody removes the label; a watch by the job's name says DELETED, with the object as it was and its version."""
+    """Somebody removes the label."""
     made.cluster.change("Pod", name, lambda one: one["metadata"]["labels"].pop(label))
-    if label == labels.JOB_NAME:
-        last = dict(made.pods[name])
-        last["metadata"] = {**last["metadata"], "labels": {**labels.of(last), labels.JOB_NAME: "digits"}}
-        made.deliver("DELETED", last)
 
 
 @pytest.mark.parametrize("heard_by", ["watch", "resync", "new operator"])

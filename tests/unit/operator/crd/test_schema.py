@@ -97,6 +97,7 @@ def test_defaults_are_those_of_the_models() -> None:
         mode="json", by_alias=True, include={"failure_policy", "run_policy", "scheduling", "network"}
     )
     del whole["network"]["statusPort"], whole["scheduling"]["priorityClassName"]
+    del whole["failurePolicy"]["maxDisruptions"]
     assert defaults == whole
 
 
@@ -105,3 +106,10 @@ def test_presence_that_means_something_is_not_defaulted() -> None:
     for field in ("keep", "async"):
         assert "default" not in properties["checkpoint"]["properties"][field]
     assert "default" not in properties["network"]["properties"]["statusPort"]
+
+
+def test_a_field_that_came_later_is_in_no_job_that_does_not_name_it() -> None:
+    """An earlier version of the operator takes a job with a field that it does not know for invalid."""
+    policy = spec_schema()["properties"]["failurePolicy"]
+    assert "default" not in policy["properties"]["maxDisruptions"]
+    assert policy["default"].keys() == {"maxRestarts", "backoff"}

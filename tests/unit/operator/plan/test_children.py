@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.plan import children
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import LOST_AFTER, Children, PodState
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -111,7 +112,7 @@ def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
     job = builders.with_status(builders.job(program=False), {"attempts": {"worker-0": 1}})
     drained = builders.deleting(builders.pod(job, "worker-0", builders.ended(0, at(5)), attempt=1), NOW)
     for pods in ((), (drained,)):
-        seen = children.view_tasks(job, Children(pods), {"worker-0": 1}, NOW, {"worker-0": 1, "worker-1": 1})
+        seen = children.view_tasks(job, Children(pods), Attempts({"worker-0": 1}), NOW, {"worker-0": 1, "worker-1": 1})
         chief, first, second = seen
         assert (chief.state, first.state) == (PodState.MISSING, PodState.SUCCEEDED)
         assert second.state is PodState.MISSING  # it is at attempt 0, and attempt 1 is what finished

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.phase import Phase
-from dtjob.plan.conditions import BLOCKED, with_condition
+from dtjob.plan.conditions import BLOCKED, running_since, with_condition
 from tests.unit.operator.builders import NOW, at
 
 
@@ -40,3 +40,10 @@ def test_what_nobody_knows_is_unknown_and_may_be_said_from_the_start():
         ("Unknown", "00Z"),
         ("False", "05Z"),
     ]
+
+
+def test_since_when_training_runs():
+    running = with_condition([], Phase.RUNNING, True, "AllTasksRunning", "", at(5))
+    assert running_since(running) == at(5)
+    assert running_since(with_condition(running, Phase.RUNNING, False, "Error", "", at(9))) is None
+    assert running_since(()) is None

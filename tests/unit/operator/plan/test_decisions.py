@@ -7,6 +7,7 @@ import pytest
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
+    Explain,
     FollowChief,
     GiveUp,
     Join,
@@ -42,6 +43,8 @@ def test_these_replace_their_tasks(decision: TrainingDecision | EvaluatorDecisio
     assert replaced(decision) == TASKS
 
 
-@pytest.mark.parametrize("decision", [Wait(NOW), GiveUp(FAILURE, "maxRestarts"), Nothing()])
+@pytest.mark.parametrize(
+    "decision", [Wait(NOW), GiveUp(FAILURE, "maxRestarts"), Explain(INCIDENT, Cause.ERROR, FAILURE), Nothing()]
+)
 def test_these_replace_nothing(decision: TrainingDecision | EvaluatorDecision):
     assert replaced(decision) == ()

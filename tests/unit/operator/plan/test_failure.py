@@ -19,7 +19,17 @@ FAILURE = Failure(
 
 
 def test_only_the_jobs_own_doing_is_charged() -> None:
-    assert [cause for cause in Cause if cause.charged] == [Cause.OOM_KILLED, Cause.SIGNAL, Cause.ERROR]
+    assert [cause for cause in Cause if cause.charged] == [
+        Cause.OOM_KILLED,
+        Cause.STORAGE_LIMIT_EXCEEDED,
+        Cause.SIGNAL,
+        Cause.ERROR,
+    ]
+
+
+def test_a_word_of_another_version_is_no_cause_of_ours() -> None:
+    assert [Cause.known(cause.value) for cause in Cause] == list(Cause)
+    assert Cause.known("NodeMelted") is None
 
 
 def test_the_status_holds_what_one_asks_first() -> None:

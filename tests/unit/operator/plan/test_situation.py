@@ -40,7 +40,7 @@ def test_a_new_attempt_is_seen_and_nothing_else_is_looked_at_again():
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory()
     before = builders.situation(job, *pods.values())
-    after = before.with_status(bump_attempts(before.status, [builders.task("worker-0")]))
+    after = before.with_status(bump_attempts(before.status, [builders.task("worker-0")], []))
     chief, first, second = after.views
     assert (first.attempt, first.pod, first.state) == (1, None, PodState.MISSING)
     assert first.pods == (pods["worker-0"],)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.failure import Cause
 from dtjob.plan.status import (
@@ -80,7 +81,11 @@ def test_a_first_status_says_only_what_is_known():
 def test_writers_keep_what_a_newer_operator_wrote():
     status = Status.from_json(of_a_newer_operator())
     status = set_phase(status, Phase.RUNNING, "AllTasksRunning", "", NOW)
-    status = count_restart(bump_attempts(status, [builders.task("worker-0")]), Cause.SIGNAL, instead_of=Cause.ERROR)
+    status = count_restart(
+        bump_attempts(status, [builders.task("worker-0")], []),
+        Cause.SIGNAL,
+        instead_of=Cause.ERROR,
+    )
     written = status.to_json()
     assert {"suspension", "quota"} <= written.keys()
     blocks = (written["restarts"], written["incident"], written["conditions"][0])
@@ -120,10 +125,11 @@ def test_a_condition_that_is_no_phase_leaves_the_phase_alone():
 
 
 def test_a_new_attempt_is_not_created_yet():
-    status = Status(attempts={"worker-0": 1}, all_created=True)
-    bumped = bump_attempts(status, [builders.task("worker-0"), builders.task("chief-0")])
-    assert (bumped.attempts, bumped.all_created) == ({"worker-0": 2, "chief-0": 1}, False)
-    assert status.attempts == {"worker-0": 1}
+    status = Status(attempts=Attempts({"worker-0": 1}), all_created=True)
+    tasks = [builders.task("worker-0"), builders.task("chief-0")]
+    bumped = bump_attempts(status, tasks, tasks)
+    assert (bumped.attempts, bumped.all_created) == (Attempts({"worker-0": 2, "chief-0": 1}), False)
+    assert status.attempts == Attempts({"worker-0": 1})
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
+    Explain,
     FollowChief,
     GiveUp,
     Join,
@@ -29,8 +31,8 @@ from tests.unit.operator.builders import NOW, at
 WORKER, EVALUATOR = builders.task("worker-0"), builders.task("evaluator-0")
 KILLED = Failure(WORKER, Cause.SIGNAL, NOW, "digits-worker-0-0", "node-1", "was killed (SIGKILL)", "", 137)
 EVICTED = Failure(WORKER, Cause.DISRUPTION, NOW, "digits-worker-0-0", "node-1", "was disrupted (Evicted)", "")
-NEW = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1, attempts={})
-RUNNING = {"attempts": {"worker-0": 1}, "restarts": Restarts(1, {"Signal": 1}), "all_created": True}
+NEW = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1, attempts=Attempts())
+RUNNING = {"attempts": Attempts({"worker-0": 1}), "restarts": Restarts(1, {"Signal": 1}), "all_created": True}
 
 
 def write(
@@ -43,7 +45,7 @@ def write(
 
 def test_an_incident_that_begins_is_counted_with_its_first_failure():
     status, told = write(Begin((WORKER,), NEW, KILLED))
-    assert (status.attempts, status.all_created) == ({"worker-0": 2}, False)
+    assert (status.attempts, status.all_created) == (Attempts({"worker-0": 2}), False)
     assert status.restarts == Restarts(2, {"Signal": 2})
     assert (status.incident, status.first_failure) == (NEW, KILLED.to_json())
     assert told == ["Warning Restarting: worker-0 was killed (SIGKILL); training restarts"]
@@ -63,7 +65,7 @@ def test_users_are_told_what_follows(strategy: str, checkpoint: dict[str, int], 
 
 def test_more_of_the_same_incident_is_neither_counted_nor_told():
     status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, None), first_failure={"task": "worker-1"})
-    assert (status.attempts["worker-0"], status.restarts) == (2, RUNNING["restarts"])
+    assert (status.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
     assert (status.incident, status.first_failure, told) == (NEW, {"task": "worker-1"}, [])
 
 
@@ -74,16 +76,30 @@ def test_a_stronger_cause_moves_the_count_and_is_told():
     assert told == ["Warning Restarting: worker-0 was disrupted (Evicted); training restarts"]
 
 
+def test_what_shows_later_moves_the_count_and_replaces_nobody():
+    explained = Incident(at(5), Cause.DISRUPTION, at(5), uncharged=1)
+    status, told = write(Explain(explained, Cause.SIGNAL, EVICTED), "ParameterServer")
+    assert (status.attempts, status.all_created) == (RUNNING["attempts"], True)
+    assert (status.restarts, status.incident) == (Restarts(1, {"Disruption": 1}), explained)
+    assert status.first_failure == EVICTED.to_json()
+    assert told == ["Normal Restarting: worker-0 was disrupted (Evicted): that is why training restarted"]
+
+
+def test_who_waits_before_the_end_says_over_what():
+    status, told = write(Wait(at(60), KILLED), incident=NEW)
+    assert (status.first_failure, status.incident, told) == (KILLED.to_json(), NEW, [])
+
+
 def test_who_is_recalled_costs_nothing():
     status, told = write(Recall((WORKER,)), incident=NEW)
-    assert (status.attempts, status.restarts, status.incident) == ({"worker-0": 2}, RUNNING["restarts"], NEW)
+    assert (status.attempts, status.restarts, status.incident) == (Attempts({"worker-0": 2}), RUNNING["restarts"], NEW)
     assert told == []
 
 
 def test_an_evaluators_failure_is_counted_apart():
     failure = Failure(EVALUATOR, Cause.ERROR, NOW, "digits-evaluator-0-0", "", "failed (exit code 1)", "")
     status, told = write(ReplaceEvaluator((EVALUATOR,), failure))
-    assert status.attempts == {"worker-0": 1, "evaluator-0": 1}
+    assert status.attempts == Attempts({"worker-0": 1, "evaluator-0": 1})
     assert status.restarts == Restarts(1, {"Signal": 1}, evaluator=1)
     assert (status.incident, status.first_failure) == (None, {})
     assert told == ["Warning EvaluatorRestarting: evaluator-0 failed (exit code 1); training goes on"]
@@ -91,7 +107,7 @@ def test_an_evaluators_failure_is_counted_apart():
 
 def test_an_evaluator_that_follows_the_chief_is_told_of_but_not_counted():
     status, told = write(FollowChief((EVALUATOR,)))
-    assert (status.attempts["evaluator-0"], status.restarts) == (1, RUNNING["restarts"])
+    assert (status.attempts.of("evaluator-0"), status.restarts) == (1, RUNNING["restarts"])
     assert told == ["Normal EvaluatorRestarting: The evaluator moves with the chief, whose volume it mounts"]
 
 

@@ -42,7 +42,7 @@ class Facts:
 
 def attempt_of(status: dict[str, Any], task: str) -> int:
     """The attempt at which a job's status has the task."""
-    return Status.from_json(status).attempts.get(task, 0)
+    return Status.from_json(status).attempts.of(task)
 
 
 def told_to_end(pod: Manifest) -> bool:

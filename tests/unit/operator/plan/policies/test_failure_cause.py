@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dtjob import times
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView
 from dtjob.plan.failure import Cause, Failure
@@ -30,15 +31,26 @@ def failure(status: dict[str, Any], deleted: bool = False) -> Failure:
     return found
 
 
-def init_failed(code: int) -> dict[str, Any]:
+EMPTY_DIR_FULL = 'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". '
+CONTAINER_FULL = 'Container tensorflow exceeded its local ephemeral storage limit "2Gi". '
+
+
+def init_failed(code: int, **more: Any) -> dict[str, Any]:
     """An init container failed, so the training container never started."""
-    terminated = {"exitCode": code, "message": "no such bucket"}
+    terminated = {"exitCode": code, "message": "no such bucket", "finishedAt": times.rfc3339(at(3)), **more}
     waiting = [{"name": "tensorflow", "state": {"waiting": {"reason": "PodInitializing"}}}]
     init = [
         {"name": "ready", "state": {"terminated": {"exitCode": 0}}},
         {"name": "fetch", "state": {"terminated": terminated}},
     ]
     return {"phase": "Failed", "containerStatuses": waiting, "initContainerStatuses": init}
+
+
+def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
+    """The status with a sidecar that the kernel killed at that moment."""
+    terminated = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": times.rfc3339(when)}
+    proxy = {"name": "proxy", "state": {"terminated": terminated}}
+    return {**status, "containerStatuses": [proxy, *status["containerStatuses"]]}
 
 
 @pytest.mark.parametrize(
@@ -53,12 +65,20 @@ def init_failed(code: int) -> dict[str, Any]:
         (builders.out_of_memory(), Cause.OOM_KILLED, "worker-1 ran out of memory (OOMKilled)"),
         (builders.disrupted("PreemptionByScheduler"), Cause.DISRUPTION, "worker-1 was disrupted (PreemptionByScheduler)"),
         (builders.evicted("Evicted"), Cause.DISRUPTION, "worker-1 was disrupted (Evicted)"),
+        (builders.evicted("Evicted", "The node had condition: [DiskPressure]. "), Cause.DISRUPTION, "worker-1 was disrupted (Evicted)"),
+        (builders.evicted("Evicted", EMPTY_DIR_FULL), Cause.STORAGE_LIMIT_EXCEEDED, 'worker-1 was evicted: Usage of EmptyDir volume "scratch" exceeds the limit "1Gi"'),
+        (builders.evicted("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 2Gi. "), Cause.STORAGE_LIMIT_EXCEEDED, "worker-1 was evicted: Pod ephemeral local storage usage exceeds the total limit of containers 2Gi"),
+        ({**builders.ended(137), **builders.evicted("Evicted", CONTAINER_FULL)}, Cause.STORAGE_LIMIT_EXCEEDED, 'worker-1 was evicted: Container tensorflow exceeded its local ephemeral storage limit "2Gi"'),
+        ({**builders.disrupted(), **builders.evicted("Evicted", EMPTY_DIR_FULL)}, Cause.DISRUPTION, "worker-1 was disrupted (EvictionByEvictionAPI)"),
         (builders.evicted("NodeShutdown"), Cause.DISRUPTION, "worker-1 was disrupted (NodeShutdown)"),
         (builders.rejected("OutOfcpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfcpu)"),
         (builders.rejected("OutOfnvidia.com/gpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfnvidia.com/gpu)"),
         (builders.rejected("UnexpectedAdmissionError"), Cause.NOT_STARTED, "worker-1 never started (UnexpectedAdmissionError)"),
         ({"phase": "Failed"}, Cause.NOT_STARTED, "worker-1 never started (no container status)"),
         (init_failed(3), Cause.ERROR, "worker-1 never started: init container fetch failed (exit code 3)"),
+        (init_failed(137, reason="OOMKilled"), Cause.OOM_KILLED, "worker-1 never started: init container fetch ran out of memory (OOMKilled)"),
+        (beside(builders.ended(1, at(5)), at(4)), Cause.ERROR, "worker-1 failed (exit code 1) after container proxy ran out of memory (OOMKilled)"),
+        (beside(builders.ended(1, at(5)), at(6)), Cause.ERROR, "worker-1 failed (exit code 1)"),
         (init_failed(137), Cause.SIGNAL, "worker-1 never started: init container fetch was killed (SIGKILL)"),
         (builders.ended(137, reason="ContainerStatusUnknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (ContainerStatusUnknown)"),
         (builders.ended(255, reason="Unknown"), Cause.DISRUPTION, "worker-1 ended unseen, as when its node restarts (Unknown)"),
@@ -89,3 +109,12 @@ def test_a_pod_that_outlives_its_grace_period_is_lost():
 
 def test_the_failed_init_containers_words_are_told():
     assert failure(init_failed(3)).message == "no such bucket"
+
+
+def test_a_failure_has_the_time_that_somebody_wrote_down():
+    """Else it would be of each moment at which one looks, and what waits for a while after it would wait for ever."""
+    assert failure(init_failed(3)).time == at(3)
+    assert failure(builders.ended(1, at(5))).time == at(5)
+    condition = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": times.rfc3339(at(7))}
+    assert failure({**builders.evicted(), "conditions": [condition]}).time == at(7)
+    assert failure(builders.evicted()).time == at(10)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from dtjob.api.failure_policy import Backoff
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.failure import Cause
-from dtjob.plan.policies.incident import FORGET_AFTER, joined, next_incident, wait_before
+from dtjob.plan.policies.incident import LONG_RUN, joined, long_run, next_incident, wait_before
 from tests.unit.operator.builders import NOW, at
 
 BACKOFF = Backoff()
-FIRST = next_incident(None, Cause.ERROR, -1, {}, BACKOFF, NOW)
+NOBODY = Attempts()
+FIRST = next_incident(None, Cause.ERROR, -1, NOBODY, BACKOFF, NOW, None)
 
 
 def test_the_first_does_not_wait():
@@ -26,23 +28,65 @@ def test_the_wait_doubles_up_to_its_limit(in_a_row: int, seconds: int):
 
 @pytest.mark.parametrize(("cause", "charged"), [(Cause.ERROR, 2), (Cause.DISRUPTION, 1), (Cause.DELETED, 1)])
 def test_only_own_failures_are_charged_but_all_wait(cause: Cause, charged: int):
-    following = next_incident(FIRST, cause, -1, {}, BACKOFF, at(60))
+    following = next_incident(FIRST, cause, -1, NOBODY, BACKOFF, at(60), None)
     assert (following.charged, following.in_a_row, following.not_before) == (charged, 2, at(70))
 
 
 def test_a_newer_checkpoint_refills_the_budget_once():
-    refilled = next_incident(FIRST, Cause.ERROR, 100, {}, BACKOFF, at(60))
+    refilled = next_incident(FIRST, Cause.ERROR, 100, NOBODY, BACKOFF, at(60), None)
     assert (refilled.charged, refilled.in_a_row, refilled.checkpoint_step) == (1, 1, 100)
-    assert next_incident(refilled, Cause.ERROR, 100, {}, BACKOFF, at(120)).charged == 2
+    assert next_incident(refilled, Cause.ERROR, 100, NOBODY, BACKOFF, at(120), None).charged == 2
 
 
-def test_an_incident_long_ago_lengthens_no_wait_but_stays_charged():
-    later = next_incident(FIRST, Cause.ERROR, -1, {}, BACKOFF, NOW + FORGET_AFTER)
-    assert (later.in_a_row, later.charged) == (1, 2)
+@pytest.mark.parametrize(
+    ("backoff", "runs_for", "waits"),
+    [
+        (Backoff(initial_seconds=600, max_seconds=3600), 5, [0, 600, 1200, 2400, 3600, 3600]),
+        (Backoff(), 5, [0, 10, 20, 40, 80, 160, 300, 300]),
+        (Backoff(), 300, [0, 10, 20, 40, 80, 160, 300, 300]),
+        (Backoff(), 600, [0, 0, 0]),
+        (Backoff(initial_seconds=600, max_seconds=3600), 7199, [0, 600, 1200]),
+        (Backoff(initial_seconds=600, max_seconds=3600), 7200, [0, 0, 0]),
+        (Backoff(max_seconds=0), 1, [0, 0, 0]),
+    ],
+)
+def test_a_row_of_restarts_goes_on_until_the_job_has_run_long_after_its_wait(
+    backoff: Backoff, runs_for: int, waits: list[int]
+):
+    incident, failed_at, found = None, NOW, []
+    for _ in waits:
+        started = incident.not_before + timedelta(seconds=3) if incident else None
+        incident = next_incident(incident, Cause.ERROR, -1, NOBODY, backoff, failed_at, started)
+        found.append((incident.not_before - failed_at).total_seconds())
+        failed_at = incident.not_before + timedelta(seconds=3 + runs_for)
+    assert found == waits
+
+
+@pytest.mark.parametrize(
+    ("running_since", "goes_on"),
+    [(NOW, False), (None, True), (NOW + timedelta(seconds=1), True), (NOW - 10 * LONG_RUN, False)],
+)
+def test_only_time_in_which_training_ran_ends_a_row(running_since: datetime | None, goes_on: bool):
+    later = next_incident(FIRST, Cause.ERROR, -1, NOBODY, BACKOFF, NOW + LONG_RUN, running_since)
+    assert (later.in_a_row, later.charged) == (2 if goes_on else 1, 2)
+
+
+def test_a_long_run_is_twice_the_longest_wait_and_ten_minutes_at_least():
+    assert [long_run(Backoff(max_seconds=seconds)).total_seconds() for seconds in (0, 300, 3600)] == [600, 600, 7200]
+
+
+def test_what_is_not_charged_is_counted_apart():
+    second = next_incident(FIRST, Cause.DISRUPTION, -1, NOBODY, BACKOFF, at(60), None)
+    third = next_incident(second, Cause.DELETED, -1, NOBODY, BACKOFF, at(120), None)
+    assert [(one.charged, one.uncharged) for one in (FIRST, second, third)] == [(1, 0), (1, 1), (1, 2)]
+    assert next_incident(third, Cause.DELETED, 5, NOBODY, BACKOFF, at(180), None).uncharged == 1
+    ran_long = next_incident(third, Cause.DELETED, -1, NOBODY, BACKOFF, third.not_before + LONG_RUN, at(121))
+    assert (ran_long.charged, ran_long.uncharged) == (1, 1)
 
 
 def test_a_stronger_cause_takes_over_and_an_uncharged_one_refunds():
     assert joined(FIRST, Cause.OOM_KILLED).charged == 1
-    assert joined(FIRST, Cause.DISRUPTION).charged == 0
-    evicted = next_incident(None, Cause.DISRUPTION, -1, {}, BACKOFF, NOW)
+    disrupted = joined(FIRST, Cause.DISRUPTION)
+    assert (disrupted.charged, disrupted.uncharged) == (0, 1)
+    evicted = next_incident(None, Cause.DISRUPTION, -1, NOBODY, BACKOFF, NOW, None)
     assert joined(evicted, Cause.ERROR) == evicted

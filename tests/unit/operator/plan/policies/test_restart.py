@@ -10,6 +10,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects.manifest import Manifest
 from dtjob.plan import decisions
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children
 from dtjob.plan.decisions import (
     Begin,
@@ -197,7 +198,7 @@ def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
     """Else a pod that fails at each start would be free for as long as its peers fail too."""
     job = builders.job(workers=3, status={"attempts": {"worker-0": 1}})
     pods = builders.all_pods(job)
-    previous = Incident(at(10), Cause.ERROR, at(10), charged=1, in_a_row=1, attempts={})
+    previous = Incident(at(10), Cause.ERROR, at(10), charged=1, in_a_row=1, attempts=Attempts())
     pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
     pods["worker-2"]["status"] = builders.ended(1, at(14))
     decision = decide(job, pods, at(16), previous)
@@ -209,7 +210,7 @@ def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
 def test_an_eviction_that_shows_late_gives_the_charge_back():
     job = builders.job()
     pods = builders.all_pods(job)
-    previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts={})
+    previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts=Attempts())
     pods["worker-1"]["status"] = builders.disrupted(when=at(8))
     decision = decide(job, pods, at(9), previous)
     assert isinstance(decision, Join)

@@ -1,0 +1,187 @@
+"""Collateral: errors that tasks have only because a peer was taken from them, and what shows late of any failure.
+
+Under our supervisor the loss of a peer never ends a container, save after several restarts in vain; an image of the
+user's own ends with whatever code its program has for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from dtjob.api.replicas import Role
+from dtjob.api.strategy import Strategy
+from dtjob.objects import labels, topology
+from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.topology import Task
+from dtjob.plan.children import TaskView, container_status, deleting, ended, finished, lost_at
+from dtjob.plan.decisions import Explain, Nothing, Wait
+from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.incident import WINDOW, Errors, Incident
+from dtjob.plan.policies.failure_cause import disruption_of, failure_of
+from dtjob.plan.policies.incident import joined
+from dtjob.plan.situation import Situation
+
+NOTICED_AFTER = timedelta(seconds=60)
+"""A lost node is noticed so long after its pods' peers have failed at the latest: Kubernetes takes a node for lost that
+is silent for 50 s, and TensorFlow's peers fail 9 s after a task fell silent."""
+
+TOLD_AFTER = timedelta(seconds=10)
+"""A kubelet that ends a pod tells of its containers' ends first, and then what it did and that the pod has failed."""
+
+NODE_GONE = ("DeletionByTaintManager", "DeletionByPodGC")
+"""Reasons of DisruptionTarget that come long after the pod was lost, from controllers that watch nodes."""
+
+SHOWN_LATE = (Cause.DISRUPTION, Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED)
+"""Causes of a replaced pod's end that cannot come from its replacement, which deletes it."""
+
+
+def first_cause(situation: Situation, failure: Failure) -> Failure:
+    """What caused the failure: a peer that is being taken away but has not been seen to end, or else the failure
+    itself. Who was taken tells of it last: its node, if that is still there, only when all of its containers have
+    ended."""
+    if failure.cause is not Cause.ERROR:
+        return failure
+    suspects = _suspects(situation, failure.task.id, failure.exit_code)
+    silent = _silent_nodes(situation) if suspects else frozenset()
+    for view in suspects:
+        if view.pod is not None and (found := _being_taken(view.task, view.pod, silent, situation.now)):
+            return found
+    return failure
+
+
+def row_of_errors(situation: Situation, incident: Incident, first: Failure) -> Errors | None:
+    """The row of errors that the incident, which begins now over `first`, ends; None where no peer can be the cause.
+
+    Until a lost node is missed it gets the replacement of the pod that was lost with it, and the group fails again, as
+    that has no address.
+    """
+    if first.cause is not Cause.ERROR or not _suspects(situation, first.task.id, first.exit_code):
+        return None
+    row = situation.status.incident.errors if situation.status.incident else None
+    if row is None or incident.started_at - row.began > NOTICED_AFTER:
+        return Errors(incident.started_at, 1, situation.status.attempts)
+    return replace(row, count=row.count + 1)
+
+
+def explain(situation: Situation) -> Explain | Nothing:
+    """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
+    been collateral. Most of these were replaced since."""
+    incident, first = situation.status.incident, situation.status.first_failure
+    if incident is None or incident.attempts is None or incident.cause not in (Cause.ERROR, Cause.SIGNAL):
+        return Nothing()
+    in_time, failed = situation.now - incident.started_at <= WINDOW, str(first.get("task", ""))
+    views = [view for view in situation.training if view.task.id == failed] if in_time else []
+    if incident.cause == Cause.ERROR:
+        views += _suspects(situation, failed, first.get("exitCode"))
+    began = incident.errors.attempts if incident.errors else incident.attempts
+    now, candidates = situation.now, []
+    for view in views:
+        at_first, at_last = began.of(view.task.id), incident.attempts.of(view.task.id)
+        for pod in view.pods:
+            attempt = labels.attempt(pod) if pod is not view.pod else view.attempt
+            if (pod is not view.pod or in_time) and at_first <= attempt <= at_last:
+                candidates.append((attempt - at_first, view, pod))
+    silent = _silent_nodes(situation) if candidates else frozenset()
+    for later, view, pod in sorted(candidates, key=lambda candidate: candidate[0]):
+        if pod is view.pod:
+            found = _being_taken(view.task, pod, silent, now)
+        else:
+            found = _shown_late(view.task, pod, silent, in_time, now)
+        if found is not None:
+            # A pod that was made during the row has nothing to do with the errors before it.
+            row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
+            return Explain(joined(incident, found.cause, max(row, 1)), incident.cause, found, max(row, 1))
+    return Nothing()
+
+
+def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
+    """Before a job fails for good: wait for what its nodes may still have to tell; None where that is over.
+
+    A peer whose end was not seen may be on a node whose loss is noticed later, and a pod that has not ended with its
+    container is being ended by its kubelet, or has a sidecar.
+    """
+    wait = timedelta(0)
+    if failure.cause is Cause.ERROR:
+        suspects = _suspects(situation, failure.task.id, failure.exit_code)
+        wait = NOTICED_AFTER if any(_ran_and_not_seen_to_end(pod) for view in suspects for pod in view.pods) else wait
+    if failure.cause in (Cause.ERROR, Cause.SIGNAL):
+        own = (view.pod for view in situation.views if view.task == failure.task)
+        wait = max(wait, TOLD_AFTER) if any(pod is not None and not finished(pod) for pod in own) else wait
+    # The time is the node's: a clock that is ahead of ours must not hold the end back.
+    in_time = -timedelta(seconds=2) <= situation.now - failure.time < wait
+    return Wait(failure.time + wait, failure) if in_time else None
+
+
+def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[TaskView]:
+    """The tasks whose loss would make this task fail with this exit code (None: its container never ran)."""
+    spec = situation.job.spec
+    if exit_code is None or (spec.program is not None and exit_code != RESTARTED_IN_VAIN):
+        return []
+    if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
+        return [view for view in situation.training if view.task.id != failed]
+    if spec.strategy is Strategy.PARAMETER_SERVER and failed == topology.chief_task(situation.job).id:
+        return [view for view in situation.training if view.task.role is Role.PS]  # it trains on without a worker
+    return []
+
+
+def _ran_and_not_seen_to_end(pod: Manifest) -> bool:
+    """Whether the pod's training was last seen to run: its node may be gone."""
+    return "running" in (container_status(pod).get("state") or {}) and not ended(pod)
+
+
+def _silent_nodes(situation: Situation) -> frozenset[str]:
+    """The nodes that do not answer, as far as a pod of this job shows it."""
+    pods = (pod for view in situation.views for pod in view.pods)
+    return frozenset((pod.get("spec") or {}).get("nodeName", "") for pod in pods if _is_marked(pod)) - {""}
+
+
+def _is_marked(pod: Manifest) -> bool:
+    """Whether the node controller has marked the pod: it takes the pod's Ready and leaves ContainersReady, of which a
+    kubelet makes Ready. A pod's own readiness gates do the same."""
+    conditions = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
+    marked = conditions.get("Ready") == "False" and conditions.get("ContainersReady") == "True"
+    return marked and not ended(pod) and not (pod.get("spec") or {}).get("readinessGates")
+
+
+def _being_taken(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:
+    """The disruption that a pod which has not ended is under, None where it is well."""
+    if ended(pod):
+        return None
+    if reason := disruption_of(pod):
+        return _failure(task, pod, now, Cause.DISRUPTION, f"is being disrupted ({reason})")
+    if deleting(pod):
+        return _failure(task, pod, now, Cause.DELETED, "is being deleted")
+    return _on_a_silent_node(task, pod, silent, now)
+
+
+def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], in_time: bool, now: datetime) -> Failure | None:
+    """What a pod that was replaced tells of the incident by now. Its deletion was ours, and says nothing."""
+    gone = lost_at(pod)
+    if gone is not None and now >= gone:
+        return _failure(task, pod, now, Cause.DISRUPTION, "was lost with its node")
+    if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
+        return _failure(task, pod, now, Cause.DISRUPTION, f"was disrupted ({reason})")
+    if in_time and (end := _end_before_deletion(task, pod, now)) and end.cause in SHOWN_LATE:
+        return end
+    return _on_a_silent_node(task, pod, silent, now)
+
+
+def _end_before_deletion(task: Task, pod: Manifest, now: datetime) -> Failure | None:
+    """The pod's failure as if nobody had deleted it."""
+    metadata = {name: value for name, value in pod["metadata"].items() if name != "deletionTimestamp"}
+    kept = {**pod, "metadata": metadata}
+    return failure_of(TaskView.of(task, labels.attempt(pod), (kept,), now), now)
+
+
+def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:
+    """The loss of a pod that has not ended on such a node, also of one that never ran there."""
+    if ended(pod) or (pod.get("spec") or {}).get("nodeName") not in silent:
+        return None
+    return _failure(task, pod, now, Cause.DISRUPTION, "is on a node that does not answer")
+
+
+def _failure(task: Task, pod: Manifest, now: datetime, cause: Cause, reason: str) -> Failure:
+    node = (pod.get("spec") or {}).get("nodeName", "")
+    return Failure(task, cause, now, pod["metadata"]["name"], node, reason, "")
