@@ -9,9 +9,16 @@ from typing import Any
 from dtjob import times
 
 BLOCKED = "Blocked"
-"""The one condition that is no phase: something that the job needs cannot be made."""
+"""No phase, as is the next: something that the job needs cannot be made."""
+EVALUATION_GIVEN_UP = "EvaluationGivenUp"
+"""Training has succeeded, and what it saved last is not evaluated."""
 
 Conditions = tuple[dict[str, Any], ...]
+
+
+def holds(conditions: Iterable[dict[str, Any]], type_: str) -> bool:
+    """Whether this condition holds."""
+    return any(condition["type"] == type_ and condition["status"] == "True" for condition in conditions)
 
 
 def with_condition(

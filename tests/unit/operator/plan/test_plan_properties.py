@@ -20,8 +20,10 @@ from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
-from dtjob.plan.children import Children
+from dtjob.plan.children import Children, PodState
 from dtjob.plan.children import ended as has_ended
+from dtjob.plan.policies.last_evaluation import evaluator_left
+from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -266,11 +268,17 @@ class Life(RuleBasedStateMachine):
                 wanted = term["labelSelector"]["matchLabels"].items()
                 assert any(wanted <= labels.of(other).items() for other in self.world.pods.values())
 
+    def evaluates_last(self) -> bool:
+        """Whether the evaluator of a job that has succeeded is still to come to work."""
+        situation = Situation.of(self.world.job, self.world.store.children(self.world.key), self.world.now())
+        evaluator = evaluator_left(situation)
+        return evaluator is not None and evaluator.state is not PodState.RUNNING
+
     def settled(self) -> bool:
         job = self.world.job
         phase = job.status.get("phase")
         if phase in ENDED:
-            return True
+            return not self.evaluates_last()
         status = Status.from_json(job.status)
         wanted = {one.id: topology.pod_name(job, one, status.attempts.get(one.id, 0)) for one in topology.tasks(job)}
         may_be_gone = {wanted[id_] for id_ in status.finished}
@@ -350,7 +358,7 @@ def check_actions(job: Job, children: Children, made: Plan) -> None:
             over = job.status.get("phase") in ENDED
             assert over or labels.attempt(pod) < attempts.get(labels.task_id(pod), 0)
     if made.look_again_at is not None:
-        assert made.look_again_at < NOW + timedelta(hours=1)
+        assert made.look_again_at <= NOW + timedelta(hours=2)
 
 
 TestLife = Life.TestCase
