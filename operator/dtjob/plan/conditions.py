@@ -9,7 +9,7 @@ from typing import Any
 from dtjob import times
 
 BLOCKED = "Blocked"
-"""No phase, as is the next: something that the job needs cannot be made."""
+"""Something that the job needs cannot be made. Like the next, this is no phase's."""
 EVALUATION_GIVEN_UP = "EvaluationGivenUp"
 """Training has succeeded, and what it saved last is not evaluated."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.phase import Phase
-from dtjob.plan.conditions import BLOCKED, with_condition
+from dtjob.plan.conditions import BLOCKED, holds, with_condition
 from tests.unit.operator.builders import NOW, at
 
 
@@ -24,3 +24,10 @@ def test_others_keep_their_place_and_the_old_list_is_left_alone():
     changed = with_condition(both, Phase.RUNNING, False, "c", "", at(1))
     assert [one["type"] for one in changed] == [Phase.RUNNING, BLOCKED]
     assert both[0]["status"] == "True"
+
+
+def test_one_that_held_once_holds_no_more():
+    held = with_condition([], BLOCKED, True, "CannotCreate", "quota", NOW)
+    assert holds(held, BLOCKED)
+    assert not holds(held, "Running")
+    assert not holds(with_condition(held, BLOCKED, False, "Created", "", at(1)), BLOCKED)
