@@ -19,4 +19,5 @@ class RunPolicy(Block):
     """The life of the job as a whole."""
 
     clean_pods: CleanPods = CleanPods.RUNNING
-    """Which pods are removed when the job has ended: those still Running (such as parameter servers), All, or None."""
+    """Which pods are removed when the job has ended: those still Running (such as parameter servers), All, or None. The
+    evaluator first gets to what was saved last; it has an hour to come to work."""

@@ -140,7 +140,8 @@ class Engine:
         if key is not None:
             self._queue.add(key)
         stored = self._store.job(self._key)
-        if stored and outcome.is_over(stored.get("status") or {}, self._pods):
+        now = datetime.now(UTC)
+        if stored and outcome.is_over(self.job, stored.get("status") or {}, self._children, now):
             self._over.set()
 
     def _on_report(self, task: str, report: Report) -> None:

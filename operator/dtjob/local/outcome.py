@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,8 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan import children
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.policies.last_evaluation import evaluator_left
+from dtjob.plan.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,12 @@ def active(pods: Iterable[Manifest]) -> list[Manifest]:
     return [pod for pod in pods if not children.ended(pod)]
 
 
-def is_over(status: Mapping[str, Any], pods: Iterable[Manifest]) -> bool:
-    """Whether an ended job's last process is gone: others than the chief may still have something to write."""
-    return status.get("phase") in ENDED and not active(pods)
+def is_over(job: Job, status: dict[str, Any], observed: Children, now: datetime) -> bool:
+    """Whether an ended job's last process is gone: others than the chief may still have something to write, and an
+    evaluator that has failed gets another try."""
+    if status.get("phase") not in ENDED or active(observed.owned(job, "Pod")):
+        return False
+    return evaluator_left(Situation.of(job.model_copy(update={"status": status}), observed, now)) is None
 
 
 def success_while_stopped(job: Job, status: dict[str, Any], observed: Children, now: datetime) -> dict[str, Any] | None:

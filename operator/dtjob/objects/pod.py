@@ -25,10 +25,13 @@ CHECKPOINT_VOLUME = "checkpoints"
 CLUSTER_VOLUME = "dtjob-cluster"
 
 
-def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS, chief_attempt: int = 0) -> Manifest:
+def pod(
+    job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS, chief_attempt: int | None = 0
+) -> Manifest:
     """The pod of one attempt at a task; its container has no image where neither job nor `defaults` name one.
 
-    `chief_attempt` is the chief's current one: an evaluator that must run on the chief's node goes to that pod's.
+    `chief_attempt` is the chief's current one: an evaluator that must run on the chief's node goes to that pod's. None:
+    the chief has ended, and the evaluator may go anywhere.
     """
     replica = job.spec.replicas.get(task.role) or Replica()
     template = _template(replica)
@@ -38,7 +41,7 @@ def pod(job: Job, task: Task, attempt: int, defaults: Defaults = NO_DEFAULTS, ch
     if user_metadata.get("annotations"):
         metadata["annotations"] = user_metadata["annotations"]
     spec = _spec(job, task, attempt, replica, template, image_of(job, defaults))
-    if task.role is Role.EVALUATOR and topology.evaluator_follows_chief(job):
+    if task.role is Role.EVALUATOR and chief_attempt is not None and topology.evaluator_follows_chief(job):
         spec["affinity"] = _with_chief_affinity(job, spec.get("affinity") or {}, chief_attempt)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 

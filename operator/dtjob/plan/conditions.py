@@ -10,9 +10,16 @@ from dtjob import times
 from dtjob.api.phase import Phase
 
 BLOCKED = "Blocked"
-"""The one condition that is no phase: something that the job needs cannot be made."""
+"""Something that the job needs cannot be made. Like the next, this is no phase's."""
+EVALUATION_GIVEN_UP = "EvaluationGivenUp"
+"""Training has succeeded, and what it saved last is not evaluated."""
 
 Conditions = tuple[dict[str, Any], ...]
+
+
+def holds(conditions: Iterable[dict[str, Any]], type_: str) -> bool:
+    """Whether this condition holds."""
+    return any(condition["type"] == type_ and condition["status"] == "True" for condition in conditions)
 
 
 def with_condition(

@@ -69,6 +69,21 @@ class FollowChief:
 
 
 @dataclass(frozen=True)
+class LeaveChief:
+    """Training has ended, and an evaluator that has not begun need not run beside the chief any more: a new attempt,
+    which counts nowhere."""
+
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class GiveUpEvaluation:
+    """Training has ended, and the evaluator is not waited for any longer; `why` says so in words."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Wait:
     """Something has failed, and what to do about it is decided at this moment only.
 
@@ -94,13 +109,13 @@ class Nothing:
 
 
 TrainingDecision = Begin | Join | Explain | Recall | Wait | GiveUp | Nothing
-EvaluatorDecision = ReplaceEvaluator | FollowChief | Wait | Nothing
+EvaluatorDecision = ReplaceEvaluator | FollowChief | LeaveChief | GiveUpEvaluation | Wait | Nothing
 
 
 def replaced(decision: TrainingDecision | EvaluatorDecision) -> tuple[Task, ...]:
     """The tasks that get a new attempt."""
     match decision:
-        case Explain() | Wait() | GiveUp() | Nothing():
+        case Explain() | Wait() | GiveUp() | GiveUpEvaluation() | Nothing():
             return ()
         case _:
             return decision.tasks

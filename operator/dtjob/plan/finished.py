@@ -6,6 +6,7 @@ workers may finish at once. The attempt belongs to it: a task that is started an
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,12 +16,13 @@ Finished = Mapping[str, int]
 
 
 def from_json(entries: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The tasks that `status.finished` names."""
-    return {
-        f"{entry['role']}-{index}": int(entry["attempt"])
-        for entry in entries
-        for index in _indexes(str(entry["indexes"]))
-    }
+    """The tasks that `status.finished` names. Entries of another form, as a newer operator might write, name none."""
+    found: dict[str, int] = {}
+    for entry in entries:
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            attempt, indexes = int(entry["attempt"]), list(_indexes(str(entry["indexes"])))
+            found |= {f"{entry['role']}-{index}": attempt for index in indexes}
+    return found
 
 
 def to_json(finished: Finished) -> list[dict[str, Any]]:

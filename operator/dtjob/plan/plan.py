@@ -16,11 +16,19 @@ from dtjob.api.phase import Phase
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
 from dtjob.plan.actions import Action, Event, Plan
 from dtjob.plan.children import Children, PodState, lost_at
-from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.conditions import BLOCKED, EVALUATION_GIVEN_UP
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
-from dtjob.plan.policies.convergence import converge
+from dtjob.plan.policies.convergence import converge, converge_evaluator
+from dtjob.plan.policies.last_evaluation import (
+    deadline,
+    evaluate_last,
+    evaluates_after_all,
+    evaluator_left,
+    keeps_account,
+    leave_the_chief,
+)
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
@@ -92,7 +100,9 @@ def _without_image(situation: Situation) -> Plan:
 
 def _succeed(situation: Situation) -> Plan:
     status = set_phase(situation.status, Phase.SUCCEEDED, "Completed", "training has ended", situation.now)
-    return _after_the_end(situation.with_status(status), [Event("Normal", Phase.SUCCEEDED.value, "Training has ended")])
+    situation = situation.with_status(status)
+    situation, told = write_ahead(situation, leave_the_chief(situation))
+    return _after_the_end(situation, [Event("Normal", Phase.SUCCEEDED.value, "Training has ended"), *told])
 
 
 def _give_up(situation: Situation, decision: GiveUp) -> Plan:
@@ -102,15 +112,23 @@ def _give_up(situation: Situation, decision: GiveUp) -> Plan:
 
 
 def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
-    """An ended job only gives up its pods."""
-    status = count_tasks(situation.status, situation.views)
+    """An ended job only gives up its pods; of one that has succeeded, the evaluator first does what is left to it."""
+    decision = evaluate_last(situation)
+    situation, told = write_ahead(situation, decision)
+    evaluator, status = evaluator_left(situation), situation.status
+    made = converge_evaluator(situation, evaluator) if evaluator else []
+    if evaluates_after_all(situation):
+        status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", situation.now)
+    counted = count_tasks(status, situation.views)
+    status = counted if keeps_account(situation) else replace(counted, finished=status.finished)
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
         status = replace(status, ready=situation.status.ready)
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
     if status.observed_generation != situation.written.observed_generation:
         status = confirm_phase(status)
     removed, look_again_at = pods_to_remove(situation)
-    return _finish(situation.with_status(status), removed, events, [look_again_at])
+    due = [look_again_at, decision.until if isinstance(decision, Wait) else None, deadline(situation)]
+    return _finish(situation.with_status(status), [*made, *removed], [*events, *told], due)
 
 
 def _describe(situation: Situation) -> tuple[Situation, list[Event]]:

@@ -11,12 +11,18 @@ from dataclasses import replace
 from dtjob.api.phase import Phase
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Event
+from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
     Explain,
     FollowChief,
+    GiveUp,
+    GiveUpEvaluation,
     Join,
+    LeaveChief,
+    Nothing,
+    Recall,
     ReplaceEvaluator,
     TrainingDecision,
     Wait,
@@ -25,7 +31,7 @@ from dtjob.plan.decisions import (
 from dtjob.plan.failure import Failure
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status, bump_attempts, count_restart
+from dtjob.plan.status import Status, bump_attempts, count_restart, set_condition
 
 Written = tuple[Situation, list[Event]]
 
@@ -40,15 +46,31 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
             return _counted(situation, status, decision)
         case Wait(over=Failure() as first):
             return situation.with_status(replace(status, first_failure=first.to_json())), []
+        case Recall() | Wait() | GiveUp() | Nothing():
+            return situation.with_status(status), []
+        case _:
+            return _of_the_evaluator(situation, status, decision)
+
+
+def _of_the_evaluator(
+    situation: Situation, status: Status, decision: ReplaceEvaluator | FollowChief | LeaveChief | GiveUpEvaluation
+) -> Written:
+    match decision:
         case ReplaceEvaluator(failure=failure):
             status = replace(status, restarts=replace(status.restarts, evaluator=status.restarts.evaluator + 1))
-            told = Event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; training goes on")
+            goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
+            told = Event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
             return situation.with_status(status), [told]
         case FollowChief():
             told = Event("Normal", "EvaluatorRestarting", "The evaluator moves with the chief, whose volume it mounts")
             return situation.with_status(status), [told]
-        case _:
-            return situation.with_status(status), []
+        case LeaveChief():
+            told = Event("Normal", "EvaluatorRestarting", "The evaluator need not wait for a place beside the chief")
+            return situation.with_status(status), [told]
+        case GiveUpEvaluation(why=why):
+            new = not holds(status.conditions, EVALUATION_GIVEN_UP)
+            status = set_condition(status, EVALUATION_GIVEN_UP, True, EVALUATION_GIVEN_UP, why, situation.now)
+            return situation.with_status(status), [Event("Warning", EVALUATION_GIVEN_UP, why)] if new else []
 
 
 def _counted(situation: Situation, status: Status, decision: Begin | Join | Explain) -> Written:

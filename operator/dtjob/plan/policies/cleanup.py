@@ -10,7 +10,8 @@ from dtjob.api.run_policy import CleanPods
 from dtjob.api.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
-from dtjob.plan.children import PodState, TaskView, deleting, ended, kept_by_sidecar
+from dtjob.plan.children import TaskView, deleting, ended, kept_by_sidecar
+from dtjob.plan.policies.last_evaluation import evaluator_left
 from dtjob.plan.situation import Situation
 
 LINGER = timedelta(seconds=60)
@@ -24,16 +25,17 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
         return [], None
     linger_until = ended_at + LINGER
     removed, waits = [], False
+    evaluator = evaluator_left(situation)
     for view in situation.views:
+        if view is evaluator:
+            continue
         for pod in view.pods:
             if deleting(pod) or (_leaves_nothing_running(pod) and policy is not CleanPods.ALL):
                 continue
-            if situation.status.phase is Phase.SUCCEEDED and not ended(pod):
-                if _evaluates(situation.job, view, pod):
-                    continue
-                if _ends_by_itself(situation.job, view) and situation.now < linger_until:
-                    waits = True
-                    continue
+            lingers = situation.status.phase is Phase.SUCCEEDED and not ended(pod) and situation.now < linger_until
+            if lingers and _ends_by_itself(situation.job, view):
+                waits = True
+                continue
             name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
             removed.append(Delete("Pod", name, uid, f"the job has ended (runPolicy.cleanPods: {policy.value})"))
     return removed, linger_until if waits else None
@@ -42,13 +44,6 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
 def _leaves_nothing_running(pod: Manifest) -> bool:
     """Whether the pod has ended, and not only its training: a sidecar would keep it for ever."""
     return ended(pod) and not kept_by_sidecar(pod)
-
-
-def _evaluates(job: Job, view: TaskView, pod: Manifest) -> bool:
-    """Whether our evaluator is at work in this pod: it ends once it has done what the finished run has left it, however
-    long that takes. Of an image without a supervisor nobody knows whether its evaluator ever ends."""
-    at_work = pod is view.pod and view.state is PodState.RUNNING
-    return view.evaluates and job.spec.program is not None and at_work
 
 
 def _ends_by_itself(job: Job, view: TaskView) -> bool:

@@ -17,6 +17,15 @@ def converge(situation: Situation) -> list[Action]:
     return [*retired, *_missing_shared(situation), *_missing_pods(situation)]
 
 
+def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
+    """What is to be taken away and made now for an evaluator that has yet to finish when training has ended."""
+    if view.state is not PodState.MISSING:
+        return _retire(view)
+    # Not beside the chief, which has ended: the scheduler would find no such pod.
+    made = pod(situation.job, view.task, view.attempt, situation.defaults, None)
+    return [*_retire(view), *_missing_shared(situation), Create(made)]
+
+
 def _retire(view: TaskView) -> list[Action]:
     """Take earlier attempts out of service and away."""
     actions: list[Action] = []

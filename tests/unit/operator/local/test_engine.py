@@ -37,14 +37,15 @@ async def run(
     directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     chief: list[str],
+    others: list[str] = SERVES,
     look: Callable[[Engine], None] = lambda engine: None,
 ) -> Outcome:
-    """Run the job where the chief is this program and every other task serves until it is told to end; `look` is
-    called after each look at them."""
+    """Run the job where the chief is this program and every other task another, which serves until it is told to
+    end; `look` is called after each look at them."""
 
     def local_command(pod: Manifest, *_: object, **__: object) -> Command:
         environment = command.container_environment(command.training_container(pod))
-        return Command(chief if "-chief-" in pod["metadata"]["name"] else SERVES, environment)
+        return Command(chief if "-chief-" in pod["metadata"]["name"] else others, environment)
 
     monkeypatch.setattr(command, "local_command", local_command)
     record = open_run(job, directory)
@@ -86,7 +87,30 @@ async def test_a_stop_waits_for_the_task_with_the_longest_grace_period(tmp_path:
         if (tmp_path / "begun").exists() and not engine.stopping:
             engine.stop(signal.SIGTERM)
 
-    outcome = await run(job, tmp_path, monkeypatch, chief, stop_once_it_has_begun)
+    outcome = await run(job, tmp_path, monkeypatch, chief, look=stop_once_it_has_begun)
     assert outcome.interrupted == signal.SIGTERM
     assert (tmp_path / "saved").exists()
     assert not outcome.snapshot.pids
+
+
+# Times are whole seconds, and the evaluator is to be older than the end of training.
+TRAINS = """s=$(date +%s); while [ $(date +%s) -lt $((s + 2)) ]; do sleep 0.05; done; touch {0}/trained"""
+FAILS_AT_THE_END = """until [ -e {0}/trained ]; do sleep 0.05; done; sleep 0.3; [ -e {0}/again ] && exit {1}
+touch {0}/again; exit 1"""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("code", [0, 1])
+async def test_an_evaluator_that_fails_when_training_has_ended_gets_one_more_try(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    job = builders.job("Mirrored", evaluator=True)
+    trains, fails = TRAINS.format(tmp_path), FAILS_AT_THE_END.format(tmp_path, code)
+    outcome = await run(job, tmp_path, monkeypatch, ["sh", "-c", trains], ["sh", "-c", fails])
+    status = outcome.snapshot.status
+    assert status["phase"] == "Succeeded"
+    assert not outcome.snapshot.pids
+    assert status["attempts"] == {"evaluator-0": 1}
+    finished = {"role": "evaluator", "attempt": 1, "indexes": "0"} in status["finished"]
+    given_up = any(one["type"] == "EvaluationGivenUp" for one in status["conditions"])
+    assert (finished, given_up) == (code == 0, code == 1)

@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
+import pytest
+
+from dtjob.api.job import Job
 from dtjob.local import outcome, pod_status
 from dtjob.objects import topology
 from dtjob.objects.pod import pod
 from dtjob.plan.children import Children
+from dtjob.times import rfc3339
 from tests.unit.operator.builders import NOW, job, stored
 
 
-def pods(**codes: int):
+def pods(a_job: Job | None = None, **codes: int):
     """A pod for each task of a job, running unless its code is named by role."""
     found = []
-    for task in topology.tasks(job()):
-        manifest = pod(job(), task, 0)
+    for task in topology.tasks(a_job or job()):
+        manifest = pod(a_job or job(), task, 0)
         code = codes.get(task.role.value)
         manifest["status"] = pod_status.running(NOW) if code is None else pod_status.ended(code, NOW, NOW, "")
         found.append(manifest)
@@ -24,12 +29,33 @@ def observed(found) -> Children:
     return Children(tuple(stored(manifest) for manifest in found))
 
 
+def is_over(status: dict[str, Any], found=(), a_job=None) -> bool:
+    return outcome.is_over(a_job or job(), status, observed(found), NOW)
+
+
 def test_a_run_is_over_when_an_ended_jobs_last_process_is():
-    assert not outcome.is_over({"phase": "Running"}, [])
-    assert not outcome.is_over({}, pods(chief=0, worker=0))
-    assert not outcome.is_over({"phase": "Succeeded"}, pods(chief=0))
-    assert outcome.is_over({"phase": "Succeeded"}, pods(chief=0, worker=0))
-    assert outcome.is_over({"phase": "Failed"}, [])
+    assert not is_over({"phase": "Running"})
+    assert not is_over({}, pods(chief=0, worker=0))
+    assert not is_over({"phase": "Succeeded"}, pods(chief=0))
+    assert is_over({"phase": "Succeeded"}, pods(chief=0, worker=0))
+    assert is_over({"phase": "Failed"})
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "over"),
+    [
+        (0, {}, True),
+        (1, {}, False),
+        (1, {"conditions": [{"type": "EvaluationGivenUp", "status": "True"}]}, True),
+        (1, {"phase": "Failed"}, True),
+    ],
+)
+def test_a_run_is_not_over_while_its_evaluator_gets_another_try(code: int, status: dict[str, Any], over: bool):
+    with_evaluator = job("Mirrored", evaluator=True)
+    done = [{"role": "chief", "attempt": 0, "indexes": "0"}]
+    ended = {"phase": "Succeeded", "completionTime": rfc3339(NOW), "finished": done}
+    found = pods(with_evaluator, chief=0, evaluator=code)
+    assert is_over({**ended, **status}, found, with_evaluator) == over
 
 
 def test_success_while_it_was_stopped_is_the_chiefs():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.phase import Phase
-from dtjob.plan.conditions import BLOCKED, running_since, with_condition
+from dtjob.plan.conditions import BLOCKED, holds, running_since, with_condition
 from tests.unit.operator.builders import NOW, at
 
 
@@ -47,3 +47,10 @@ def test_since_when_training_runs():
     assert running_since(running) == at(5)
     assert running_since(with_condition(running, Phase.RUNNING, False, "Error", "", at(9))) is None
     assert running_since(()) is None
+
+
+def test_one_that_held_once_holds_no_more():
+    held = with_condition([], BLOCKED, True, "CannotCreate", "quota", NOW)
+    assert holds(held, BLOCKED)
+    assert not holds(held, "Running")
+    assert not holds(with_condition(held, BLOCKED, False, "Created", "", at(1)), BLOCKED)

@@ -34,6 +34,12 @@ def test_the_form(tasks: dict[str, int], entries: list[dict[str, Any]]):
     assert finished.from_json(entries) == tasks
 
 
+def test_entries_of_a_later_form_are_passed_over():
+    known = {"role": "worker", "attempt": 0, "indexes": "7"}
+    later: list[Any] = [{"role": "worker", "tasks": [1]}, {**known, "indexes": "0..3"}, "worker-1", known]
+    assert finished.from_json(later) == {"worker-7": 0}
+
+
 def test_four_thousand_tasks_take_one_line():
     everyone = {f"worker-{index}": 1 for index in range(4000)}
     assert finished.to_json(everyone) == [{"role": "worker", "attempt": 1, "indexes": "0-3999"}]

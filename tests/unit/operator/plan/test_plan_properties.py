@@ -95,7 +95,7 @@ def check_actions(job: Job, children: Children, made: Plan) -> None:
             over = job.status.get("phase") in ENDED
             assert over or labels.attempt(pod) < attempts.get(labels.task_id(pod), 0)
     if made.look_again_at is not None:
-        assert made.look_again_at < NOW + timedelta(hours=1)
+        assert made.look_again_at <= NOW + timedelta(hours=2)
 
 
 NOT_YET = frozenset(Must)

@@ -52,8 +52,8 @@ def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
 @pytest.mark.parametrize(
     ("program", "status", "attempt"),
     [
-        (True, builders.unschedulable(), 0),
-        (True, builders.running(), 1),  # the pod is of attempt 0, which has been given up
+        (False, builders.unschedulable(), 0),
+        (False, builders.running(), 1),  # the pod is of attempt 0, which has been given up
         (False, builders.running(), 0),
     ],
 )
