@@ -28,5 +28,5 @@ class Network(Block):
     status_port: Annotated[Port, Field(json_schema_extra=UNSET_IN_CLUSTER)] = 2223
     """Port on which the supervisor serves /status and /metrics, with program only; 2223 where left out."""
     policy: NetworkPolicyMode = NetworkPolicyMode.ISOLATED
-    """Isolated: a NetworkPolicy lets only pods of the same job reach TensorFlow's port, which has no authentication.
-    None: no NetworkPolicy is made."""
+    """Isolated: a NetworkPolicy lets only pods of the same job reach TensorFlow's port, which has no authentication;
+    the operator reaches the status port. None: no NetworkPolicy is made."""

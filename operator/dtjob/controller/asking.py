@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from dtjob.controller.cluster import JobKey
 
-AT_ONCE = 50
+AT_ONCE = 200
 """Questions under way over all namespaces."""
-AT_ONCE_IN_NAMESPACE = 10
+AT_ONCE_IN_NAMESPACE = 20
 LONGEST_PAUSE_SECONDS = 60.0
 """Between two questions to one that stays silent."""
 

@@ -69,7 +69,7 @@ class Reports:
             answered = True
         except NoStatus as error:
             silence = Silence(one.pod_uid, one.address, self._clock(), error.reason, str(error))
-            if self._store.set_silence(one.job, one.task, silence):
+            if self._store.job(one.job) is not None and self._store.set_silence(one.job, one.task, silence):
                 self._queue.add(one.job)
         except Exception:  # whatever one tenant's pod says, the others' go on
             logger.exception("%s/%s: a bug in dtjob, in reading the status of %s", *one.job, one.task)

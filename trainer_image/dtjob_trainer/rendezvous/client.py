@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.rendezvous.addresses import host_of
@@ -17,6 +17,9 @@ PAUSE_SECONDS = 1.0
 
 RECONNECT_SECONDS = 0.2
 """After a failed attempt to reach the chief task's supervisor."""
+
+MOST_PLACES = 3
+"""Ports of the chief task that are asked in turn."""
 
 SPARE_SECONDS = 5.0
 """Beyond the time for which an answer may be held back, before a silent connection is given up."""
@@ -73,15 +76,17 @@ class RendezvousClient:
 
 
 class HttpAsk:
-    """Asks over HTTP, on one connection while it lasts. A cancelled question closes it: the host sees that at once."""
+    """Asks over HTTP, on one connection while it lasts. A cancelled question closes it: the host sees that at once.
 
-    def __init__(self, address: str, members: int) -> None:
-        """`address`: `host:port`, as Task.rendezvous has it. Raises TaskError where it is not."""
-        host, port = host_of(address), address.rpartition(":")[2]
-        if not host or not port.isdecimal():
-            raise TaskError(f"DTJOB_RENDEZVOUS is {address!r}; it must be host:port of the chief task's supervisor")
-        self._host, self._port = host, int(port)
-        self._address, self._limit = address, hold_seconds(members) + SPARE_SECONDS
+    The pods of one job may have been made by operators of two releases, which put the rendezvous on different ports of
+    the chief task: where one port does not answer, the next one is asked.
+    """
+
+    def __init__(self, addresses: Sequence[str], members: int) -> None:
+        """`addresses`: `host:port` of the chief task's supervisor, the likeliest first; empty ones after it do not
+        count. Raises TaskError where one is none."""
+        self._places = [_place(address) for address in dict.fromkeys((addresses[0], *filter(None, addresses[1:])))]
+        self._limit = hold_seconds(members) + SPARE_SECONDS
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def __call__(self, registration: Registration) -> Answer:
@@ -94,13 +99,15 @@ class HttpAsk:
         try:
             async with asyncio.timeout(self._limit):
                 if connection is None:
-                    connection = await asyncio.open_connection(self._host, self._port)
+                    connection = await asyncio.open_connection(*self._places[0])
                 answer = await self._exchange(*connection, registration)
         except BaseException as error:
             if connection:
                 connection[1].close()
             if reused and isinstance(error, (ConnectionError, EOFError)):
                 return await self(registration)  # the old connection had ended unnoticed
+            if not isinstance(error, asyncio.CancelledError):
+                self._places.append(self._places.pop(0))
             raise
         self._connection = connection
         return answer
@@ -108,9 +115,10 @@ class HttpAsk:
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, registration: Registration
     ) -> Answer:
-        body = json.dumps(registration.to_json()).encode()
+        host, port = self._places[0]
+        address, body = f"{host}:{port}", json.dumps(registration.to_json()).encode()
         head = (
-            f"POST /rendezvous HTTP/1.1\r\nHost: {self._address}\r\nContent-Type: application/json\r\n"
+            f"POST /rendezvous HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         writer.write(head.encode() + body)
@@ -118,6 +126,20 @@ class HttpAsk:
         status, *headers = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         lengths = [line.partition(":")[2] for line in headers if line.lower().startswith("content-length:")]
         text = await reader.readexactly(int(lengths[0]) if lengths else 0)
+        if status.startswith("HTTP/1.1 421"):
+            self._learn(host, int(json.loads(text)["rendezvousPort"]))
         if not status.startswith("HTTP/1.1 200"):
-            raise ValueError(f"{self._address} answered {status}: {text.decode(errors='replace').strip()}")
+            raise ValueError(f"{address} answered {status}: {text.decode(errors='replace').strip()}")
         return Answer.from_json(json.loads(text))
+
+    def _learn(self, host: str, port: int) -> None:
+        """The chief task says that its rendezvous is on another port: the next question goes there."""
+        place = (host, port)
+        self._places = [self._places[0], place, *(one for one in self._places[1:] if one != place)][:MOST_PLACES]
+
+
+def _place(address: str) -> tuple[str, int]:
+    host, port = host_of(address), address.rpartition(":")[2]
+    if not host or not port.isdecimal():
+        raise TaskError(f"DTJOB_RENDEZVOUS is {address!r}; it must be host:port of the chief task's supervisor")
+    return host, int(port)

@@ -17,11 +17,12 @@ async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Reg
     """Listen on the task's ports, those that it was given. `register`: at the chief task, what answers registrations.
     Raises PortInUse."""
     labels = {"namespace": task.namespace, "job": task.name, "task": task.id}
-    own_port = register is not None and task.rendezvous_port is not None
+    rendezvous: Register | int | None = register
     if register is not None and task.rendezvous_port is not None:
-        await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
+        rendezvous = task.rendezvous_port
+        await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", rendezvous)
     if task.status_port:
-        server = StatusServer(status, labels, None if own_port else register)
+        server = StatusServer(status, labels, rendezvous)
         await _start(task, server, "DTJOB_STATUS_PORT", task.status_port)
 
 

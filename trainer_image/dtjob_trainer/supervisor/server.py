@@ -19,7 +19,14 @@ from dtjob_trainer.supervisor.metrics import exposition
 LONGEST_REQUEST = 65536
 """Bytes of a request, head and body; whoever sends more is cut off."""
 
-_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    421: "Misdirected Request",
+    500: "Internal Server Error",
+}
 
 Response = tuple[int, str, bytes]
 """Status code, content type and body."""
@@ -61,20 +68,22 @@ class RendezvousServer(Server):
 
 
 class StatusServer(Server):
-    """Serves one task's status. `register` answers registrations, where the operator gave the rendezvous no port of its
-    own and this is the chief task's supervisor."""
+    """Serves one task's status. `rendezvous` is, at the chief task's supervisor, what answers registrations where the
+    operator gave the rendezvous no port of its own, else that port; None where another supervisor answers them."""
 
     def __init__(
-        self, status: Callable[[], dict[str, Any]], labels: dict[str, str], register: Register | None = None
+        self, status: Callable[[], dict[str, Any]], labels: dict[str, str], rendezvous: Register | int | None = None
     ) -> None:
         super().__init__()
-        self._status, self._labels, self._register = status, labels, register
+        self._status, self._labels, self._rendezvous = status, labels, rendezvous
 
     async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
         """A page of the task's status."""
         path = path.partition("?")[0]
         if path == "/rendezvous":
-            return await _registered(self._register, method, body, address)
+            if isinstance(self._rendezvous, int):
+                return _json(421, {"rendezvousPort": self._rendezvous})
+            return await _registered(self._rendezvous, method, body, address)
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET here\n"
         return self._page(path)

@@ -37,3 +37,14 @@ def test_an_object_without_labels_or_owner_is_nobodys() -> None:
     assert labels.controller_uid({"metadata": {}}) is None
     owners = [{"uid": "a"}, {"uid": "b", "controller": False}, {"uid": "c", "controller": True}]
     assert labels.controller_uid({"metadata": {"ownerReferences": owners}}) == "c"
+
+
+def test_a_pod_says_by_its_owner_which_job_it_is_of() -> None:
+    pod = builders.pod(builders.job(), "worker-1")
+    assert labels.controlling_job(pod) == "digits"
+    (owner,) = pod["metadata"]["ownerReferences"]
+    for change in ({"controller": False}, {"kind": "Job"}, {"apiVersion": "batch/v1"}):
+        pod["metadata"]["ownerReferences"] = [{**owner, **change}]
+        assert labels.controlling_job(pod) is None
+    del pod["metadata"]["ownerReferences"]
+    assert labels.controlling_job(pod) is None

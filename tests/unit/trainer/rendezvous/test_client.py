@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from dtjob.local.addresses import free_ports
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
-from dtjob_trainer.supervisor.server import StatusServer
+from dtjob_trainer.supervisor.server import RendezvousServer, StatusServer
 from tests.unit.trainer.rendezvous.groups import registration
 
 Say = Callable[[Registration, str], Awaitable[Answer]]
@@ -24,7 +25,7 @@ async def served(say: Say | None) -> AsyncIterator[HttpAsk]:
     server = StatusServer(dict, {}, say)
     port = await server.start("127.0.0.1", 0)
     try:
-        yield HttpAsk(f"127.0.0.1:{port}", 3)
+        yield HttpAsk([f"127.0.0.1:{port}", ""], 3)
     finally:
         assert server._server is not None
         server._server.close()
@@ -61,7 +62,7 @@ async def test_a_connection_that_ended_unnoticed_is_made_anew() -> None:
 
     server = await asyncio.start_server(answer_once, "127.0.0.1", 0)
     async with server:
-        ask = HttpAsk(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", 3)
+        ask = HttpAsk([f"127.0.0.1:{server.sockets[0].getsockname()[1]}"], 3)
         for _ in range(3):
             assert await ask(registration("worker-0")) == Answer("wait")
 
@@ -69,7 +70,7 @@ async def test_a_connection_that_ended_unnoticed_is_made_anew() -> None:
 @pytest.mark.parametrize("address", ["", "chief", "chief:", ":80", "chief:http"])
 def test_an_address_that_is_none_is_named(address: str) -> None:
     with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS"):
-        HttpAsk(address, 3)
+        HttpAsk([address], 3)
 
 
 async def test_the_client_asks_again_hands_answers_on_and_tells_of_problems() -> None:
@@ -118,3 +119,33 @@ async def test_news_are_told_at_once() -> None:
     await asyncio.wait_for(second.wait(), 30)
     running.cancel()
     assert asked == ["waiting", "preempted"]
+
+
+async def say_wait(_: Registration, __: str) -> Answer:
+    return Answer("wait")
+
+
+async def test_where_one_port_does_not_answer_the_next_one_is_asked() -> None:
+    """The chief task's pod was made by an operator that knows no port for the rendezvous alone."""
+    async with served(say_wait) as ask:
+        ((host, port),) = ask._places
+        (nobody,) = free_ports(1)
+        both = HttpAsk([f"{host}:{nobody}", f"{host}:{port}"], 3)
+        with pytest.raises(ConnectionRefusedError):
+            await both(registration("worker-0"))
+        for _ in range(2):
+            assert (await both(registration("worker-0"))).kind == "wait"
+
+
+async def test_the_chief_task_says_on_which_port_it_is() -> None:
+    """This pod was made by an operator that knows of the status port alone."""
+    rendezvous = RendezvousServer(say_wait)
+    status = StatusServer(dict, {}, await rendezvous.start("127.0.0.1", 0))
+    ask = HttpAsk([f"127.0.0.1:{await status.start('127.0.0.1', 0)}"], 3)
+    with pytest.raises(ValueError, match=r"answered HTTP/1\.1 421"):
+        await ask(registration("worker-0"))
+    assert (await ask(registration("worker-0"))).kind == "wait"
+    assert len(ask._places) == 2
+    for server in rendezvous, status:
+        assert server._server is not None
+        server._server.close()

@@ -48,7 +48,7 @@ async def asked(own_port: bool, chief: bool) -> list[int]:
 
 async def test_each_port_answers_its_own_questions() -> None:
     """400: it takes registrations, and this is none."""
-    assert await asked(own_port=True, chief=True) == [200, 404, 404, 400]
+    assert await asked(own_port=True, chief=True) == [200, 421, 404, 400]
     assert await asked(own_port=False, chief=True) == [200, 400, 0, 0]
     assert await asked(own_port=True, chief=False) == [200, 404, 0, 0]
 

@@ -1,0 +1,70 @@
+"""The operator's loops, against a real API server: what ends is begun again, and SIGTERM still ends all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import kopf
+import pytest
+
+from dtjob.controller.reconciler import Reconciler
+from dtjob.kube import process
+from tests.cluster.support.jobs import job
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api
+
+
+@pytest.fixture(autouse=True)
+def recursion_limit() -> Iterator[None]:
+    """The operator raises it for its process, which is this one here."""
+    limit = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(limit)
+
+
+async def until(holds: Any, what: str) -> None:
+    async with asyncio.timeout(60):
+        while not await asyncio.to_thread(holds):
+            await asyncio.sleep(0.1)
+    assert holds(), what
+
+
+async def test_kopf_that_ends_and_takes_others_with_it_is_begun_again(
+    cluster: ControlPlane, api: Api, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, begun, reconcilers = kopf.operator, 0, 0
+    run_reconciler = Reconciler.run
+
+    async def operator(**arguments: Any) -> None:
+        nonlocal begun
+        begun += 1
+        if begun > 1:
+            return await whole(**arguments)
+        await asyncio.sleep(0.5)
+        for task in asyncio.all_tasks():  # as kopf does, with those that are younger than it
+            if "Reconciler._work" in repr(task.get_coro()):
+                task.cancel()
+        raise RuntimeError("Watcher for pods.v1@none has failed")
+
+    async def run(self: Reconciler, workers: int = 10) -> None:
+        nonlocal reconcilers
+        reconcilers += 1
+        await run_reconciler(self, workers)
+
+    monkeypatch.setattr(kopf, "operator", operator)
+    monkeypatch.setattr(Reconciler, "run", run)
+    options = process.Options(
+        namespaces=[namespace], kubeconfig=str(cluster.kubeconfig), resync_seconds=180, report_seconds=5
+    )
+    running = asyncio.create_task(process.run(options))
+    await until(lambda: begun == 2 and reconcilers == 2, "both begin again")
+    await asyncio.to_thread(api.create, "dtjobs", namespace, job())
+    await until(lambda: len(api.list("pods", namespace)) == 3, "the watch tells of a new job, and it is worked on")
+    os.kill(os.getpid(), signal.SIGTERM)
+    async with asyncio.timeout(60):
+        await running
