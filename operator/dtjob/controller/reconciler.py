@@ -14,13 +14,15 @@ from pydantic import ValidationError
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
+from dtjob.controller.mending import Mending
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.store import Store
+from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.objects import labels
+from dtjob.objects import drift, labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Create, Delete, Event, Plan, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Event, Mend, Plan, StopServing
 from dtjob.plan.plan import plan
 
 logger = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ class Reconciler:
         self._clock = clock
         self._defaults = defaults
         self._observer = observer
+        self._mending = Mending()
+        self._tallies: dict[JobKey, Tally] = {}
         # FIFO: a big job has at most this many calls waiting, so a small one's are never far back in the line.
         self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
@@ -112,10 +116,21 @@ class Reconciler:
             self._observer.status_written(job.status, decided.status)
         for event in decided.events:
             await self._cluster.emit(manifest, event)
-        await self._carry_out(key, decided.actions)
+        self._tallies[key] = Tally()
+        try:
+            await self._carry_out(key, decided.actions)
+        except ClusterError:
+            await self._tell(key, manifest)
+            raise
+        await self._tell(key, manifest)
         if decided.look_again_at is not None:
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         return decided
+
+    async def _tell(self, key: JobKey, manifest: Manifest) -> None:
+        """Record what was done, however far it came."""
+        for event in self._tallies.pop(key).events():
+            await self._cluster.emit(manifest, event)
 
     async def _report_invalid(self, manifest: Manifest, error: ValidationError) -> None:
         """Say in the status what an old manifest, let in by older rules, has that this version cannot run."""
@@ -132,12 +147,11 @@ class Reconciler:
     async def _carry_out(self, key: JobKey, actions: Iterable[Action]) -> None:
         """Out of service, then away, then the objects that pods need, then pods; each group at once."""
         actions = list(actions)
-        creates = [action for action in actions if isinstance(action, Create)]
         groups: list[list[Action]] = [
             [action for action in actions if isinstance(action, StopServing)],
             [action for action in actions if isinstance(action, Delete)],
-            [action for action in creates if action.kind != "Pod"],
-            [action for action in creates if action.kind == "Pod"],
+            [action for action in actions if _is_shared(action)],
+            [action for action in actions if isinstance(action, Create) and action.kind == "Pod"],
         ]
         if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
@@ -170,10 +184,17 @@ class Reconciler:
             problem = await self._make(key, action)
         except ClusterError as error:
             if self._queue.failures(key) >= TRIES_BEFORE_SAID:
-                self._store.set_problem(key, _what(action), str(error))  # the next try writes it
+                self._note_problem(key, action, str(error))  # the next try writes it
             raise
-        if self._store.set_problem(key, _what(action), problem):
+        if self._note_problem(key, action, problem):
             self._queue.add(key)
+
+    def _note_problem(self, key: JobKey, action: Action, why: str | None) -> bool:
+        """Note why the call failed, or with None that it did not; whether that is new."""
+        new = self._store.set_problem(key, _what(action), why)
+        if new and why is not None and isinstance(action, Create):
+            self._tallies[key].refused(action.kind, action.name, why)
+        return new
 
     async def _make(self, key: JobKey, action: Action) -> str | None:
         """Make the call; why an object was refused, None where it was not."""
@@ -183,6 +204,9 @@ class Reconciler:
         if isinstance(action, Delete):
             logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
             await self._cluster.delete(action.kind, namespace, action.name, action.uid)
+            self._tallies[key].deleted(action.kind, action.name)
+        elif isinstance(action, Mend):
+            return await self._mend(key, action)
         else:
             await self._cluster.stop_serving(namespace, action.name, action.uid)
         return None
@@ -191,34 +215,58 @@ class Reconciler:
         problem: str | None = None
         try:
             stored = await self._cluster.create(action.manifest)
+            self._tallies[key].created(action.kind, action.name)
         except AlreadyExists as error:
             stored = error.existing
             if "deletionTimestamp" in stored["metadata"] or _is_of_an_earlier_job(action.manifest, stored):
                 raise ClusterError(f"an earlier {action.kind} {action.name} is still being deleted") from None
             if not _is_ours(action.manifest, stored):
                 problem = f"{action.kind} {action.name} exists and is not this job's; delete it or rename the job"
+            elif action.kind in drift.SHARED_KINDS and (field := drift.drifted(action.manifest, stored)):
+                return await self._mend(key, Mend(action.manifest, stored, field))
         except Refused as error:
             problem = str(error)
         if problem is None:
             # No watch event will say what is known here already; the status still has to say that all were created.
+            if action.kind in drift.SHARED_KINDS:
+                stored = drift.labelled(stored, labels.of(action.manifest))  # a ConfigMap may have lost them
             if self._store.apply(stored) is not None:
                 self._queue.add(key)
         else:
             self._queue.add_after(key, RETRY_PROBLEM_SECONDS)
         return problem
 
+    async def _mend(self, key: JobKey, action: Mend) -> str | None:
+        """Put an object right, unless that was done too often lately; why that was refused, None where it was not."""
+        now, what = self._clock(), (key, action.kind, action.name)
+        if wait := self._mending.wait(what, now):
+            self._queue.add_after(key, wait.total_seconds())
+            return None
+        logger.info("%s/%s: mending %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
+        try:
+            stored = await self._cluster.mend(action.manifest, action.there["metadata"]["uid"])
+        except Refused as error:
+            self._queue.add_after(key, RETRY_PROBLEM_SECONDS)
+            return str(error)
+        if stored is not None:
+            self._mending.note(what, now)
+            self._tallies[key].mended(action.kind, action.name, action.field)
+        if (self._store.remove(action.there) if stored is None else self._store.apply(stored)) is not None:
+            self._queue.add(key)
+        return None
+
 
 def _what(action: Action) -> str:
-    """The call, for the status: an object that is to be made by its name only, anything else in words."""
-    if isinstance(action, Create):
+    """The call, for the status: an object that is to be made or mended by its name only, anything else in words."""
+    if isinstance(action, Create | Mend):
         return f"{action.kind}/{action.name}"
     if isinstance(action, Delete):
         return f"deleting {action.kind}/{action.name}"
     return f"taking Pod/{action.name} out of service"
 
 
-def _is_shared(action: Action) -> TypeGuard[Create]:
-    return isinstance(action, Create) and action.kind != "Pod"
+def _is_shared(action: Action) -> TypeGuard[Create | Mend]:
+    return isinstance(action, Create | Mend) and action.kind != "Pod"
 
 
 def _is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:

@@ -8,11 +8,13 @@ from typing import Any
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
-from dtjob.objects import labels
+from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 
-CHILD_KINDS = ("Pod", "Service", "ConfigMap", "NetworkPolicy")
+LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
+"""The kinds of children that are listed and watched. ConfigMaps are asked for by name: who may list them may read them
+all."""
 TOMBSTONES = 20_000
 """Remembered deletions: more than can come in while one LIST is under way."""
 
@@ -26,7 +28,7 @@ class Store:
         self._children: dict[JobKey, dict[tuple[str, str], Manifest]] = {}
         self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
         self._problems: dict[JobKey, dict[str, str]] = {}
-        self._deleted: OrderedDict[str, None] = OrderedDict()
+        self._deleted: OrderedDict[str, int] = OrderedDict()
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -47,8 +49,10 @@ class Store:
         That holds for another object of its name too: our own create answers before the watch has told of what stood
         there earlier. A new job of an old one's name begins without the old one's reports and problems.
         """
-        if manifest["metadata"]["uid"] in self._deleted:
+        gone_at = self._deleted.get(manifest["metadata"]["uid"])
+        if gone_at is not None and _version(manifest) <= gone_at:
             return None
+        manifest = drift.reduced(manifest) if manifest["kind"] in drift.SHARED_KINDS else manifest
         shelf, name, key = self._place(manifest)
         known = shelf.get(name)
         if known is not None and _version(known) >= _version(manifest):
@@ -59,8 +63,10 @@ class Store:
         return key
 
     def remove(self, manifest: Manifest) -> JobKey | None:
-        """Take in that an object is gone. A later one of the same name stays."""
-        self._deleted[manifest["metadata"]["uid"]] = None
+        """Take in that an object is gone, or has lost the label by which it is watched: then a later version of it may
+        come back. A later one of the same name stays."""
+        uid = manifest["metadata"]["uid"]
+        self._deleted[uid] = max(_version(manifest), self._deleted.get(uid, -1))
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
         shelf, name, key = self._place(manifest)

@@ -20,6 +20,7 @@ from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import client, reports, watch
+from dtjob.kube.config_maps import ConfigMaps
 from dtjob.kube.endpoint import Address, serving
 from dtjob.kube.leader import Election, Leader
 from dtjob.kube.liveness import Pulse
@@ -77,6 +78,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     store: Store = Store()
     queue: WorkQueue[JobKey] = WorkQueue()
     watched = Watched(options.namespaces)
+    config_maps = ConfigMaps(cluster, store, queue)
     metrics.watch(store, queue)
 
     async def resync_once() -> None:
@@ -84,6 +86,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         found = await resync(cluster, store, options.namespaces)
         for key in found.changed:
             queue.add(key)
+        await config_maps.look_for_unknown()
         await watched.note(found.refused)
         metrics.resynced()
 
@@ -94,6 +97,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         asyncio.create_task(reconciler.run(), name="reconciler"),
         asyncio.create_task(_resync_forever(resync_once, options.resync_seconds), name="resync"),
         asyncio.create_task(reports.poll_forever(store, queue, options.report_seconds), name="reports"),
+        asyncio.create_task(config_maps.poll_forever(), name="ConfigMaps"),
         asyncio.create_task(_watch(cluster, store, queue, watched), name="watch"),
         asyncio.create_task(_stopped(stop), name="stop"),
     ]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dtjob.objects import labels, shared
+from dtjob.objects import labels
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import TaskView, deleting, ended, finished
+from dtjob.plan.policies.shared_objects import keep_shared
 from dtjob.plan.situation import Situation
 
 
 def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
     retired = [action for view in situation.views for action in _retire(view)]
-    return [*retired, *_missing_shared(situation), *_missing_pods(situation)]
+    return [*retired, *keep_shared(situation), *_missing_pods(situation)]
 
 
 def _retire(view: TaskView) -> list[Action]:
@@ -26,17 +27,6 @@ def _retire(view: TaskView) -> list[Action]:
             actions.append(StopServing(name, uid))
         if not deleting(old):
             actions.append(Delete("Pod", name, uid, f"{view.task.id} is at attempt {view.attempt}"))
-    return actions
-
-
-def _missing_shared(situation: Situation) -> list[Action]:
-    """The Service, ConfigMap and NetworkPolicy that are not there."""
-    actions: list[Action] = []
-    for manifest in shared.shared_objects(situation.job):
-        name = manifest["metadata"]["name"]
-        there = situation.children.owned(situation.job, manifest["kind"])
-        if not any(child["metadata"]["name"] == name for child in there):
-            actions.append(Create(manifest))
     return actions
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.controller.store import TOMBSTONES, Store
+from dtjob.objects import drift, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
@@ -54,6 +55,25 @@ def test_what_is_gone_does_not_come_back():
     assert store.remove(versioned(POD, 12)) == KEY
     assert store.apply(versioned(POD, 11)) is None
     assert names(store) == []
+
+
+def test_what_lost_its_label_comes_back_with_a_later_version():
+    """A watch by label says DELETED, with the version in which it went out of sight."""
+    store = Store()
+    store.apply(POD)
+    assert store.remove(versioned(POD, 12)) == KEY
+    assert store.apply(versioned(POD, 12)) is None
+    assert store.apply(versioned(POD, 13)) == KEY
+
+
+def test_of_shared_objects_only_what_is_compared_is_kept():
+    store = Store()
+    service = builders.stored(shared.service(JOB))
+    service["metadata"]["managedFields"] = [{"manager": "dtjob"}]
+    assert store.apply(service) == KEY
+    (kept,) = store.children(KEY).objects
+    assert "managedFields" not in kept["metadata"]
+    assert drift.drifted(shared.service(JOB), kept) == ""
 
 
 def test_an_end_that_is_heard_of_before_the_beginning_counts():

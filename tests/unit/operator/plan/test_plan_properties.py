@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.objects import labels, topology
+from dtjob.objects import drift, labels, shared, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children
@@ -28,6 +28,9 @@ from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.simulation.operator import World
 
 SHARED = ("Service", "ConfigMap", "NetworkPolicy")
+NOTHING: Manifest = {"kind": "", "metadata": {}}
+CHANGES: dict[str, dict[str, Any]] = {"Service": {"selector": {"a": "b"}}, "NetworkPolicy": {"ingress": [{}]}}
+"""What a user may make of a shared object's spec."""
 CHIEFS_VOLUME = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
 STRATEGIES = ("Default", "Mirrored", "MultiWorkerMirrored", "ParameterServer")
 
@@ -161,6 +164,14 @@ class Life(RuleBasedStateMachine):
 
     # What happens to the rest
 
+    @rule(kind=st.sampled_from(sorted(CHANGES)), unlabels=st.booleans())
+    def user_changes_shared_object(self, kind: str, unlabels: bool) -> None:
+        found = [one for one in self.world.cluster.of_kind(kind) if labels.controller_uid(one)]
+        for name in [one["metadata"]["name"] for one in found]:
+            self.world.cluster.change(kind, name, lambda one: one["spec"].update(CHANGES[kind]))
+            if unlabels:
+                self.world.cluster.take_label_away(kind, name, labels.JOB_NAME)
+
     @rule(kind=st.sampled_from(SHARED))
     def user_deletes_shared_object(self, kind: str) -> None:
         for one in self.world.cluster.of_kind(kind):
@@ -273,8 +284,12 @@ class Life(RuleBasedStateMachine):
             return True
         attempts = job.status.get("attempts", {})
         wanted = {topology.pod_name(job, one, attempts.get(one.id, 0)) for one in topology.tasks(job)}
-        shared = sum(len(self.world.cluster.of_kind(kind)) for kind in SHARED)
-        return phase == "Running" and wanted == set(self.pods(lambda one: True)) and shared == len(SHARED)
+        well = all(
+            not drift.drifted(one, self.world.cluster.objects.get((one["kind"], one["metadata"]["name"]), NOTHING))
+            for one in shared.shared_objects(job)
+        )
+        there = sum(len(self.world.cluster.of_kind(kind)) for kind in SHARED) == len(SHARED)
+        return phase == "Running" and wanted == set(self.pods(lambda one: True)) and there and well
 
 
 def stranger(kind: str, name: str) -> Manifest:

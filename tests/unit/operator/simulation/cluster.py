@@ -16,7 +16,7 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Stale
-from dtjob.objects import labels
+from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from tests.unit.operator.simulation.invariants import Rules
@@ -61,6 +61,11 @@ class SimulatedCluster:
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         await self._call(f"stop serving {name}", lambda: self._stop_serving(name, uid))
 
+    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+        what = f"mend {wanted['kind']} {wanted['metadata']['name']}"
+        stored: Manifest | None = await self._call(what, lambda: self._mend(wanted, uid))
+        return stored
+
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         stored: Manifest = await self._call("write status", lambda: self._write_status(job, status))
         return stored
@@ -71,6 +76,10 @@ class SimulatedCluster:
     async def list_all(self, kind: str, namespace: str | None, selector: str = "") -> tuple[list[Manifest], int]:
         found = [copied(one) for one in self.of_kind(kind) if not selector or selector in labels.of(one)]
         return found, next(self._versions)
+
+    async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        found = self.objects.get((kind, name))
+        return copied({part: found[part] for part in ("apiVersion", "kind", "metadata")}) if found else None
 
     # What others do
 
@@ -91,6 +100,15 @@ class SimulatedCluster:
         stored = self.objects[kind, name]
         change(stored)
         self._note("MODIFIED", stored)
+
+    def take_label_away(self, kind: str, name: str, label: str) -> None:
+        """Somebody removes the label that a watch selects by: the watch says that the object is gone."""
+        stored = self.objects[kind, name]
+        before = copied(stored)
+        if labels.of(stored).pop(label, None) is not None:
+            before["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"] = str(next(self._versions))
+            self.log.append(("DELETED", before))
+            self._watcher("DELETED", copied(before))
 
     def ask_to_delete(self, kind: str, name: str, grace: float = 30) -> None:
         """kubectl delete. A pod that no kubelet has seen, and anything but a pod, goes at once."""
@@ -133,6 +151,15 @@ class SimulatedCluster:
             raise AlreadyExists(copied(self.objects[key]))
         self.rules.check_create(manifest, self.objects)
         return self.put(manifest)
+
+    def _mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+        stored = self.objects.get((wanted["kind"], wanted["metadata"]["name"]))
+        if stored is None or stored["metadata"]["uid"] != uid:
+            return None
+        self.rules.check_touch(stored, self.objects)
+        mended = copied(drift.mended(wanted, stored))
+        self.change(wanted["kind"], wanted["metadata"]["name"], lambda one: one.update(mended))
+        return copied(stored)
 
     def _delete(self, kind: str, name: str, uid: str) -> None:
         stored = self.objects.get((kind, name))
