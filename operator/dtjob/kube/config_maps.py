@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 KIND = "ConfigMap"
 ROUND_SECONDS = 3.0
 """How often is looked whose turn it is; a job with pods about to start has one in each round."""
-OTHERS_SECONDS = 60.0
+OTHERS_SECONDS = 15.0
 """How often a job's turn comes where no pod of it is about to start."""
 MOST_A_ROUND = 60
 """Calls in one round: 20 a second, however many jobs there are. With more, turns come later."""

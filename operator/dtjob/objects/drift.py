@@ -9,6 +9,7 @@ that was given another number would stay beside ours under the same name, which 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ SHARED_KINDS = ("Service", "ConfigMap", "NetworkPolicy")
 """The kinds of which a job's tasks share one object each."""
 
 OUR_LABELS = (labels.MANAGED_BY, labels.JOB_NAME, labels.JOB_UID)
+SAID = "said"
+"""Where a reduced object keeps the fields of its spec that are dtjob's, as text."""
 KEPT_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 
 
@@ -34,8 +37,10 @@ def drifted(wanted: Manifest, there: Manifest) -> str:
     for name, value in labels.of(wanted).items():
         if found.get(name) != value:
             return f"metadata.labels[{name}]"
-    ours, theirs = _owned_spec(wanted), _owned_spec(there)
-    return next((f"spec.{name}" for name in ours | theirs if ours.get(name) != theirs.get(name)), "")
+    if _said(wanted) == _said(there):
+        return ""
+    ours, theirs = json.loads(_said(wanted)), json.loads(_said(there))
+    return next(f"spec.{name}" for name in ours | theirs if ours.get(name) != theirs.get(name))
 
 
 def mended(wanted: Manifest, there: Manifest) -> Manifest:
@@ -65,7 +70,13 @@ def reduced(manifest: Manifest) -> Manifest:
         if owner.get("controller")
     ]
     made = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": kept}
-    return {**made, "spec": spec} if (spec := _owned_spec(manifest)) else made
+    return made if manifest["kind"] == "ConfigMap" else {**made, SAID: _said(manifest)}
+
+
+def _said(manifest: Manifest) -> str:
+    """What the object says of what dtjob says, as text: so a job's three objects take 6.5 KB, else 11 (whole: 31)."""
+    said: str | None = manifest.get(SAID)
+    return json.dumps(_owned_spec(manifest), sort_keys=True, separators=(",", ":")) if said is None else said
 
 
 def _owned_spec(manifest: Manifest) -> dict[str, Any]:
