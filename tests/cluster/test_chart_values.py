@@ -49,6 +49,8 @@ def arguments(made: dict[str, Any]) -> list[str]:
         ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"),
         ("metrics.serviceMonitor.enabled=true", "the cluster has no ServiceMonitors"),
         ("networkPolicy.scrapers[0].labels.a=b", "/networkPolicy/scrapers/0"),
+        ("userRoles.creat=true", "'creat'"),
+        ("userRoles.create=maybe", "/userRoles/create"),
         ("defaults.img=a", "'img'"),
         ("defaults.image=two words", "/defaults/image"),
         ("defaults.podLabels.team=two words", "/defaults/podLabels/team"),

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 AT_ONCE = 5
 """Mends of one object that are made at once; each later one waits twice as long as the one before."""
 FIRST_WAIT = timedelta(seconds=2)
-LONGEST_WAIT = timedelta(minutes=5)
+LONGEST_WAIT = timedelta(minutes=1)
 FORGOTTEN_AFTER = timedelta(minutes=15)
 """An object that was left alone so long begins anew."""
 REMEMBERED = 10_000

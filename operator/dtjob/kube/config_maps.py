@@ -60,6 +60,8 @@ class ConfigMaps:
                 await self.look()
             except ClusterError as error:
                 logger.debug("ConfigMaps were not looked at: %s", error)
+            except Exception:  # whatever one job is like, the operator goes on for the others
+                logger.exception("a bug in dtjob; ConfigMaps are looked at again in %.0f s", every_seconds)
 
     async def look(self) -> None:
         """One round. Raises ClusterError."""

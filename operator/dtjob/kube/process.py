@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 RESYNC_MAY_TAKE_SECONDS = 300.0
 """How late a resync may be before the process counts as stuck: pages of a large cluster, each up to its timeout."""
 
+SECOND_RESYNC_SECONDS = 10.0
+"""How soon after the first resync the second comes: what was deleted before the watches began brings no event."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -135,8 +138,10 @@ async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
+    wait = min(SECOND_RESYNC_SECONDS, every_seconds)
     while True:
-        await asyncio.sleep(every_seconds)
+        await asyncio.sleep(wait)
+        wait = every_seconds
         try:
             await resync_once()
         except ClusterError as error:

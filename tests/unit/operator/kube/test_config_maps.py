@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
@@ -108,6 +109,18 @@ async def test_after_a_start_only_what_is_unknown_is_asked_for() -> None:
     await config_maps.look_for_unknown()
     assert cluster.asked == [f"default/{wanted['metadata']['name']}"]
     assert known(store, KEY) is not None
+
+
+async def test_no_error_ends_the_looking(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store()
+    put(store)
+    cluster = Cluster(ApiError(500, "", "no"), None)
+    config_maps, queue = made(store, cluster)
+    cluster.answers.insert(0, {"no": "metadata"})
+    polling = asyncio.create_task(config_maps.poll_forever(0.001))
+    assert await queue.get() == KEY  # the third answer says that it is gone
+    polling.cancel()
+    assert "a bug in dtjob" in caplog.text
 
 
 @pytest.mark.parametrize("code", [403, 500])
