@@ -52,14 +52,13 @@ class Store:
         gone_at = self._deleted.get(manifest["metadata"]["uid"])
         if gone_at is not None and _version(manifest) <= gone_at:
             return None
-        manifest = drift.reduced(manifest) if manifest["kind"] in drift.SHARED_KINDS else manifest
         shelf, name, key = self._place(manifest)
         known = shelf.get(name)
         if known is not None and _version(known) >= _version(manifest):
             return None
         if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
             self._forget(key)
-        shelf[name] = manifest
+        shelf[name] = drift.reduced(manifest) if manifest["kind"] in drift.SHARED_KINDS else manifest
         return key
 
     def remove(self, manifest: Manifest) -> JobKey | None:

@@ -94,9 +94,10 @@ def network_policy(job: Job) -> Manifest:
     }
 
 
-def shared_objects(job: Job) -> list[Manifest]:
-    """All that must stand before the first pod, in order of creation."""
-    objects = [service(job), config_map(job)]
+def shared_objects(job: Job, *, has_config_map: bool = False) -> list[Manifest]:
+    """All that must stand before the first pod, in order of creation; without the ConfigMap where the job has it, as
+    its text takes long to make (5 ms for 4,000 tasks)."""
+    objects = [service(job)] if has_config_map else [service(job), config_map(job)]
     if job.spec.network.policy is NetworkPolicyMode.ISOLATED:
         objects.append(network_policy(job))
     return objects

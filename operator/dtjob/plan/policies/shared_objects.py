@@ -19,7 +19,8 @@ def keep_shared(situation: Situation) -> list[Create | Mend]:
         if child["kind"] in drift.SHARED_KINDS and labels.controller_uid(child) == situation.job.metadata.uid
     }
     actions: list[Create | Mend] = []
-    for wanted in shared.shared_objects(situation.job):
+    has_config_map = ("ConfigMap", shared.config_map_name(situation.job)) in there
+    for wanted in shared.shared_objects(situation.job, has_config_map=has_config_map):
         found = there.get((wanted["kind"], wanted["metadata"]["name"]))
         if found is None:
             actions.append(Create(wanted))
