@@ -24,7 +24,7 @@ def spec_of(api: Api, kind: str, namespace: str) -> Object:
 
 
 def wait_spec(api: Api, kind: str, namespace: str, wanted: Object) -> Object:
-    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted, timeout=30)
+    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted)
     assert found is not None
     return found
 
@@ -41,7 +41,7 @@ def other_uid(old: str) -> Callable[[Object | None], bool]:
 def deleted_and_made_again(api: Api, kind: str, namespace: str, name: str) -> None:
     uid = api.get(kind, namespace, name)["metadata"]["uid"]
     api.delete(kind, namespace, name)
-    api.wait_for(kind, namespace, name, other_uid(uid), timeout=30)
+    api.wait_for(kind, namespace, name, other_uid(uid))
 
 
 def test_what_is_deleted_is_made_again_at_once(
@@ -104,7 +104,6 @@ def test_a_service_that_somebody_turned_elsewhere_comes_back(
             namespace,
             "digits",
             lambda one: one and {k: v for k, v in one["spec"].items() if k != "externalName"} == right,
-            timeout=30,
         )
 
 
@@ -124,7 +123,6 @@ def test_our_labels_come_back_and_others_stay(
                 namespace,
                 "digits",
                 lambda one, before=before: one and before["labels"].items() <= one["metadata"]["labels"].items(),
-                timeout=30,
             )
             assert found is not None
             assert found["metadata"]["uid"] == before["uid"]

@@ -16,7 +16,7 @@ def spec_of(api: Api, kind: str, namespace: str) -> Object:
 
 
 def wait_spec(api: Api, kind: str, namespace: str, wanted: Object) -> Object:
-    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted, timeout=30)
+    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted)
     assert found is not None
     return found
 
