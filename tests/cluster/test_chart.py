@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dtjob import __version__
 from dtjob.api.job import Job
 from dtjob.local.addresses import free_ports
 from dtjob.objects import shared
@@ -16,6 +17,7 @@ from tests.cluster.support.chart import (
     CHART,
     NAMESPACE,
     RELEASE,
+    STRANGERS,
     USER,
     AuditedControlPlane,
     Helm,
@@ -23,8 +25,10 @@ from tests.cluster.support.chart import (
     Ports,
     granted,
     install,
+    meddle,
     objects,
     says,
+    stranger,
     wait_until,
 )
 from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
@@ -53,7 +57,6 @@ SERVICE_MONITORS: Object = {
     },
 }
 """As much of the Prometheus operator's definition as makes the API server serve the kind; it checks no fields."""
-STRANGERS = {"Service": "services", "NetworkPolicy": "networkpolicies", "ConfigMap": "configmaps", "Pod": "pods"}
 
 
 @pytest.fixture(scope="module")
@@ -65,18 +68,6 @@ def cluster(audited_cluster: AuditedControlPlane) -> AuditedControlPlane:
 @pytest.fixture(scope="module")
 def api(cluster: AuditedControlPlane) -> Api:
     return Api(cluster.kubeconfig)
-
-
-def stranger(kind: str, name: str, namespace: str) -> Object:
-    """An object of somebody else under a name that a job wants."""
-    version = "networking.k8s.io/v1" if kind == "NetworkPolicy" else "v1"
-    spec: dict[str, Object] = {
-        "Service": {"spec": {"ports": [{"port": 80}]}},
-        "NetworkPolicy": {"spec": {"podSelector": {}}},
-        "ConfigMap": {},
-        "Pod": {"spec": {"containers": [{"name": "a", "image": "b"}]}},
-    }
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, **spec[kind]}
 
 
 def test_a_service_monitor_needs_its_definition(helm: Helm, cluster: AuditedControlPlane, api: Api) -> None:
@@ -165,6 +156,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     assert samples[f'dtjob_job_tasks{{name="digits",namespace="{namespace}"}}'] == 3
     assert samples['dtjob_api_requests_total{code="201",method="POST",resource="pods"}'] > len(DIGITS)
     assert samples["dtjob_last_resync_timestamp_seconds"] > 0
+    meddle(api, namespace)
     before = uids(wait_pods(api, namespace, *AGAIN, "taken-pod-chief-0-0"))
 
     # An upgrade under the running job: the old pod is told to end, the new one takes over, the job never notices.
@@ -194,8 +186,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     assert not [call for call in calls if not call[3]]
     used = {call[:3] for call in calls}
     # The one right that is no call: admission asks for it where an owner reference blocks (see the test before).
-    assert allowed - used == {("training.dtjob.dev", "distributedtrainingjobs/finalizers", "update")}
-    assert used <= allowed
+    assert allowed == used | {("training.dtjob.dev", "distributedtrainingjobs/finalizers", "update")}
 
 
 def test_of_two_replicas_one_works_and_the_other_takes_over(
@@ -229,7 +220,8 @@ def test_only_the_named_namespaces(
 ) -> None:
     cluster.forget_calls()
     install(helm, api, f"watchNamespaces={{{namespace}}}")
-    assert not objects(cluster, "clusterroles,clusterrolebindings")
+    of_users = {f"ClusterRole/{NAMESPACE}-{RELEASE}-{role}" for role in ("edit", "view")}
+    assert set(objects(cluster, "clusterroles,clusterrolebindings")) == of_users
     installed.start()
     api.create("dtjobs", namespace, job())
     wait_pods(api, namespace, *DIGITS)
@@ -240,6 +232,7 @@ def test_only_the_named_namespaces(
     wait_phase(api, namespace, "Succeeded")
     assert installed.terminate() == 0
     assert [call for call in cluster.calls() if not call[3]] == []
+    assert {caller.split(" ")[0] for caller in cluster.callers()} == {f"dtjob/{__version__}"}
 
 
 def test_a_deleted_namespace_is_no_harm_to_the_others(

@@ -52,6 +52,8 @@ def arguments(made: dict[str, Any]) -> list[str]:
         ("networkPolicy.scrapers[0].labels.a=b", "/networkPolicy/scrapers/0"),
         ("jobs.scrapers[0].labels.a=b", "/jobs/scrapers/0"),
         ("jobs.scrapers=prometheus", "/jobs/scrapers"),
+        ("userRoles.creat=true", "'creat'"),
+        ("userRoles.create=maybe", "/userRoles/create"),
         ("defaults.img=a", "'img'"),
         ("defaults.image=two words", "/defaults/image"),
         ("defaults.podLabels.team=two words", "/defaults/podLabels/team"),

@@ -98,7 +98,6 @@ def test_a_job_deleted_while_it_is_away_goes_at_once(
     api.wait("pods", namespace, lambda pods: not pods)
 
 
-@pytest.mark.resync_seconds(1)
 def test_a_deleted_service_or_config_map_is_made_again(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:

@@ -33,6 +33,7 @@ from tools.cluster import kubectl
 from tools.cluster.program import Program, answers
 
 _CONTROLLERS = (
+    "clusterrole-aggregation-controller",
     "endpointslice-controller",
     "garbage-collector-controller",
     "namespace-controller",

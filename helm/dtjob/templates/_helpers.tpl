@@ -41,7 +41,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* Exactly the calls that operator/dtjob/kube/client.py and kopf's two watches make. */ -}}
+{{- /* Exactly the calls that operator/dtjob/kube/client.py and kopf's watches make. */ -}}
 {{- define "dtjob.rules" -}}
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs]
@@ -57,12 +57,16 @@ capabilities: {drop: [ALL]}
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
-  resources: [services, configmaps]
-  verbs: [get, list, create]
+  resources: [services]
+  verbs: [get, list, watch, create, update]
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
-  verbs: [get, list, create]
+  verbs: [get, list, watch, create, update]
+# Never list or watch, which cannot be held to a label and would show every ConfigMap: names are known.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, create]
 - apiGroups: [""]
   resources: [events]
-  verbs: [create]
+  verbs: [create, patch]
 {{- end }}

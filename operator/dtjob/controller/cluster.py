@@ -30,7 +30,8 @@ class Refused(ClusterError):
 
 
 class Stale(ClusterError):
-    """The status was written against an older version of the job than the cluster has."""
+    """What was to be written is not there any more as it was read: the cluster has a newer version, or
+    none."""
 
 
 class Cluster(Protocol):
@@ -50,6 +51,10 @@ class Cluster(Protocol):
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         """Remove the serving label from the pod with this uid; gone already is success."""
+
+    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+        """Put into the object with this uid what `wanted` says of it, leave the rest, and return it as stored; None
+        where it is gone. Raises Stale where it changed meanwhile, and Refused."""
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         """Replace the job's status, against its resourceVersion, and return the stored job. Raises Stale or Refused."""

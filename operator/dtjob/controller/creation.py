@@ -1,4 +1,5 @@
-"""Creates: what pods need first, then pods of each role in batches of 1, 2, 4, …, as the Job controller makes them.
+"""Creates: what pods need first, made or mended, then pods of each role in batches of 1, 2, 4, …, as the Job controller
+makes them.
 
 Where a pod is refused, those of its role that were not tried yet wait with it: a quota refuses one pod as it refuses
 four hundred. After a while one of them is tried again.
@@ -7,20 +8,29 @@ four hundred. After a while one of them is tried again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar
 
-from dtjob.api.job import GROUP
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused
+from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels
 from dtjob.controller.holds import Holds
+from dtjob.controller.mending import Mending
 from dtjob.controller.store import Store
+from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.objects import labels
+from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create
+from dtjob.plan.actions import Create, Mend
 
 Item = TypeVar("Item")
+Made = TypeVar("Made", bound="Create | Mend")
+Make = Create | Mend
+"""An object that is to be as its manifest says."""
+
+logger = logging.getLogger(__name__)
 
 CALLS_AT_ONCE = 50
 """Calls under way over all jobs: about what one API server takes without queueing."""
@@ -49,7 +59,7 @@ class Outcome:
     """What a batch of creates came to: what was made, what was refused with the cluster's words, and other errors."""
 
     made: set[str] = field(default_factory=set)
-    refused: list[tuple[Create, str]] = field(default_factory=list)
+    refused: list[tuple[Make, str]] = field(default_factory=list)
     errors: list[ClusterError] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -58,28 +68,38 @@ class Outcome:
 
 
 class Creation:
-    """Makes objects of all jobs. `slots` are the calls that may be under way over all of them."""
+    """Makes objects of all jobs. `slots` are the calls that may be under way over all of them; `tallies` is told of
+    what became of them, by job."""
 
-    def __init__(self, cluster: Cluster, store: Store, queue: WorkQueue[JobKey], slots: asyncio.Semaphore) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        queue: WorkQueue[JobKey],
+        slots: asyncio.Semaphore,
+        tallies: Mapping[JobKey, Tally],
+        clock: Callable[[], datetime],
+    ) -> None:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
-        self._holds = Holds()
+        self._tallies, self._clock = tallies, clock
+        self._holds, self._mending = Holds(), Mending()
 
     def forget(self, key: JobKey) -> None:
         """Forget what was held of a job that is gone."""
         self._holds.keep(key, set())
 
-    async def make(self, key: JobKey, creates: Sequence[Create]) -> None:
+    async def make(self, key: JobKey, makes: Sequence[Make]) -> None:
         """Make what may be tried now. Raises the first error that may pass, when all calls have ended.
 
         What was refused is said in the store's problems, and makes the job due when it may be tried again.
         """
-        pods = [create for create in creates if create.kind == "Pod"]
-        shared = [create for create in creates if create.kind != "Pod"]
+        pods = [one for one in makes if isinstance(one, Create) and one.kind == "Pod"]
+        shared = [one for one in makes if one.kind != "Pod"]
         roles = {_role(create): [one for one in pods if _role(one) == _role(create)] for create in pods}
-        self._holds.keep(key, {_held_as(create) for create in creates} | roles.keys())
+        self._holds.keep(key, {_held_as(one) for one in makes} | roles.keys())
         try:
             outcomes = [await self._each(key, self._due(key, shared))]
-            self._say(key, shared, outcomes[0])
+            self._say(key, outcomes[0])
             # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
             if not outcomes[0] and not any(self._is_held(key, create) for create in shared):
                 outcomes += await asyncio.gather(*(self._make_role(key, role, some) for role, some in roles.items()))
@@ -109,7 +129,7 @@ class Creation:
             self._holds.lift(key, role)
         return outcome
 
-    def _say(self, key: JobKey, creates: Sequence[Create], outcome: Outcome) -> None:
+    def _say(self, key: JobKey, outcome: Outcome) -> None:
         """Say why each of these was refused, and try it again later."""
         for create, why in outcome.refused:
             self._holds.refused(key, _held_as(create), _now())
@@ -125,7 +145,7 @@ class Creation:
         for create in others:
             self._set_problem(key, create, None)
 
-    async def _each(self, key: JobKey, creates: Sequence[Create]) -> Outcome:
+    async def _each(self, key: JobKey, creates: Sequence[Make]) -> Outcome:
         """Make these at once, at most CALLS_AT_ONCE of them waiting for a slot, and no more after a failure."""
         outcome, iterator = Outcome(), iter(creates)
 
@@ -145,12 +165,14 @@ class Creation:
         await asyncio.gather(*(lane() for _ in creates[:CALLS_AT_ONCE]))
         return outcome
 
-    async def _one(self, key: JobKey, create: Create) -> bool:
+    async def _one(self, key: JobKey, create: Make) -> bool:
         """Make one object; whether it stands. One whose name is taken is held for itself; Refused and what may pass
         are raised."""
         what = _held_as(create)
         try:
-            stored = await self._stored(create)
+            if isinstance(create, Mend):
+                return await self._mend(key, create)
+            stored = await self._stored(key, create)
         except Stranger as error:
             self._holds.refused(key, what, _now())
             self._set_problem(key, create, str(error))
@@ -162,7 +184,7 @@ class Creation:
             raise
         except ClusterError as error:
             if self._queue.failures(key) >= TRIES_BEFORE_SAID:
-                self._store.set_problem(key, what_of(create), str(error))  # the next try writes it
+                self._note_problem(key, create, str(error))  # the next try writes it
             raise
         else:
             self._holds.lift(key, what)
@@ -173,18 +195,45 @@ class Creation:
             return True
         return False
 
-    async def _stored(self, create: Create) -> Manifest:
+    async def _mend(self, key: JobKey, action: Mend) -> bool:
+        """Put an object right, unless that was done too often lately."""
+        now, what = self._clock(), (key, action.kind, action.name)
+        if wait := self._mending.wait(what, now):
+            self._queue.add_after(key, wait.total_seconds())
+            return True
+        logger.info("%s/%s: mending %s %s: %s is not as it should be", *key, action.kind, action.name, action.field)
+        stored = await self._cluster.mend(action.manifest, action.there["metadata"]["uid"])
+        if stored is not None:
+            self._mending.note(what, now)
+            self._tallies[key].mended(action.kind, action.name, action.field)
+        self._holds.lift(key, _held_as(action))
+        self._set_problem(key, action, None)
+        if stored is None:
+            self._store.remove(action.there)
+        else:
+            self._store.apply(stored)
+        # What is stored now may differ as before, which is no news to the store: somebody wants it otherwise.
+        self._queue.add(key)
+        return True
+
+    async def _stored(self, key: JobKey, create: Create) -> Manifest:
         """The object as stored, be it made now or there already as ours."""
         try:
-            return await self._cluster.create(create.manifest)
+            stored = await self._cluster.create(create.manifest)
+            self._tallies[key].created(create.kind, create.name)
+            return stored
         except AlreadyExists as error:
             found = error.existing
-        if "deletionTimestamp" in found["metadata"] or _is_of_an_earlier_job(create.manifest, found):
+        if "deletionTimestamp" in found["metadata"] or is_of_an_earlier_job(create.manifest, found):
             message = f"an earlier {create.kind} {create.name} is still being deleted"
             raise InTheWay(message, found["metadata"]["uid"])
-        if not _is_ours(create.manifest, found):
+        if not is_ours(create.manifest, found):
             raise Stranger(f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job")
-        if lost := _lost_labels(create, found):
+        if create.kind in drift.SHARED_KINDS:
+            if field := drift.drifted(create.manifest, found):
+                await self._mend(key, Mend(create.manifest, found, field))
+            return drift.labelled(found, labels.of(create.manifest))  # a ConfigMap may have lost them
+        if lost := lost_labels(create, found):
             labelled = await self._cluster.relabel(
                 found["metadata"]["namespace"], create.name, found["metadata"]["uid"], lost
             )
@@ -193,17 +242,24 @@ class Creation:
             return labelled
         return found
 
-    def _due(self, key: JobKey, creates: Sequence[Create]) -> list[Create]:
+    def _due(self, key: JobKey, creates: Sequence[Made]) -> list[Made]:
         return [create for create in creates if not self._is_held(key, create)]
 
-    def _is_held(self, key: JobKey, create: Create) -> bool:
+    def _is_held(self, key: JobKey, create: Make) -> bool:
         what = _held_as(create)
         blocker = self._holds.blocker(key, what)
         return self._holds.holds(key, what, _now()) and not (blocker and self._store.is_gone(blocker))
 
-    def _set_problem(self, key: JobKey, create: Create, why: str | None) -> None:
-        if self._store.set_problem(key, what_of(create), why):
+    def _set_problem(self, key: JobKey, create: Make, why: str | None) -> None:
+        if self._note_problem(key, create, why):
             self._queue.add(key)
+
+    def _note_problem(self, key: JobKey, create: Make, why: str | None) -> bool:
+        """Note why the object could not be made, or with None that it could; whether that is new."""
+        new = self._store.set_problem(key, what_of(create), why)
+        if new and why is not None and isinstance(create, Create):
+            self._tallies[key].refused(create.kind, create.name, why)
+        return new
 
 
 def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -214,12 +270,12 @@ def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         first, size = first + size, 2 * size
 
 
-def what_of(create: Create) -> str:
-    """What is to be made, as problems name it."""
+def what_of(create: Make) -> str:
+    """What is to be made or mended, as problems name it."""
     return f"{create.kind}/{create.name}"
 
 
-def _held_as(create: Create) -> str:
+def _held_as(create: Make) -> str:
     """With the job's uid: another job of its name begins anew."""
     return f"{what_of(create)} of {labels.of(create.manifest)[labels.JOB_UID]}"
 
@@ -231,29 +287,3 @@ def _role(create: Create) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether it belongs to a job of the same name that was deleted, and which Kubernetes is about to collect."""
-    same_name = labels.of(existing).get(labels.JOB_NAME) == labels.of(wanted).get(labels.JOB_NAME)
-    owner = labels.controller_uid(existing)
-    ours_once = labels.of(existing).get(labels.JOB_UID) == owner
-    return same_name and ours_once and owner not in (None, labels.controller_uid(wanted))
-
-
-def _is_ours(wanted: Manifest, existing: Manifest) -> bool:
-    """Whether an object that was there already is the one that this create would have made: the same owner's, as a
-    pod's name says which attempt it is."""
-    return labels.controller_uid(existing) == labels.controller_uid(wanted)
-
-
-def _lost_labels(wanted: Create, existing: Manifest) -> dict[str, str]:
-    """The labels by which we find a pod, where one that was there already has lost them."""
-    if wanted.kind != "Pod":
-        return {}
-    found = labels.of(existing)
-    return {
-        name: value
-        for name, value in labels.of(wanted.manifest).items()
-        if name.startswith(f"{GROUP}/") and found.get(name) != value
-    }

@@ -19,10 +19,11 @@ from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
+from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Create, Delete, Event, Plan, Relabel, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Event, Mend, Plan, Relabel, StopServing
 from dtjob.plan.plan import plan
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,9 @@ class Reconciler:
         self._observer = observer
         # FIFO: a big job has at most this many calls waiting, so a small one's are never far back in the line.
         self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
-        self._creation = Creation(cluster, store, queue, self._slots)
+        self._tallies: dict[JobKey, Tally] = {}
+        """What the plan that is being carried out has come to, by job."""
+        self._creation = Creation(cluster, store, queue, self._slots, self._tallies, clock)
 
     async def run(self, workers: int = 10) -> None:
         """Work on due jobs for ever."""
@@ -114,7 +117,13 @@ class Reconciler:
             self._observer.status_written(job.status, manifest.get("status") or {})
         for event in decided.events:
             await self._cluster.emit(manifest, event)
-        await self._carry_out(key, decided.actions)
+        self._tallies[key] = Tally()
+        try:
+            await self._carry_out(key, decided.actions)
+        except ClusterError:
+            await self._tell(key, manifest)
+            raise
+        await self._tell(key, manifest)
         if decided.look_again_at is not None:
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         return decided
@@ -127,6 +136,11 @@ class Reconciler:
             children = await look(self._cluster, self._slots, job, children, decided.ask_for)
             decided = plan(job, children, now, self._defaults)
         return decided
+
+    async def _tell(self, key: JobKey, manifest: Manifest) -> None:
+        """Record what was done, however far it came."""
+        for event in self._tallies.pop(key).events():
+            await self._cluster.emit(manifest, event)
 
     async def _report_invalid(self, manifest: Manifest, error: ValidationError) -> None:
         """Say in the status what an old manifest, let in by older rules, has that this version cannot run."""
@@ -151,7 +165,7 @@ class Reconciler:
             self._queue.add(key)
         await self._all(key, [action for action in actions if isinstance(action, StopServing | Relabel)])
         await self._all(key, [action for action in actions if isinstance(action, Delete)])
-        await self._creation.make(key, [action for action in actions if isinstance(action, Create)])
+        await self._creation.make(key, [action for action in actions if isinstance(action, Create | Mend)])
 
     async def _all(self, key: JobKey, actions: Sequence[Delete | StopServing | Relabel]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have
@@ -177,6 +191,7 @@ class Reconciler:
             if isinstance(action, Delete):
                 logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
                 await self._cluster.delete(action.kind, namespace, action.name, action.uid)
+                self._tallies[key].deleted(action.kind, action.name)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
             else:
@@ -197,8 +212,8 @@ class Reconciler:
 
 
 def _what(action: Action) -> str:
-    """The call, for the status: an object that is to be made by its name only, anything else in words."""
-    if isinstance(action, Create):
+    """The call, for the status: an object that is to be made or mended by its name only, anything else in words."""
+    if isinstance(action, Create | Mend):
         return what_of(action)
     if isinstance(action, Delete):
         return f"deleting {action.kind}/{action.name}"

@@ -19,7 +19,9 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 from dtjob.plan.silence import Silence
 
-CHILD_KINDS = ("Pod", "Service", "ConfigMap", "NetworkPolicy")
+LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
+"""The kinds of children that are listed and watched. ConfigMaps are asked for by name: who may list them may read them
+all."""
 TOMBSTONES = 20_000
 """Remembered deletions: more than can come in while one LIST is under way."""
 
@@ -85,8 +87,9 @@ class Store:
     def remove(self, manifest: Manifest, version: int | None = None) -> JobKey | None:
         """Take in that an object is gone, since `version` (None: its own). A later one of the same name stays, and so
         does what is known of the object itself since then: its label may be back before this is heard of."""
-        gone_at = _version(manifest) if version is None else version
-        self._deleted[manifest["metadata"]["uid"]] = gone_at
+        uid = manifest["metadata"]["uid"]
+        gone_at = max(_version(manifest) if version is None else version, self._deleted.get(uid, -1))
+        self._deleted[uid] = gone_at
         while len(self._deleted) > TOMBSTONES:
             self._deleted.popitem(last=False)
         place = self._place(manifest)

@@ -6,12 +6,11 @@ fields.
 
 from __future__ import annotations
 
-import json
 import logging
+import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,25 +18,29 @@ import aiohttp
 import yaml
 from kubernetes.aio import client, config
 
+from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import deep_json, lease
-from dtjob.kube.event import event_object
-from dtjob.objects import labels
+from dtjob.kube.api_error import ApiError, error_of
+from dtjob.kube.recorder import Recorder
+from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 
 logger = logging.getLogger(__name__)
 
 CALL_TIMEOUT_SECONDS = 30
+FIELD_MANAGER = "dtjob"
+"""Whose the fields are that we write, as `kubectl get -o yaml --show-managed-fields` shows it."""
+USER_AGENT = f"{FIELD_MANAGER}/{__version__} ({platform.system().lower()}/{platform.machine()})"
+"""Who calls, for audit logs and the API server's flow control."""
+JSON = "application/json"
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+"""What to accept where an object's content is of no use to us."""
 PAGE = 200
 """Objects of a LIST that are decoded at once: about 2 MB of pods, which hold the event loop for 20 ms."""
-
-JSON = "application/json"
-METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-METADATA_ONLY = frozenset({"ConfigMap"})
-"""Kinds of which nothing but the metadata is read: a ConfigMap's content is named by its hash."""
 
 KINDS = {
     "Pod": ("v1", "pods"),
@@ -53,15 +56,6 @@ KINDS = {
 
 class NoCluster(Exception):
     """No cluster is configured: neither a kubeconfig nor a pod's service account; the message says what was missed."""
-
-
-class ApiError(ClusterError):
-    """The API server's own answer: `code` is the HTTP status, `reason` Kubernetes' word for it."""
-
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        super().__init__(message or reason or f"HTTP {code}")
-        self.code = code
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -83,6 +77,7 @@ class Kube:
     def __init__(self, api_client: client.ApiClient, observer: Observer = NOBODY) -> None:
         self._client = api_client
         self._observer = observer
+        self._recorder = Recorder(self._call)
 
     async def credentials(self) -> Credentials:
         """How this connection reaches the API server now; a token is renewed where the kubeconfig says how."""
@@ -108,8 +103,8 @@ class Kube:
             return _typed(kind, await self._call("POST", path, manifest))
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
-                raise AlreadyExists(await self._get(kind, metadata["namespace"], metadata["name"])) from None
-            if error.code in (400, 403, 404, 422) and not _passes(error):
+                raise AlreadyExists(await self._existing(kind, metadata["namespace"], metadata["name"])) from None
+            if error.code in (400, 403, 404, 422) and not error.passes:
                 raise Refused(str(error)) from None
             raise
 
@@ -134,6 +129,19 @@ class Kube:
         stored = await self._unless_gone("PATCH", f"{_path('Pod', namespace)}/{name}", body)
         return None if stored is None else _typed("Pod", stored)
 
+    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+        """GET, then PUT against the version that was read: others' fields stay, and nobody's change is overwritten."""
+        kind, metadata = wanted["kind"], wanted["metadata"]
+        there = await self.get(kind, metadata["namespace"], metadata["name"])
+        if there is None or there["metadata"]["uid"] != uid:
+            return None
+        try:
+            return await self.replace(drift.mended(wanted, there))
+        except ApiError as error:
+            if error.code in (400, 403, 422):
+                raise Refused(f"{error}; delete it, and it is made again") from None
+            raise
+
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         """PUT the status subresource against the job's resourceVersion. Raises Refused where the schema or the
         size does not let it in."""
@@ -149,14 +157,8 @@ class Kube:
             raise
 
     async def emit(self, job: Manifest, event: Event) -> None:
-        """POST a core/v1 Event."""
-        metadata = job["metadata"]
-        try:
-            await self._call("POST", _path("Event", metadata["namespace"]), event_object(job, event, datetime.now(UTC)))
-        except ClusterError as error:
-            logger.warning(
-                "%s/%s: event %s was not recorded: %s", metadata["namespace"], metadata["name"], event.reason, error
-            )
+        """Record a core/v1 Event: a new one, or a repetition of one that was recorded lately."""
+        await self._recorder.record(job, event)
 
     async def pages(
         self, kind: str, namespace: str | None, selector: str = ""
@@ -164,10 +166,9 @@ class Kube:
         """A consistent LIST (from etcd, not from a cache) page by page, each with the resourceVersion that the whole
         LIST shows."""
         query = {"limit": str(PAGE), "labelSelector": selector}
-        accept = METADATA_LIST if kind in METADATA_ONLY else JSON
         while True:
             try:
-                page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}", accept=accept)
+                page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}")
             except ApiError as error:
                 if error.code == 404:
                     raise ClusterError(f"the API server knows no {kind}; apply dtjob's crds/ to it") from None
@@ -197,6 +198,24 @@ class Kube:
                 raise Stale(str(error)) from None
             raise
 
+    async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """The object without its content, as etcd has it now; None where there is none."""
+        try:
+            return await self._get_metadata(kind, namespace, name)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    async def _existing(self, kind: str, namespace: str, name: str) -> Manifest:
+        """What stands under a name that is taken. What a ConfigMap holds is nothing to us, whosever it is."""
+        get = self._get_metadata if kind == "ConfigMap" else self._get
+        return await get(kind, namespace, name)
+
+    async def _get_metadata(self, kind: str, namespace: str, name: str) -> Manifest:
+        found = await self._call("GET", f"{_path(kind, namespace)}/{name}", accept=METADATA_ONLY)
+        return {**found, "apiVersion": KINDS[kind][0], "kind": kind}
+
     async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
 
@@ -209,7 +228,9 @@ class Kube:
             return None
 
     async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
-        headers = {"Accept": accept}
+        headers = {"Accept": accept, "User-Agent": USER_AGENT}
+        if method in ("POST", "PUT", "PATCH"):
+            path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
         if method == "PATCH":
             headers["Content-Type"] = "application/merge-patch+json"
         await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
@@ -226,7 +247,7 @@ class Kube:
         if 200 <= response.status < 300:
             answer: dict[str, Any] = deep_json.loads(text)
             return answer
-        raise _error(response.status, text)
+        raise error_of(response.status, text)
 
 
 @asynccontextmanager
@@ -284,19 +305,6 @@ def _typed(kind: str, manifest: Manifest) -> Manifest:
     return {**manifest, "apiVersion": KINDS[kind][0], "kind": kind}
 
 
-def _error(code: int, text: bytes | str) -> ApiError:
-    try:
-        status = json.loads(text)
-        return ApiError(code, status.get("reason", ""), status.get("message", ""))
-    except (ValueError, AttributeError):
-        return ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
-
-
 def _too_large(error: ApiError) -> bool:
     """Whether etcd would not have it, or the API server's connection to etcd."""
     return error.code == 500 and any(words in str(error) for words in ("too large", "larger than max"))
-
-
-def _passes(error: ApiError) -> bool:
-    """Whether a refusal goes away by itself in a moment: a new namespace's service account is made a little later."""
-    return error.code == 403 and "service account" in str(error) and "not found" in str(error)

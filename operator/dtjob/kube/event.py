@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
+from typing import Any
 
 from dtjob import times
 from dtjob.api.job import API_VERSION, KIND
+from dtjob.kube.correlator import Told
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Event
 
 COMPONENT = "dtjob"
 LONGEST_MESSAGE = 1024
 """The API server's limit for an event's message."""
 
 
-def event_object(job: Manifest, event: Event, now: datetime) -> Manifest:
-    """The core/v1 Event. `job` is the job as stored; the name is one that no other event of it has."""
-    metadata, moment = job["metadata"], times.rfc3339(now)
+def name_of(job: Manifest, told: Told) -> str:
+    """The event's name, which no other event of the job has."""
+    return f"{job['metadata']['name']}.{told.suffix}"
+
+
+def event_object(job: Manifest, told: Told, now: datetime) -> Manifest:
+    """The core/v1 Event. `job` is the job as stored."""
+    metadata = job["metadata"]
     involved = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{metadata['name']}.{time.time_ns():x}", "namespace": metadata["namespace"]},
+        "metadata": {"name": name_of(job, told), "namespace": metadata["namespace"]},
         "involvedObject": {"apiVersion": API_VERSION, "kind": KIND, **involved},
-        "type": event.type,
-        "reason": event.reason,
-        "message": event.message[:LONGEST_MESSAGE],
+        "type": told.event.type,
+        "reason": told.event.reason,
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
-        "firstTimestamp": moment,
-        "lastTimestamp": moment,
-        "count": 1,
+        "firstTimestamp": times.rfc3339(told.first),
+        **repetition(told, now),
+    }
+
+
+def repetition(told: Told, now: datetime) -> dict[str, Any]:
+    """What of a recorded event changes when it happens again."""
+    return {
+        "message": told.event.message[:LONGEST_MESSAGE],
+        "lastTimestamp": times.rfc3339(now),
+        "count": told.count,
     }

@@ -18,6 +18,7 @@ from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import client, watch, watching
+from dtjob.kube.config_maps import ConfigMaps
 from dtjob.kube.endpoint import Address, serving
 from dtjob.kube.leader import Election, Leader
 from dtjob.kube.liveness import Pulse
@@ -36,6 +37,9 @@ RESYNC_MAY_TAKE_SECONDS = 300.0
 RECURSION_LIMIT = 50_000
 """The API server takes objects that are nested 10,000 levels deep, and kopf's parser and copies recurse into them.
 From Python 3.12 on the parser has a limit of its own, about as high; where kopf meets that, resync finds the rest."""
+
+SECOND_RESYNC_SECONDS = 10.0
+"""How soon after the first resync the second comes: what was deleted before the watches began brings no event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +84,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     store: Store = Store()
     queue: WorkQueue[JobKey] = WorkQueue()
     watched = Watched(options.namespaces)
+    config_maps = ConfigMaps(cluster, store, queue)
     metrics.watch(store, queue)
 
     async def resync_once() -> None:
@@ -87,6 +92,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         found = await resync(cluster, store, options.namespaces)
         for key in found.changed:
             queue.add(key)
+        await config_maps.look_for_unknown()
         watched.note(found.refused)
         metrics.resynced()
 
@@ -102,6 +108,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         "reconciler": reconciler.run,
         "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
         "reports": reports.poll_forever,
+        "ConfigMaps": config_maps.poll_forever,
         "watch": lambda: watching.watch_forever(spawn, watched, resync_once),
     }
     tasks = [asyncio.create_task(keep_running(name, run), name=name) for name, run in loops.items()]
@@ -147,8 +154,10 @@ async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
+    wait = min(SECOND_RESYNC_SECONDS, every_seconds)
     while True:
-        await asyncio.sleep(every_seconds)
+        await asyncio.sleep(wait)
+        wait = every_seconds
         try:
             await resync_once()
         except ClusterError as error:

@@ -1,8 +1,7 @@
-"""Resync: a consistent LIST of jobs and of every child kind, merged into the store page by page.
+"""Resync: a consistent LIST of jobs and of every child kind that may be listed, merged into the store page by page.
 
 It runs at start-up (it is the warm cache) and every few minutes, and heals what watches cannot: after a 410 and a
-relist, objects deleted meanwhile bring no DELETED event, and Services, ConfigMaps and NetworkPolicies are not watched
-at all.
+relist, objects deleted meanwhile bring no DELETED event.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from dataclasses import dataclass, field
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.store import CHILD_KINDS, Store
-from dtjob.kube.client import ApiError, Kube, namespaces_or_all
+from dtjob.controller.store import LISTED_KINDS, Store
+from dtjob.kube.api_error import ApiError
+from dtjob.kube.client import Kube, namespaces_or_all
 from dtjob.objects import labels
 
 LISTS_AT_ONCE = 4
@@ -39,7 +39,7 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str]) -> Resynce
     """
     changed: set[JobKey] = set()
     refused: dict[str, str] = {}
-    for kind in (*CHILD_KINDS, KIND):
+    for kind in (*LISTED_KINDS, KIND):
         listing = _Listing(kube, store, kind)
         names = [name for name in namespaces_or_all(namespaces) if name not in refused]
         answers = await asyncio.gather(*(listing.take_in(name) for name in names))

@@ -14,9 +14,9 @@ import kopf
 
 from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL, VERSION
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.store import Store
+from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube.client import Credentials
+from dtjob.kube.client import KINDS, USER_AGENT, Credentials
 from dtjob.objects import labels
 
 IDLE_SECONDS = 0.01
@@ -25,6 +25,14 @@ IDLE_SECONDS = 0.01
 LIST_CHUNK = 100
 """Objects that kopf takes in at once while it lists. Each has a task of its own then, and all of them one turn of the
 event loop."""
+
+
+class Connection(kopf.ConnectionInfo):
+    """kopf's own connection, which says that dtjob is calling."""
+
+    def as_http_headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        return {**super().as_http_headers(), "User-Agent": USER_AGENT}
 
 
 class NoDiffBase(kopf.DiffBaseStorage):
@@ -74,29 +82,34 @@ def settings() -> kopf.OperatorSettings:
     # The process outlives its watches: kopf would kill it so long after they end.
     chosen.process.ultimate_exiting_timeout = None
     chosen.watching.chunk_size = LIST_CHUNK
-    chosen.watching.label_selectors["pods"] = labels.JOB_NAME
+    for _, plural in (KINDS[kind] for kind in LISTED_KINDS):
+        chosen.watching.label_selectors[plural] = labels.JOB_NAME
     return chosen
 
 
 def registry(
     store: Store, queue: WorkQueue[JobKey], credentials: Callable[[], Awaitable[Credentials]]
 ) -> kopf.OperatorRegistry:
-    """The two handlers, jobs and their pods; and the login, which is our own connection's."""
+    """The handlers, of jobs and of their children; and the login, which is our own connection's."""
     made = kopf.OperatorRegistry()
 
     # `event` is the object as it came; kopf's views of it take 30 µs to be read.
     async def on_job(event: kopf.RawEvent, **_: Any) -> None:
         take_in(store, queue, event["type"], {**event["object"], "apiVersion": API_VERSION, "kind": KIND})
 
-    async def on_pod(event: kopf.RawEvent, **_: Any) -> None:
-        take_in(store, queue, event["type"], {**event["object"], "apiVersion": "v1", "kind": "Pod"})
+    def on_child(kind: str) -> Callable[..., Awaitable[None]]:
+        async def on_event(event: kopf.RawEvent, **_: Any) -> None:
+            take_in(store, queue, event["type"], {**event["object"], "apiVersion": KINDS[kind][0], "kind": kind})
+
+        return on_event
 
     async def login(**_: Any) -> kopf.ConnectionInfo:
-        return kopf.ConnectionInfo(**dataclasses.asdict(await credentials()))
+        return Connection(**dataclasses.asdict(await credentials()))
 
     kopf.on.login(registry=made)(login)
     kopf.on.event(GROUP, VERSION, PLURAL, registry=made)(on_job)
-    kopf.on.event("v1", "pods", registry=made)(on_pod)  # those with our label, by `settings`
+    for kind in LISTED_KINDS:  # those with our label, by `settings`
+        kopf.on.event(*KINDS[kind], id=f"on_{kind}", registry=made)(on_child(kind))
     return made
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from dtjob.api.job import KIND
-from dtjob.objects import labels
+from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
 
 
@@ -81,12 +81,8 @@ FIELDS: dict[str, dict[str, Any]] = {
             "containerStatuses": Each(_CONTAINER),
         },
     },
-    "Service": {**_KIND, "metadata": {**_IDENTITY, "labels": OWN}, "spec": OWN},
-    "NetworkPolicy": {**_KIND, "metadata": {**_IDENTITY, "labels": OWN}, "spec": OWN},
-    # Named by the hash of what it holds, and immutable.
-    "ConfigMap": {**_KIND, "metadata": {**_IDENTITY, "labels": OWN}},
 }
-"""The fields that are kept of each kind of child."""
+"""The fields that are kept of each kind of child but the shared objects."""
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -95,6 +91,8 @@ def kept(manifest: Manifest) -> Manifest:
     """What is kept of the object: a copy that shares what is alike with others', so nobody may change it."""
     if manifest["kind"] == KIND:
         return _job(manifest)
+    if manifest["kind"] in drift.SHARED_KINDS:
+        return drift.reduced(manifest)
     fields = FIELDS.get(manifest["kind"])
     return manifest if fields is None else _of_object(manifest, fields)
 

@@ -55,6 +55,26 @@ class Relabel:
 
 
 @dataclass(frozen=True)
+class Mend:
+    """Put right what dtjob says of an object that is there, as last seen, and leave the rest of it. `field` is the
+    first that differs, for the log and the event."""
+
+    manifest: Manifest
+    there: Manifest
+    field: str
+
+    @property
+    def kind(self) -> str:
+        """The object's kind, such as `Service`."""
+        return str(self.manifest["kind"])
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True)
 class Event:
     """A Kubernetes event on the job. `type` is Normal or Warning."""
 
@@ -63,7 +83,7 @@ class Event:
     message: str
 
 
-Action = Create | Delete | StopServing | Relabel
+Action = Create | Delete | StopServing | Relabel | Mend
 
 
 @dataclass(frozen=True)

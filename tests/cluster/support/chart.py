@@ -29,6 +29,8 @@ CHART = Path(__file__).resolve().parents[3] / "helm" / "dtjob"
 NAMESPACE = "dtjob-system"
 RELEASE = "dtjob"
 USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
+STRANGERS = {"Service": "services", "NetworkPolicy": "networkpolicies", "ConfigMap": "configmaps", "Pod": "pods"}
+"""Kinds that a job makes, with their resources."""
 _POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -86,6 +88,10 @@ class AuditedControlPlane(ControlPlane):
                 resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))
                 allowed = event["annotations"]["authorization.k8s.io/decision"] == "allow"
                 yield where.get("apiGroup", ""), resource, event["verb"], allowed
+
+    def callers(self) -> set[str]:
+        """What the callers said that they are (User-Agent)."""
+        return {json.loads(line)["userAgent"] for line in self._audited()[self._forgotten :]}
 
 
 class HasKubeconfig(Protocol):
@@ -205,8 +211,9 @@ def objects(cluster: AuditedControlPlane, kinds: str, *options: str) -> dict[str
 
 
 def granted(cluster: AuditedControlPlane) -> set[tuple[str, str, str]]:
-    """Group, resource and verb of all that the release's roles allow."""
-    roles = objects(cluster, "clusterroles,roles", "--all-namespaces")
+    """Group, resource and verb of all that the release's roles allow the operator."""
+    found = objects(cluster, "clusterroles,roles", "--all-namespaces")
+    roles = {name: role for name, role in found.items() if not name.endswith(("-edit", "-view"))}  # users' own
     return {
         (group, resource, verb)
         for role in roles.values()
@@ -228,3 +235,24 @@ def wait_until(holds: Callable[[], bool], what: str, timeout: float = 60) -> Non
     while not holds():
         assert time.monotonic() < limit, f"not after {timeout:.0f} s: {what}"
         time.sleep(0.1)
+
+
+def stranger(kind: str, name: str, namespace: str) -> Object:
+    """An object of somebody else under a name that a job wants."""
+    version = "networking.k8s.io/v1" if kind == "NetworkPolicy" else "v1"
+    spec: dict[str, Object] = {
+        "Service": {"spec": {"ports": [{"port": 80}]}},
+        "NetworkPolicy": {"spec": {"podSelector": {}}},
+        "ConfigMap": {},
+        "Pod": {"spec": {"containers": [{"name": "a", "image": "b"}]}},
+    }
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, **spec[kind]}
+
+
+def meddle(api: Api, namespace: str) -> None:
+    """Somebody changes the Service and the NetworkPolicy of the job digits, twice each, and they are mended."""
+    for kind, spec in {"services": {"selector": {"a": "b"}}, "networkpolicies": {"ingress": [{}]}}.items():
+        right = api.get(kind, namespace, "digits")["spec"]
+        for _ in range(2):
+            api.patch(kind, namespace, "digits", {"spec": spec})
+            api.wait_for(kind, namespace, "digits", lambda found, right=right: found and found["spec"] == right)

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dtjob.api.phase import Phase
+from dtjob.controller.tally import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
 from dtjob.plan.progress import duration
 
-BY_PLAN_ONLY = (Phase.SUCCEEDED.value,)
-"""Events that say no more than the summary does."""
+BY_PLAN_ONLY = (Phase.SUCCEEDED.value, CREATED, DELETED, REFUSED)
+"""Events that say no more than the summary does, the lines about processes, or the event that the job is blocked."""
 
 EVALUATOR = "evaluator:"
 """Begins the lines with the evaluator's word."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dtjob.objects import labels, shared, topology
+from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import PodState, TaskView, deleting, finished
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import writer_left
+from dtjob.plan.policies.shared_objects import keep_shared
 from dtjob.plan.situation import Situation
 
 
 def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
     retired = [action for view in situation.views for action in _retire(view)]
-    return [*retired, *_missing_shared(situation), *_missing_pods(situation)]
+    return [*retired, *keep_shared(situation), *_missing_pods(situation)]
 
 
 def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
@@ -23,7 +24,7 @@ def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
         return _retire(view)
     # Not beside the chief, which has ended: the scheduler would find no such pod.
     made = pod(situation.job, view.task, view.attempt, situation.defaults, None)
-    return [*_retire(view), *_missing_shared(situation), Create(made)]
+    return [*_retire(view), *keep_shared(situation), Create(made)]
 
 
 def _retire(view: TaskView) -> list[Action]:
@@ -37,17 +38,6 @@ def _retire(view: TaskView) -> list[Action]:
             actions.append(StopServing(name, uid))
         if not deleting(old):
             actions.append(Delete("Pod", name, uid, f"{view.task.id} is at attempt {view.attempt}"))
-    return actions
-
-
-def _missing_shared(situation: Situation) -> list[Action]:
-    """The Service, ConfigMap and NetworkPolicy that are not there."""
-    actions: list[Action] = []
-    for manifest in shared.shared_objects(situation.job, situation.defaults.readers):
-        name = manifest["metadata"]["name"]
-        there = situation.children.owned(situation.job, manifest["kind"])
-        if not any(child["metadata"]["name"] == name for child in there):
-            actions.append(Create(manifest))
     return actions
 
 

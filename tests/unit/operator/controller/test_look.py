@@ -19,6 +19,7 @@ def running(made: World) -> None:
     made.run(1)
     assert phase(made) == "Running"
     made.cluster.calls.clear()
+    made.cluster.events.clear()
 
 
 def take_label(made: World, name: str, label: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dtjob.controller.store import TOMBSTONES, Store
-from dtjob.objects import labels
+from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
@@ -107,6 +107,16 @@ def test_an_orphans_job_is_the_one_of_its_label():
     store = Store()
     assert store.apply(versioned(POD, 10, ownerReferences=[])) == KEY
     assert store.apply(versioned(POD, 11, uid="nobodys", ownerReferences=[], labels={})) is None
+
+
+def test_of_shared_objects_only_what_is_compared_is_kept():
+    store = Store()
+    service = builders.stored(shared.service(JOB))
+    service["metadata"]["managedFields"] = [{"manager": "dtjob"}]
+    assert store.apply(service) == KEY
+    (kept,) = store.children(KEY).objects
+    assert "managedFields" not in kept["metadata"]
+    assert drift.drifted(shared.service(JOB), kept) == ""
 
 
 def test_an_end_that_is_heard_of_before_the_beginning_counts():

@@ -10,7 +10,8 @@ import pytest
 
 from dtjob.api.job import KIND
 from dtjob.controller.store import Store
-from dtjob.kube.client import ApiError, Kube
+from dtjob.kube.api_error import ApiError
+from dtjob.kube.client import Kube
 from dtjob.kube.resync import resync
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders

@@ -7,13 +7,14 @@ from typing import Any
 import kopf
 import pytest
 
+from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import watch
 from dtjob.kube.client import Credentials
-from dtjob.objects import labels
+from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
@@ -53,17 +54,16 @@ async def test_only_what_changes_something_makes_a_job_due(store: Store, queue: 
 
 async def test_handlers_give_objects_the_kind_that_a_watch_leaves_out(store: Store, queue: WorkQueue[JobKey]) -> None:
     made = watch.registry(store, queue, credentials)
-    on_job, on_pod = (handler.fn for handler in made._watching.get_all_handlers())
-    for handler, manifest in (
-        (on_job, job_manifest(builders.job())),
-        (on_pod, builders.pod(builders.job(), "chief-0")),
-    ):
+    service, _, policy = (builders.stored(one) for one in shared.shared_objects(builders.job()))
+    manifests = (job_manifest(builders.job()), builders.pod(builders.job(), "chief-0"), service, policy)
+    for handler, manifest in zip([one.fn for one in made._watching.get_all_handlers()], manifests, strict=True):
         body = {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind")}
         await handler(type="ADDED", event={"type": "ADDED", "object": body}, logger=None)
     job = store.job(KEY)
     assert job is not None
     assert (job["apiVersion"], job["kind"]) == (API_VERSION, KIND)
-    assert [one["kind"] for one in store.children(KEY).objects] == ["Pod"]
+    children = [(one["apiVersion"], one["kind"]) for one in store.children(KEY).objects]
+    assert children == [("v1", "Pod"), ("v1", "Service"), ("networking.k8s.io/v1", "NetworkPolicy")]
     assert await due(queue) == [KEY]
 
 
@@ -71,9 +71,12 @@ async def test_kopf_logs_in_as_our_own_connection_does(store: Store, queue: Work
     (login,) = watch.registry(store, queue, credentials)._activities.get_all_handlers()
     connection = await login.fn()
     assert (connection.server, connection.token, connection.insecure) == ("https://10.0.0.1", "secret", False)
+    headers = connection.as_http_headers()
+    assert headers["Authorization"] == "Bearer secret"
+    assert headers["User-Agent"].startswith(f"dtjob/{__version__} (")
 
 
-def test_nothing_is_written_to_objects_and_only_our_pods_are_watched() -> None:
+def test_nothing_is_written_to_objects_and_only_our_children_are_watched() -> None:
     chosen = watch.settings()
     body, patch = kopf.Body(_pod()), kopf.Patch()
     storages: Any = (chosen.persistence.diffbase_storage, chosen.persistence.progress_storage)
@@ -85,7 +88,8 @@ def test_nothing_is_written_to_objects_and_only_our_pods_are_watched() -> None:
     assert dict(patch) == {}
     assert (diffbase.fetch(body=body), progress.fetch(key="a", body=body)) == (None, None)
     assert (chosen.scanning.disabled, chosen.posting.enabled) == (True, False)
-    assert chosen.watching.label_selectors["pods"] == labels.JOB_NAME
+    for plural in ("pods", "services", "networkpolicies"):
+        assert chosen.watching.label_selectors[plural] == labels.JOB_NAME
     assert chosen.process.ultimate_exiting_timeout is None  # else it kills the process 10 min after watches ended
     assert 0 < (chosen.watching.chunk_size or 0) <= 200  # else it lists everything at once
 

@@ -100,6 +100,7 @@ def test_a_job_is_kept_but_for_the_copies_of_itself():
 def test_of_a_config_map_only_stays_that_it_is_there():
     metadata = {"name": "digits-cluster-1", "namespace": "default", "uid": "a", "resourceVersion": "1", "labels": {}}
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"cluster.json": "{}"}}
+    metadata = {**metadata, "ownerReferences": []}
     assert kept(config_map) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 

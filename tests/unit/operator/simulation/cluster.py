@@ -16,7 +16,8 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
-from dtjob.objects import labels
+from dtjob.controller.store import LISTED_KINDS
+from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 from dtjob.plan.children import ended, finished
@@ -97,6 +98,11 @@ class SimulatedCluster:
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         await self._call(f"stop serving {name}", lambda: self._stop_serving(name, uid))
 
+    async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+        what = f"mend {wanted['kind']} {wanted['metadata']['name']}"
+        stored: Manifest | None = await self._call(what, lambda: self._mend(wanted, uid))
+        return stored
+
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         stored: Manifest = await self._call("write status", lambda: self._write_status(job, status))
         return stored
@@ -112,6 +118,10 @@ class SimulatedCluster:
         version = next(self._versions)
         for first in range(0, max(1, len(found)), 2):
             yield found[first : first + 2], version
+
+    async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        found = self.objects.get((kind, name))
+        return copied({part: found[part] for part in ("apiVersion", "kind", "metadata")}) if found else None
 
     # What others do
 
@@ -195,6 +205,15 @@ class SimulatedCluster:
             manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
         return self.put(manifest)
 
+    def _mend(self, wanted: Manifest, uid: str) -> Manifest | None:
+        stored = self.objects.get((wanted["kind"], wanted["metadata"]["name"]))
+        if stored is None or stored["metadata"]["uid"] != uid:
+            return None
+        self.rules.check_touch(stored)
+        mended = copied(drift.mended(wanted, stored))
+        self.change(wanted["kind"], wanted["metadata"]["name"], lambda one: one.update(mended))
+        return copied(stored)
+
     def _delete(self, kind: str, name: str, uid: str) -> None:
         stored = self.objects.get((kind, name))
         if stored is None or stored["metadata"]["uid"] != uid:
@@ -231,22 +250,22 @@ class SimulatedCluster:
 
     def _note(self, type_: str, stored: Manifest) -> None:
         stored["metadata"]["resourceVersion"] = str(next(self._versions))
-        if stored["kind"] == "Pod":
+        if stored["kind"] in LISTED_KINDS:
             self._show(type_, stored)
         else:
             self._tell(type_, stored)
 
-    def _show(self, type_: str, pod: Manifest) -> None:
-        """A watch by label shows a pod that loses the label as deleted, as it was before, and one that gets it as
+    def _show(self, type_: str, child: Manifest) -> None:
+        """A watch by label shows an object that loses the label as deleted, as it was before, and one that gets it as
         added."""
-        uid, labelled = pod["metadata"]["uid"], labels.JOB_NAME in labels.of(pod)
+        uid, labelled = child["metadata"]["uid"], labels.JOB_NAME in labels.of(child)
         before = self._shown.pop(uid, None)
         if labelled and type_ != "DELETED":
-            self._shown[uid] = copied(pod)
+            self._shown[uid] = copied(child)
         if labelled:
-            self._tell("ADDED" if before is None and type_ == "MODIFIED" else type_, pod)
+            self._tell("ADDED" if before is None and type_ == "MODIFIED" else type_, child)
         elif before is not None:
-            before["metadata"]["resourceVersion"] = pod["metadata"]["resourceVersion"]
+            before["metadata"]["resourceVersion"] = child["metadata"]["resourceVersion"]
             self._tell("DELETED", before)
 
     def _tell(self, type_: str, manifest: Manifest) -> None:

@@ -13,9 +13,10 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.controller.store import Store
+from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
+from dtjob.kube.config_maps import ConfigMaps
 from dtjob.kube.resync import resync
 from dtjob.kube.watch import take_in
 from dtjob.objects import labels
@@ -30,6 +31,8 @@ from tests.unit.operator.simulation.plans import plan_arguments
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 WATCH_LAG_SECONDS = 0.05
+CONFIG_MAP_SECONDS = 20.0
+"""Less often than in a cluster: histories are hours long."""
 
 
 class _Bugs(logging.Handler):
@@ -119,9 +122,9 @@ class World:
                 self.deliver("MODIFIED", stored)
 
     def deliver(self, type_: str, manifest: Manifest) -> None:
-        """One watch event, maybe late, maybe for the second time. Only jobs and labelled pods have any."""
-        labelled_pod = manifest["kind"] == "Pod" and labels.JOB_NAME in labels.of(manifest)
-        if manifest["kind"] == KIND or labelled_pod:
+        """One watch event, maybe late, maybe for the second time. Only jobs and labelled children have any."""
+        labelled = manifest["kind"] in LISTED_KINDS and labels.JOB_NAME in labels.of(manifest)
+        if manifest["kind"] == KIND or labelled:
             take_in(self.store, self.queue, type_, copied(manifest))
 
     def close(self) -> None:
@@ -163,15 +166,18 @@ class World:
         self.store, self.queue = Store(), WorkQueue[JobKey]()
         self.cluster.rules.operator_restarted()
         self.cluster.crash_in = None
+        self._config_maps = ConfigMaps(cast(Kube, self.cluster), self.store, self.queue, self.loop.time)
         self._pending.clear()
         self.watching = True
         await self._resync()
+        self._polling = self.loop.create_task(self._config_maps.poll_forever(CONFIG_MAP_SECONDS))
         made = reconciler.Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
         self._operator = self.loop.create_task(made.run(3))
 
     async def _resync(self) -> None:
         for key in (await resync(cast(Kube, self.cluster), self.store, ())).changed:
             self.queue.add(key)
+        await self._config_maps.look_for_unknown()
 
     async def _stop(self) -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

@@ -5,6 +5,13 @@ from dtjob.plan.actions import Event
 from tests.unit.operator.local.display.snapshots import report, snapshot
 
 
+def test_events_are_told_but_for_those_about_pods():
+    story = Story()
+    assert story.event(Event("Warning", "Blocked", "no room")) == ["no room"]
+    for reason in ("SuccessfulCreate", "SuccessfulDelete", "FailedCreate", "Succeeded"):
+        assert story.event(Event("Normal", reason, "Created 3 pods")) == []
+
+
 def test_training_begins_once():
     story = Story()
     look = snapshot([report("chief-0", step=0, totalSteps=460)])

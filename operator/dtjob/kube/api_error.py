@@ -1,0 +1,31 @@
+"""What an API server says where it does not do as it was asked."""
+
+from __future__ import annotations
+
+import json
+
+from dtjob.controller.cluster import ClusterError
+
+
+class ApiError(ClusterError):
+    """The API server's own answer: `code` is the HTTP status, `reason` Kubernetes' word for it."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message or reason or f"HTTP {code}")
+        self.code = code
+        self.reason = reason
+
+    @property
+    def passes(self) -> bool:
+        """Whether a refusal goes away by itself in a moment: a new namespace's service account is made a little
+        later."""
+        return self.code == 403 and "service account" in str(self) and "not found" in str(self)
+
+
+def error_of(code: int, text: bytes | str) -> ApiError:
+    """The error of an answer with this HTTP status and body."""
+    try:
+        status = json.loads(text)
+        return ApiError(code, status.get("reason", ""), status.get("message", ""))
+    except (ValueError, AttributeError):
+        return ApiError(code, "", f"HTTP {code}: {text[:200]!r}")

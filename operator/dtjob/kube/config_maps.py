@@ -1,0 +1,138 @@
+"""Whether the jobs' ConfigMaps are still there, asked for by name.
+
+Kubernetes cannot hold a right to list or watch to a label, so watching these would take the right to read every
+ConfigMap of the cluster. Their names are known, and a running pod has what it needs of its own already: only a pod
+that is about to start misses one. So those of jobs with such pods are looked at every few seconds, those of the others
+now and then, and never more than so many a second in all. What they hold is never read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from pydantic import ValidationError
+
+from dtjob.api.job import Job
+from dtjob.api.phase import ENDED
+from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.kube.api_error import ApiError
+from dtjob.kube.client import Kube
+from dtjob.objects import drift, labels, shared
+from dtjob.objects.manifest import Manifest
+
+logger = logging.getLogger(__name__)
+
+KIND = "ConfigMap"
+ROUND_SECONDS = 3.0
+"""How often is looked whose turn it is; a job with pods about to start has one in each round."""
+OTHERS_SECONDS = 15.0
+"""How often a job's turn comes where no pod of it is about to start."""
+MOST_A_ROUND = 60
+"""Calls in one round: 20 a second, however many jobs there are. With more, turns come later."""
+AT_ONCE = 10
+
+
+class ConfigMaps:
+    """Asks through `kube`, and keeps `store` true to what is there; what changed goes into `queue`."""
+
+    def __init__(
+        self, kube: Kube, store: Store, queue: WorkQueue[JobKey], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._kube, self._store, self._queue, self._clock = kube, store, queue, clock
+        self._asked: dict[JobKey, float] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def look_for_unknown(self) -> None:
+        """Take in the ConfigMaps of unfinished jobs of which none is known, as after a start. Raises ClusterError."""
+        keys = [key for key in going_on(self._store) if known(self._store, key) is None]
+        await self._ask_all((key, name) for key in keys if (name := name_of(self._store.job(key))) is not None)
+
+    async def poll_forever(self, every_seconds: float = ROUND_SECONDS) -> None:
+        """Look, round after round. An API server that does not answer says nothing about what is there."""
+        while True:
+            await asyncio.sleep(every_seconds)
+            try:
+                await self.look()
+            except ClusterError as error:
+                logger.debug("ConfigMaps were not looked at: %s", error)
+            except Exception:  # whatever one job is like, the operator goes on for the others
+                logger.exception("a bug in dtjob; ConfigMaps are looked at again in %.0f s", every_seconds)
+
+    async def look(self) -> None:
+        """One round. Raises ClusterError."""
+        now = self._clock()
+        keys = due(self._store, self._asked, now)
+        self._asked = {key: self._asked.get(key, now) for key in going_on(self._store)} | dict.fromkeys(keys, now)
+        there = ((key, known(self._store, key)) for key in keys)
+        await self._ask_all((key, one["metadata"]["name"]) for key, one in there if one is not None)
+
+    async def _ask_all(self, named: Iterable[tuple[JobKey, str]]) -> None:
+        answers = await asyncio.gather(*(self._ask(key, name) for key, name in named), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+
+    async def _ask(self, key: JobKey, name: str) -> None:
+        before = known(self._store, key)
+        async with self._slots:
+            try:
+                found = await self._kube.get_metadata(KIND, key[0], name)
+            except ApiError as error:
+                if error.code == 403:  # the namespace is going, and our role in it with it
+                    return
+                raise
+        changed = None
+        if found is not None:
+            changed = self._store.apply(drift.labelled(found, {labels.JOB_NAME: key[1]}))
+        elif before is not None:
+            changed = self._store.remove(before)
+        if changed is not None:
+            self._queue.add(changed)
+
+
+def going_on(store: Store) -> list[JobKey]:
+    """The jobs that have not ended and are not being deleted."""
+    return [key for key in store.job_keys() if (job := store.job(key)) is not None and _goes_on(job)]
+
+
+def due(store: Store, asked: Mapping[JobKey, float], now: float) -> list[JobKey]:
+    """The jobs whose turn it is at `now`, those with pods about to start first, each by how long ago it was asked."""
+    turns = []
+    for key in going_on(store):
+        starts, since = _starts_pods(store.job(key) or {}), now - asked.get(key, now)
+        if starts or since >= OTHERS_SECONDS:
+            turns.append((not starts, -since, key))
+    return [key for _, _, key in sorted(turns)[:MOST_A_ROUND]]
+
+
+def known(store: Store, key: JobKey) -> Manifest | None:
+    """The ConfigMap of the job as last seen, None where none is known."""
+    job = store.job(key)
+    uid = job["metadata"]["uid"] if job is not None else None
+    children = (one for one in store.children(key).objects if one["kind"] == KIND)
+    return next((one for one in children if labels.controller_uid(one) == uid), None)
+
+
+def name_of(manifest: Manifest | None) -> str | None:
+    """The name of a job's ConfigMap, None where this version cannot read the job."""
+    try:
+        return None if manifest is None else shared.config_map_name(Job.model_validate(manifest))
+    except ValidationError:
+        return None
+
+
+def _goes_on(job: Manifest) -> bool:
+    ended = (job.get("status") or {}).get("phase") in ENDED
+    return not ended and "deletionTimestamp" not in job["metadata"]
+
+
+def _starts_pods(job: Manifest) -> bool:
+    """Whether a task of the job is pending, as its status says: looking at the pods would take long where they are
+    thousands."""
+    roles = ((job.get("status") or {}).get("replicaStatuses") or {}).values()
+    return any(isinstance(role, dict) and role.get("pending") for role in roles)

@@ -1,0 +1,29 @@
+"""Shared objects: a job's Service, ConfigMap and NetworkPolicy are there, and say what dtjob says."""
+
+from __future__ import annotations
+
+from dtjob.objects import drift, labels, shared
+from dtjob.plan.actions import Create, Mend
+from dtjob.plan.children import deleting
+from dtjob.plan.situation import Situation
+
+
+def keep_shared(situation: Situation) -> list[Create | Mend]:
+    """What is missing is made and what drifted is mended, whoever changed it: a user, or an earlier release of dtjob.
+
+    What is being deleted is made again once it is gone. Fields that others added stay (`objects/drift.py`).
+    """
+    there = {
+        (child["kind"], child["metadata"]["name"]): child
+        for child in situation.children.objects
+        if child["kind"] in drift.SHARED_KINDS and labels.controller_uid(child) == situation.job.metadata.uid
+    }
+    actions: list[Create | Mend] = []
+    has_config_map = ("ConfigMap", shared.config_map_name(situation.job)) in there
+    for wanted in shared.shared_objects(situation.job, situation.defaults.readers, has_config_map=has_config_map):
+        found = there.get((wanted["kind"], wanted["metadata"]["name"]))
+        if found is None:
+            actions.append(Create(wanted))
+        elif not deleting(found) and (field := drift.drifted(wanted, found)):
+            actions.append(Mend(wanted, found, field))
+    return actions

@@ -1,0 +1,130 @@
+"""A job's Service, ConfigMap and NetworkPolicy stay as dtjob says, against a real API server: whoever deletes or edits
+them, and whichever release of dtjob made them. Resync is three minutes away in all of these tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dtjob.api.job import Job
+from dtjob.objects import shared
+from tests.cluster.conftest import Kubectl
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
+from tools.cluster.rest import Api, Object
+
+THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
+OPEN_TO_ALL: Object = {"spec": {"ingress": [{}]}}
+FOREIGN = {"metadata": {"labels": {"mesh.example.com/revision": "7"}, "annotations": {"mesh.example.com/at": "noon"}}}
+
+
+def spec_of(api: Api, kind: str, namespace: str) -> Object:
+    found: Object = api.get(kind, namespace, "digits")["spec"]
+    return found
+
+
+def wait_spec(api: Api, kind: str, namespace: str, wanted: Object) -> Object:
+    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted)
+    assert found is not None
+    return found
+
+
+def config_map_of(api: Api, namespace: str) -> str:
+    stored = Job.model_validate(api.get("dtjobs", namespace, "digits"))
+    return shared.config_map_name(stored)
+
+
+def other_uid(old: str) -> Callable[[Object | None], bool]:
+    return lambda found: found is not None and found["metadata"]["uid"] != old
+
+
+def deleted_and_made_again(api: Api, kind: str, namespace: str, name: str) -> None:
+    uid = api.get(kind, namespace, name)["metadata"]["uid"]
+    api.delete(kind, namespace, name)
+    api.wait_for(kind, namespace, name, other_uid(uid))
+
+
+def test_what_is_deleted_is_made_again_at_once(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_pods(api, namespace, *THREE)
+    for kind in ("services", "networkpolicies"):
+        deleted_and_made_again(api, kind, namespace, "digits")
+    for pod in THREE[:-1]:
+        kubelet.run(pod)
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["ready"] == "2/3")
+    deleted_and_made_again(api, "configmaps", namespace, config_map_of(api, namespace))  # which one pod waits for
+    kubelet.run(THREE[-1])
+    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
+    for kind in ("services", "networkpolicies"):
+        deleted_and_made_again(api, kind, namespace, "digits")
+
+
+def test_a_policy_that_somebody_opened_is_closed_again(
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet, kubectl: Kubectl
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    closed = spec_of(api, "networkpolicies", namespace)
+    for opened in (
+        OPEN_TO_ALL,
+        {"spec": {"ingress": [*closed["ingress"], {"from": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}]}},
+        {"spec": {"podSelector": {"matchLabels": {"no": "pod"}}}},
+        {"spec": {"policyTypes": ["Egress"]}},
+    ):
+        api.patch("networkpolicies", namespace, "digits", opened)
+        wait_spec(api, "networkpolicies", namespace, closed)
+
+    def told(events: dict[str, Object]) -> list[Object]:
+        return [one for one in events.values() if one["reason"] == "Mended" and "spec.ingress" in one["message"]]
+
+    # The second time is the same event, counted.
+    events = api.wait("events", namespace, lambda found: [one["count"] for one in told(found)] == [2])
+    assert told(events)[0]["involvedObject"]["name"] == "digits"
+    assert "NetworkPolicy digits differed in spec.ingress" in kubectl("describe", "dtjob", "digits").stdout
+
+
+def test_a_service_that_somebody_turned_elsewhere_comes_back(
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    right = spec_of(api, "services", namespace)
+    ports = [{**right["ports"][0], "port": 3333, "targetPort": 3333}, right["ports"][1]]
+    for wrong in (
+        {"spec": {"selector": {"other": "pods"}}},
+        {"spec": {"publishNotReadyAddresses": False}},
+        {"spec": {"ports": ports}},
+        {"spec": {"type": "ExternalName", "externalName": "elsewhere.example.com", "clusterIP": None}},
+    ):
+        api.patch("services", namespace, "digits", wrong)
+        api.wait_for(
+            "services",
+            namespace,
+            "digits",
+            lambda one: one and {k: v for k, v in one["spec"].items() if k != "externalName"} == right,
+        )
+
+
+def test_our_labels_come_back_and_others_stay(
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    """Without the job's name on it an object is not even watched."""
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    for kind in ("services", "networkpolicies"):
+        before = api.get(kind, namespace, "digits")["metadata"]
+        api.patch(kind, namespace, "digits", FOREIGN)
+        for _ in range(2):
+            api.patch(kind, namespace, "digits", {"metadata": {"labels": {"training.dtjob.dev/job-name": None}}})
+            found = api.wait_for(
+                kind,
+                namespace,
+                "digits",
+                lambda one, before=before: one and before["labels"].items() <= one["metadata"]["labels"].items(),
+            )
+            assert found is not None
+            assert found["metadata"]["uid"] == before["uid"]
+            assert found["metadata"]["labels"] == before["labels"] | FOREIGN["metadata"]["labels"]
+            assert found["metadata"]["annotations"] == FOREIGN["metadata"]["annotations"]

@@ -1,0 +1,98 @@
+"""Shared objects that changed while no operator looked: an upgrade, a backup, others' additions."""
+
+from __future__ import annotations
+
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
+from tools.cluster.rest import Api, Object
+
+FOREIGN = {"metadata": {"labels": {"mesh.example.com/revision": "7"}, "annotations": {"mesh.example.com/at": "noon"}}}
+
+
+def spec_of(api: Api, kind: str, namespace: str) -> Object:
+    found: Object = api.get(kind, namespace, "digits")["spec"]
+    return found
+
+
+def wait_spec(api: Api, kind: str, namespace: str, wanted: Object) -> Object:
+    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted)
+    assert found is not None
+    return found
+
+
+def test_an_upgrade_reaches_the_objects_that_are_there(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    """The policy and the Service are as an earlier release might have made them."""
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    wanted = {kind: spec_of(api, kind, namespace) for kind in ("networkpolicies", "services")}
+    operator.kill()
+    everybody = {"ports": [{"port": 2223, "protocol": "TCP"}]}
+    older = {"spec": {"ingress": [wanted["networkpolicies"]["ingress"][0], everybody]}}
+    api.patch("networkpolicies", namespace, "digits", older)
+    api.patch("services", namespace, "digits", {"spec": {"ports": wanted["services"]["ports"][:1]}})
+    operator.start()
+    for kind, spec in wanted.items():
+        wait_spec(api, kind, namespace, spec)
+    assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
+
+
+def test_what_others_add_and_the_api_server_fills_in_is_no_reason_to_write(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    """An operator that is started again plans for every job, and finds nothing to mend."""
+    jobs = {
+        "digits": job(),
+        "plain": job("plain", program=False),
+        "ps": job("ps", "ParameterServer", network={"port": 4000, "statusPort": 4001}),
+    }
+    for manifest in jobs.values():
+        api.create("dtjobs", namespace, manifest)
+    for name in jobs:
+        wait_phase(api, namespace, "Running", name)
+    for name in jobs:
+        api.patch("networkpolicies", namespace, name, FOREIGN)
+        api.patch("services", namespace, name, {**FOREIGN, "spec": {"sessionAffinity": "ClientIP"}})
+
+    def versions() -> dict[str, str]:
+        items = [one for kind in ("services", "networkpolicies") for one in api.list(kind, namespace)]
+        return {f"{one['metadata']['uid']}": one["metadata"]["resourceVersion"] for one in items}
+
+    before = versions()
+    operator.restart()
+    auto_kubelet.exit("digits-worker-0-0", 1)
+    wait_pods(
+        api,
+        namespace,
+        *("digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0"),
+        *("plain-chief-0-0", "plain-worker-0-0", "plain-worker-1-0"),
+        *("ps-chief-0-0", "ps-worker-0-0", "ps-worker-1-0", "ps-ps-0-0"),
+    )
+    wait_phase(api, namespace, "Running")
+    assert versions() == before
+
+
+def test_one_that_cannot_be_mended_is_said_with_what_to_do(
+    operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    """A Service of ours that came back from a backup with an address, which cannot be taken away from it."""
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    operator.kill()
+    ours = api.get("services", namespace, "digits")
+    api.delete("services", namespace, "digits")
+    kept = {name: ours["metadata"][name] for name in ("name", "labels", "ownerReferences")}
+    spec = {name: ours["spec"][name] for name in ("selector", "ports")}
+    api.create("services", namespace, {"metadata": kept, "spec": spec})
+    operator.start()
+    blocked = api.wait_for(
+        "dtjobs", namespace, "digits", lambda found: found and found["status"]["reason"] == "Blocked"
+    )
+    assert blocked is not None
+    assert blocked["status"]["message"].startswith("Service/digits: ")
+    assert blocked["status"]["message"].endswith("; delete it, and it is made again")
+    api.delete("services", namespace, "digits")
+    wait_spec(api, "services", namespace, {**ours["spec"]})
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["reason"] != "Blocked")

@@ -1,0 +1,29 @@
+"""An API server's refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.kube.api_error import ApiError, error_of
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b'{"reason": "Forbidden", "message": "exceeded quota"}', "exceeded quota"),
+        (b'{"reason": "Forbidden"}', "Forbidden"),
+        (b"<html>bad gateway</html>", "bad gateway"),
+        (b"[]", "HTTP 403"),
+        (b"", "HTTP 403"),
+    ],
+)
+def test_it_says_what_it_knows(text: bytes, said: str) -> None:
+    error = error_of(403, text)
+    assert error.code == 403
+    assert said in str(error)
+
+
+def test_a_service_account_that_is_not_there_yet_passes() -> None:
+    missing = 'pods "a" is forbidden: error looking up service account a/default: serviceaccount "default" not found'
+    assert ApiError(403, "Forbidden", missing).passes
+    assert not ApiError(403, "Forbidden", "exceeded quota").passes

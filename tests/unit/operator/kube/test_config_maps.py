@@ -1,0 +1,137 @@
+"""Whose turn it is to be asked for its ConfigMap, and what the answers do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.store import Store
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.kube.api_error import ApiError
+from dtjob.kube.client import Kube
+from dtjob.kube.config_maps import MOST_A_ROUND, OTHERS_SECONDS, ConfigMaps, due, known
+from dtjob.objects import labels, shared
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.operator import job_manifest
+
+RUNNING: dict[str, Any] = {"phase": "Running", "replicaStatuses": {"worker": {"replicas": 2, "active": 2}}}
+STARTING: dict[str, Any] = {"phase": "Pending", "replicaStatuses": {"worker": {"replicas": 2, "pending": 1}}}
+ENDED: dict[str, Any] = {"phase": "Succeeded", "replicaStatuses": {"worker": {"replicas": 2, "pending": 1}}}
+KEY: JobKey = ("default", "digits")
+
+
+def put(store: Store, name: str = "digits", status: dict[str, Any] = STARTING, config_map: bool = True) -> None:
+    job = builders.job(name=name, uid=f"uid-{name}")
+    manifest = job_manifest(job)
+    store.apply({**manifest, "metadata": {**manifest["metadata"], "resourceVersion": "7"}, "status": status})
+    if config_map:
+        store.apply(builders.stored(shared.config_map(job)))
+
+
+class Cluster:
+    """Answers each call with the next of `answers`."""
+
+    def __init__(self, *answers: Manifest | ApiError | None) -> None:
+        self.answers, self.asked = list(answers), list[str]()
+
+    async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        self.asked.append(f"{namespace}/{name}")
+        answer = self.answers.pop(0)
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
+
+def made(store: Store, cluster: Cluster) -> tuple[ConfigMaps, WorkQueue[JobKey]]:
+    queue: WorkQueue[JobKey] = WorkQueue()
+    return ConfigMaps(cast(Kube, cluster), store, queue, lambda: 0.0), queue
+
+
+def test_who_starts_pods_is_asked_each_round_and_who_runs_now_and_then() -> None:
+    store = Store()
+    for name, status in (("runs", RUNNING), ("starts", STARTING), ("ended", ENDED)):
+        put(store, name, status)
+    assert due(store, {}, 1000) == [("default", "starts")]  # whose ConfigMap was seen just now is not asked for
+    asked: dict[JobKey, float] = {("default", "runs"): 1000 - OTHERS_SECONDS, ("default", "starts"): 999}
+    assert due(store, asked, 999) == [("default", "starts")]
+    assert due(store, asked, 1000) == [("default", "starts"), ("default", "runs")]
+
+
+def test_however_many_there_are_a_round_is_bounded_and_all_have_their_turn() -> None:
+    store, asked, seen = Store(), dict[JobKey, float](), set[JobKey]()
+    for number in range(3 * MOST_A_ROUND):
+        put(store, f"job-{number}", config_map=False)
+        asked["default", f"job-{number}"] = 0
+    for now in (3, 6, 9):
+        keys = due(store, asked, now)
+        assert len(keys) == MOST_A_ROUND
+        asked |= dict.fromkeys(keys, float(now))
+        seen |= set(keys)
+    assert len(seen) == 3 * MOST_A_ROUND
+
+
+async def test_one_that_is_gone_makes_its_job_due() -> None:
+    store = Store()
+    put(store)
+    there = known(store, KEY)
+    assert there is not None
+    config_maps, queue = made(store, Cluster(None))
+    await config_maps.look()
+    assert known(store, KEY) is None
+    assert await queue.get() == KEY
+
+
+async def test_one_that_lost_its_labels_is_still_there() -> None:
+    store = Store()
+    put(store)
+    there = known(store, KEY)
+    assert there is not None
+    bare = {**there, "metadata": {**there["metadata"], "labels": {}, "resourceVersion": "9999999"}}
+    config_maps, _ = made(store, Cluster(bare))
+    await config_maps.look()
+    found = known(store, KEY)
+    assert found is not None
+    assert (found["metadata"]["resourceVersion"], labels.of(found)[labels.JOB_NAME]) == ("9999999", "digits")
+
+
+async def test_after_a_start_only_what_is_unknown_is_asked_for() -> None:
+    store = Store()
+    put(store, "known")
+    put(store, "ended", ENDED, config_map=False)
+    put(store, config_map=False)
+    wanted = builders.stored(shared.config_map(builders.job(uid="uid-digits")))
+    cluster = Cluster(wanted)
+    config_maps, _ = made(store, cluster)
+    await config_maps.look_for_unknown()
+    assert cluster.asked == [f"default/{wanted['metadata']['name']}"]
+    assert known(store, KEY) is not None
+
+
+async def test_no_error_ends_the_looking(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store()
+    put(store)
+    cluster = Cluster(ApiError(500, "", "no"), None)
+    config_maps, queue = made(store, cluster)
+    cluster.answers.insert(0, {"no": "metadata"})
+    polling = asyncio.create_task(config_maps.poll_forever(0.001))
+    assert await queue.get() == KEY  # the third answer says that it is gone
+    polling.cancel()
+    assert "a bug in dtjob" in caplog.text
+
+
+@pytest.mark.parametrize("code", [403, 500])
+async def test_no_answer_says_nothing_about_what_is_there(code: int) -> None:
+    store = Store()
+    put(store)
+    config_maps, queue = made(store, Cluster(ApiError(code, "", "no")))
+    if code == 403:
+        await config_maps.look()
+    else:
+        with pytest.raises(ClusterError):
+            await config_maps.look()
+    assert known(store, KEY) is not None
+    assert len(queue) == 0

@@ -1,0 +1,35 @@
+"""The calls of a cluster that is this machine, as far as they start no process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dtjob.local.addresses import Addresses
+from dtjob.local.cluster import Directories, ProcessCluster
+from dtjob.local.here import job_here, manifest_of
+from dtjob.objects import drift, shared
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+
+JOB = job_here(builders.job(), builders.JOB_UID)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> ProcessCluster:
+    directories = Directories(tmp_path / "cluster.json", tmp_path, tmp_path)
+    return ProcessCluster(manifest_of(JOB), Addresses.choose(JOB), directories, lambda type_, manifest: None)
+
+
+async def test_an_object_is_mended_where_it_is_there(cluster: ProcessCluster) -> None:
+    wanted = shared.service(JOB)
+    other: Manifest = {**wanted, "spec": {**wanted["spec"], "selector": {"a": "b"}, "sessionAffinity": "ClientIP"}}
+    stored = await cluster.create(other)
+    mended = await cluster.mend(wanted, stored["metadata"]["uid"])
+    assert mended is not None
+    assert drift.drifted(wanted, mended) == ""
+    assert mended["spec"]["sessionAffinity"] == "ClientIP"
+    assert int(mended["metadata"]["resourceVersion"]) > int(stored["metadata"]["resourceVersion"])
+    assert await cluster.mend(wanted, "another") is None
+    assert await cluster.mend(shared.network_policy(JOB), stored["metadata"]["uid"]) is None

@@ -1,0 +1,106 @@
+"""What counts as drift of a shared object, what stays others', and what is kept of it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from dtjob.objects import drift, labels, shared
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+
+JOB = builders.job()
+SERVICE, CONFIG_MAP, POLICY = shared.shared_objects(JOB)
+
+
+def as_stored(wanted: Manifest) -> Manifest:
+    """As a real API server (1.36) returns what was created from it."""
+    stored = builders.stored(wanted)
+    if wanted["kind"] == "Service":
+        for port in stored["spec"]["ports"]:
+            port |= {"protocol": "TCP", "targetPort": port["port"]}
+        stored["spec"] |= {
+            "clusterIPs": ["None"],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+        }
+    return stored
+
+
+def changed(wanted: Manifest, **spec: Any) -> Manifest:
+    there = as_stored(wanted)
+    there["spec"] |= spec
+    return there
+
+
+@pytest.mark.parametrize("wanted", [SERVICE, CONFIG_MAP, POLICY], ids=lambda one: one["kind"])
+def test_what_the_api_server_fills_in_and_others_add_is_no_drift(wanted: Manifest):
+    there = as_stored(wanted)
+    assert drift.drifted(wanted, there) == ""
+    there["metadata"]["labels"]["mesh.example.com/revision"] = "7"
+    there["metadata"]["annotations"] = {"mesh.example.com/at": "noon"}
+    assert drift.drifted(wanted, there) == ""
+    assert drift.drifted(wanted, drift.reduced(there)) == ""
+
+
+@pytest.mark.parametrize(
+    ("there", "field"),
+    [
+        (changed(POLICY, ingress=[{}]), "spec.ingress"),
+        (changed(POLICY, ingress=[*POLICY["spec"]["ingress"], {"from": [{"namespaceSelector": {}}]}]), "spec.ingress"),
+        (changed(POLICY, ingress=[]), "spec.ingress"),
+        (changed(POLICY, podSelector={}), "spec.podSelector"),
+        (changed(POLICY, policyTypes=["Egress"]), "spec.policyTypes"),
+        (changed(POLICY, policyTypes=["Ingress", "Egress"], egress=[]), "spec.policyTypes"),
+        (changed(SERVICE, selector={"app": "other"}), "spec.selector"),
+        (changed(SERVICE, selector={**SERVICE["spec"]["selector"], "app": "other"}), "spec.selector"),
+        (changed(SERVICE, ports=SERVICE["spec"]["ports"][:1]), "spec.ports"),
+        (changed(SERVICE, publishNotReadyAddresses=False), "spec.publishNotReadyAddresses"),
+        (changed(SERVICE, type="ExternalName"), "spec.type"),
+        (changed(SERVICE, clusterIP="10.96.0.7"), "spec.clusterIP"),
+    ],
+)
+def test_what_dtjob_says_and_is_otherwise_is_drift(there: Manifest, field: str):
+    wanted = SERVICE if there["kind"] == "Service" else POLICY
+    for seen in (there, drift.reduced(there)):
+        assert drift.drifted(wanted, seen) == field
+    mended = drift.mended(wanted, there)
+    assert drift.drifted(wanted, mended) == ""
+    assert mended["metadata"]["resourceVersion"] == there["metadata"]["resourceVersion"]
+
+
+def test_a_rule_from_everybody_is_none_from_nobody():
+    """An API server drops an empty list; what it means, everybody, is the same."""
+    rule = {"ports": [{"port": 2223}]}
+    wanted = {**POLICY, "spec": {**POLICY["spec"], "ingress": [{**rule, "from": []}]}}
+    assert drift.drifted(wanted, changed(POLICY, ingress=[rule])) == ""
+    assert drift.drifted(wanted, changed(POLICY, ingress=[{**rule, "from": [{"podSelector": {}}]}])) == "spec.ingress"
+
+
+def test_a_label_of_ours_that_is_gone_comes_back_beside_the_others():
+    there = as_stored(SERVICE)
+    del there["metadata"]["labels"][labels.JOB_NAME]
+    there["metadata"]["labels"]["team"] = "vision"
+    there["spec"]["sessionAffinity"] = "ClientIP"
+    assert drift.drifted(SERVICE, there) == f"metadata.labels[{labels.JOB_NAME}]"
+    mended = drift.mended(SERVICE, there)
+    assert labels.of(mended) == {**labels.of(SERVICE), "team": "vision"}
+    assert mended["spec"]["sessionAffinity"] == "ClientIP"
+
+
+@pytest.mark.parametrize("wanted", [SERVICE, CONFIG_MAP, POLICY], ids=lambda one: one["kind"])
+def test_only_what_is_needed_is_kept(wanted: Manifest):
+    there = as_stored(wanted)
+    there["metadata"] |= {"managedFields": [{"manager": "x" * 1000}], "annotations": {"a": "b" * 1000}}
+    before = deepcopy(there)
+    kept = drift.reduced(there)
+    assert there == before
+    assert drift.reduced(kept) == kept
+    assert labels.controller_uid(kept) == builders.JOB_UID
+    assert {"data", "status"}.isdisjoint(kept)
+    assert len(str(kept)) < 1300
