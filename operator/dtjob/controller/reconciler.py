@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
@@ -15,6 +16,7 @@ from dtjob.api.phase import Phase
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
 from dtjob.controller.creation import CALLS_AT_ONCE, TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.observer import NOBODY, Observer, Result
+from dtjob.controller.pace import progress_every
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
@@ -97,7 +99,8 @@ class Reconciler:
             await self._report_invalid(manifest, error)
             return None
         now = self._clock()
-        decided = plan(job, self._store.children(key), now, self._defaults)
+        defaults = replace(self._defaults, progress_every=progress_every(self._store.jobs_going_on()))
+        decided = plan(job, self._store.children(key), now, defaults)
         if decided.status is not None:
             manifest = await self._cluster.write_status(manifest, decided.status)
             self._store.apply(manifest)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Set
 from typing import Any
 
 from dtjob.api.job import KIND
+from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
 from dtjob.objects import labels
 from dtjob.objects.kept import kept
@@ -31,6 +32,7 @@ class Store:
         self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
         self._problems: dict[JobKey, dict[str, str]] = {}
         self._deleted: OrderedDict[str, None] = OrderedDict()
+        self._going_on: set[JobKey] = set()
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -39,6 +41,14 @@ class Store:
     def job(self, key: JobKey) -> Manifest | None:
         """The job as last seen, None where there is none."""
         return self._jobs.get(key)
+
+    def jobs_going_on(self) -> int:
+        """How many jobs have not ended."""
+        return len(self._going_on)
+
+    def size(self, key: JobKey) -> int:
+        """How many children are known of the job."""
+        return len(self._children.get(key, ()))
 
     def children(self, key: JobKey) -> Children:
         """All that is known of the job's children."""
@@ -64,6 +74,9 @@ class Store:
         if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
             self._forget(key)
         shelf[name] = manifest
+        if manifest["kind"] == KIND:
+            ended = (manifest.get("status") or {}).get("phase") in ENDED
+            (self._going_on.discard if ended else self._going_on.add)(key)
         return key
 
     def remove(self, manifest: Manifest) -> JobKey | None:
@@ -78,6 +91,7 @@ class Store:
         del shelf[name]
         if manifest["kind"] == KIND:
             self._forget(key)
+            self._going_on.discard(key)
         return key
 
     def prune(self, kind: str, present: Set[str], list_version: int, unlisted: Collection[str] = ()) -> set[JobKey]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from dtjob.api.job import GROUP, Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
@@ -27,10 +28,13 @@ MISSING_IMAGE_MESSAGE = (
 
 @dataclass(frozen=True)
 class Defaults:
-    """The operator's `--default-…` options. `image` None: every job has to name one."""
+    """The operator's `--default-…` options, and what depends on its other jobs. `image` None: every job has to name
+    one."""
 
     image: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
+    progress_every: timedelta = timedelta(seconds=10)
+    """Progress alone is written to the API server no more often than this."""
 
 
 NO_DEFAULTS = Defaults()

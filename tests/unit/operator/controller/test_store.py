@@ -129,3 +129,18 @@ def test_a_problem_is_news_once():
     store.set_problem(KEY, "Pod/x", "exceeded quota")
     assert store.keep_problems(KEY, set())
     assert store.children(KEY).problems == {}
+
+
+def test_jobs_that_go_on_are_counted():
+    store = Store()
+    job = versioned(job_manifest(JOB), 1)
+    assert store.jobs_going_on() == 0
+    store.apply(job)
+    store.apply({**versioned(job, 2), "status": {"phase": "Running"}})
+    assert store.jobs_going_on() == 1
+    store.apply({**versioned(job, 3), "status": {"phase": "Succeeded"}})
+    assert store.jobs_going_on() == 0
+    store.apply(versioned(job, 4, uid="applied-again"))
+    assert store.jobs_going_on() == 1
+    store.remove(versioned(job, 5, uid="applied-again"))
+    assert store.jobs_going_on() == 0
