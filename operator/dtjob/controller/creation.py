@@ -62,20 +62,27 @@ class Creation:
     def __init__(self, cluster: Cluster, store: Store, queue: WorkQueue[JobKey], slots: asyncio.Semaphore) -> None:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
         self._holds = Holds()
+        self._uids: dict[JobKey, str] = {}
 
     def forget(self, key: JobKey) -> None:
         """Forget what was held of a job that is gone."""
+        self._uids.pop(key, None)
         self._holds.keep(key, set())
 
-    async def make(self, key: JobKey, creates: Sequence[Create]) -> None:
-        """Make what may be tried now. Raises the first error that may pass, when all calls have ended.
+    async def make(self, key: JobKey, uid: str, creates: Sequence[Create]) -> None:
+        """Make what may be tried now for the job with this uid. Raises the first error that may pass, when all calls
+        have ended.
 
         What was refused is said in the store's problems, and makes the job due when it may be tried again.
         """
-        pods = [create for create in creates if create.kind == "Pod"]
-        shared = [create for create in creates if create.kind != "Pod"]
-        roles = {_role(create): [one for one in pods if _role(one) == _role(create)] for create in pods}
-        self._holds.keep(key, {_held_as(create) for create in creates} | roles.keys())
+        if self._uids.get(key) != uid:  # another job of this name begins anew
+            self.forget(key)
+            self._uids[key] = uid
+        shared: list[Create] = []
+        roles: dict[str, list[Create]] = {}
+        for create in creates:
+            (roles.setdefault(create.role, []) if create.kind == "Pod" else shared).append(create)
+        self._holds.keep(key, {what_of(create) for create in creates} | roles.keys())
         try:
             outcomes = [await self._each(key, self._due(key, shared))]
             self._say(key, shared, outcomes[0])
@@ -111,7 +118,7 @@ class Creation:
     def _say(self, key: JobKey, creates: Sequence[Create], outcome: Outcome) -> None:
         """Say why each of these was refused, and try it again later."""
         for create, why in outcome.refused:
-            self._holds.refused(key, _held_as(create), _now())
+            self._holds.refused(key, what_of(create), _now())
             self._set_problem(key, create, why)
 
     def _say_of_role(self, key: JobKey, pods: Sequence[Create], outcome: Outcome) -> None:
@@ -147,7 +154,7 @@ class Creation:
     async def _one(self, key: JobKey, create: Create) -> bool:
         """Make one object; whether it stands. One whose name is taken is held for itself; Refused and what may pass
         are raised."""
-        what = _held_as(create)
+        what = what_of(create)
         try:
             stored = await self._stored(create)
         except Stranger as error:
@@ -174,14 +181,15 @@ class Creation:
 
     async def _stored(self, create: Create) -> Manifest:
         """The object as stored, be it made now or there already as ours."""
+        wanted = create.manifest
         try:
-            return await self._cluster.create(create.manifest)
+            return await self._cluster.create(wanted)
         except AlreadyExists as error:
             found = error.existing
-        if "deletionTimestamp" in found["metadata"] or _is_of_an_earlier_job(create.manifest, found):
+        if "deletionTimestamp" in found["metadata"] or _is_of_an_earlier_job(wanted, found):
             message = f"an earlier {create.kind} {create.name} is still being deleted"
             raise InTheWay(message, found["metadata"]["uid"])
-        if not _is_ours(create.manifest, found):
+        if not _is_ours(wanted, found):
             raise Stranger(f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job")
         return found
 
@@ -189,7 +197,7 @@ class Creation:
         return [create for create in creates if not self._is_held(key, create)]
 
     def _is_held(self, key: JobKey, create: Create) -> bool:
-        what = _held_as(create)
+        what = what_of(create)
         blocker = self._holds.blocker(key, what)
         return self._holds.holds(key, what, _now()) and not (blocker and self._store.is_gone(blocker))
 
@@ -207,18 +215,8 @@ def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def what_of(create: Create) -> str:
-    """What is to be made, as problems name it."""
+    """What is to be made, as problems and holds name it."""
     return f"{create.kind}/{create.name}"
-
-
-def _held_as(create: Create) -> str:
-    """With the job's uid: another job of its name begins anew."""
-    return f"{what_of(create)} of {labels.of(create.manifest)[labels.JOB_UID]}"
-
-
-def _role(create: Create) -> str:
-    found = labels.of(create.manifest)
-    return f"pods of {found[labels.ROLE]} of {found[labels.JOB_UID]}"
 
 
 def _now() -> float:

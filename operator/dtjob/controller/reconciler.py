@@ -107,7 +107,7 @@ class Reconciler:
             self._observer.status_written(job.status, decided.status)
         for event in decided.events:
             await self._cluster.emit(manifest, event)
-        await self._carry_out(key, decided.actions)
+        await self._carry_out(key, job, decided.actions)
         if decided.look_again_at is not None:
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         return decided
@@ -124,14 +124,14 @@ class Reconciler:
         self._store.apply(await self._cluster.write_status(manifest, status))
         await self._cluster.emit(manifest, Event("Warning", "InvalidSpec", message))
 
-    async def _carry_out(self, key: JobKey, actions: Iterable[Action]) -> None:
+    async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
         """Out of service, then away, then the objects that pods need, then pods; each group at once."""
         actions = list(actions)
         if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
         await self._all(key, [action for action in actions if isinstance(action, StopServing)])
         await self._all(key, [action for action in actions if isinstance(action, Delete)])
-        await self._creation.make(key, [action for action in actions if isinstance(action, Create)])
+        await self._creation.make(key, job.metadata.uid, [action for action in actions if isinstance(action, Create)])
 
     async def _all(self, key: JobKey, actions: Sequence[Delete | StopServing]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have

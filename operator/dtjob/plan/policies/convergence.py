@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dtjob.objects import labels, shared
+from functools import partial
+
+from dtjob.objects import labels, shared, topology
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import TaskView, deleting, ended, finished
@@ -36,7 +38,7 @@ def _missing_shared(situation: Situation) -> list[Action]:
         name = manifest["metadata"]["name"]
         there = situation.children.owned(situation.job, manifest["kind"])
         if not any(child["metadata"]["name"] == name for child in there):
-            actions.append(Create(manifest))
+            actions.append(Create.of(manifest))
     return actions
 
 
@@ -46,8 +48,16 @@ def _missing_pods(situation: Situation) -> list[Action]:
     if incident is not None and situation.now < incident.not_before:
         return []
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
-    return [
-        Create(pod(situation.job, view.task, view.attempt, situation.defaults, chief.attempt))
+    missing = [
+        view
         for view in situation.views
         if view.pod is None and (view.task != chief.task or all(ended(old) for old in view.pods))
     ]
+    return [_create(situation, view, chief.attempt) for view in missing]
+
+
+def _create(situation: Situation, view: TaskView, chief_attempt: int) -> Create:
+    """The task's pod, to be made when its turn comes."""
+    job, task, attempt = situation.job, view.task, view.attempt
+    make = partial(pod, job, task, attempt, situation.defaults, chief_attempt)
+    return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
