@@ -121,7 +121,9 @@ def main() -> None:
     if options.change:
         asyncio.run(change_all(options.change))
     elif options.apply:
-        Api(Path(options.apply[0])).create("dtjobs", NAMESPACE, manifest("second", int(options.apply[1])))
+        api = Api(Path(options.apply[0]))
+        api.create("dtjobs", NAMESPACE, manifest("second", int(options.apply[1])))
+        api.wait_for("dtjobs", NAMESPACE, "second", lambda job: job and job.get("status", {}).get("allCreated"), 600)
     elif options.kubeconfig:
         json.dump(asyncio.run(measure(options.kubeconfig, options.pods - 1)), sys.stdout, indent=1)
         print()
