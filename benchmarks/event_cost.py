@@ -23,6 +23,7 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import watch
 from dtjob.kube.client import connect
+from dtjob.kube.process import collect_garbage_seldom
 from tools.cluster.rest import Api
 
 TICK_SECONDS = 0.005
@@ -59,6 +60,7 @@ async def measure(kubeconfig: str, rounds: int) -> dict[str, Any]:
         take_in(*arguments)
 
     watch.take_in = counted  # type: ignore[assignment]
+    collect_garbage_seldom()
     async with connect(kubeconfig) as kube:
         pods = len(Api(Path(kubeconfig)).list("pods", NAMESPACE))
         registry, settings = watch.registry(store, queue, kube.credentials), watch.settings()
