@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import watch
 from dtjob.kube.client import connect
+from dtjob.kube.process import collect_garbage_seldom
 from tools.cluster.rest import Api
 
 TICK_SECONDS = 0.005
@@ -59,6 +60,7 @@ async def measure(kubeconfig: str, rounds: int) -> dict[str, Any]:
         take_in(*arguments)
 
     watch.take_in = counted  # type: ignore[assignment]
+    collect_garbage_seldom()
     async with connect(kubeconfig) as kube:
         pods = len(Api(Path(kubeconfig)).list("pods", NAMESPACE))
         registry, settings = watch.registry(store, queue, kube.credentials), watch.settings()
@@ -66,14 +68,13 @@ async def measure(kubeconfig: str, rounds: int) -> dict[str, Any]:
         watching = asyncio.create_task(
             kopf.operator(registry=registry, settings=settings, standalone=True, clusterwide=True)
         )
-        while events < pods:
-            await asyncio.sleep(0.1)
+        await _until(lambda: events >= pods)
         await asyncio.sleep(2)
         listed, listing = time.process_time() - began, ticker.stop()
         ticker, before, began = Ticker(), events, time.process_time()
-        changes = subprocess.Popen([sys.executable, "-m", "benchmarks.event_cost", "--change", kubeconfig, str(rounds)])
-        while events < before + rounds * pods and changes.poll() in (None, 0):
-            await asyncio.sleep(0.1)
+        arguments = ("-m", "benchmarks.event_cost", "--change", kubeconfig, str(rounds))
+        changes = await asyncio.create_subprocess_exec(sys.executable, *arguments)
+        await _until(lambda: events >= before + rounds * pods or changes.returncode not in (None, 0))
         spent, holding, seen = time.process_time() - began, ticker.stop(), events - before
         watching.cancel()
         with suppress(asyncio.CancelledError):
@@ -85,6 +86,11 @@ async def measure(kubeconfig: str, rounds: int) -> dict[str, Any]:
         "microsecondsAListedPod": round(1e6 * listed / pods),
         "longestHoldSeconds": {"list": round(listing, 3), "events": round(holding, 3)},
     }
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 (nobody tells when)
+        await asyncio.sleep(0.1)
 
 
 def change(kubeconfig: str, rounds: int) -> None:

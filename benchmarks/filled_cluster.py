@@ -24,16 +24,16 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "default"
 AT_ONCE = 50
 LARGEST = 1000
-"""Workers of one job."""
+"""Pods of one job, where nothing else is asked for."""
 
 
 @contextmanager
-def filled(pods: int) -> Iterator[ControlPlane]:
-    """A control plane with jobs of up to LARGEST running pods each, `pods` together. No operator is there."""
+def filled(pods: int, largest: int = LARGEST) -> Iterator[ControlPlane]:
+    """A control plane with jobs of up to `largest` running pods each, `pods` together. No operator is there."""
     with ControlPlane(binaries.find()) as cluster:
         cluster.kubectl("apply", "-f", str(ROOT / "crds"))
         Api(cluster.kubeconfig).wait_established()
-        asyncio.run(_fill(cluster, pods))
+        asyncio.run(_fill(cluster, pods, largest))
         yield cluster
 
 
@@ -59,11 +59,11 @@ def manifest(name: str, workers: int) -> Manifest:
     }
 
 
-async def _fill(cluster: ControlPlane, pods: int) -> None:
+async def _fill(cluster: ControlPlane, pods: int, largest: int) -> None:
     async with connect(str(cluster.kubeconfig)) as kube:
-        for first in range(0, pods, LARGEST):
-            name = f"resnet-{first // LARGEST}"
-            cluster.kubectl("apply", "-f", "-", stdin=json.dumps(manifest(name, min(LARGEST, pods - first) - 1)))
+        for first in range(0, pods, largest):
+            name = f"resnet-{first // largest}"
+            cluster.kubectl("apply", "-f", "-", stdin=json.dumps(manifest(name, min(largest, pods - first) - 1)))
             stored = await kube.get(KIND, NAMESPACE, name)
             assert stored is not None
             job = Job.model_validate(stored)

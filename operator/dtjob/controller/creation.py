@@ -83,20 +83,30 @@ class Creation:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
         self._tallies, self._clock = tallies, clock
         self._holds, self._mending = Holds(), Mending()
+        self._uids: dict[JobKey, str] = {}
 
     def forget(self, key: JobKey) -> None:
         """Forget what was held of a job that is gone."""
+        self._uids.pop(key, None)
         self._holds.keep(key, set())
 
-    async def make(self, key: JobKey, makes: Sequence[Make]) -> None:
-        """Make what may be tried now. Raises the first error that may pass, when all calls have ended.
+    async def make(self, key: JobKey, uid: str, makes: Sequence[Make]) -> None:
+        """Make what may be tried now for the job with this uid. Raises the first error that may pass, when all calls
+        have ended.
 
         What was refused is said in the store's problems, and makes the job due when it may be tried again.
         """
-        pods = [one for one in makes if isinstance(one, Create) and one.kind == "Pod"]
-        shared = [one for one in makes if one.kind != "Pod"]
-        roles = {_role(create): [one for one in pods if _role(one) == _role(create)] for create in pods}
-        self._holds.keep(key, {_held_as(one) for one in makes} | roles.keys())
+        if self._uids.get(key) != uid:  # another job of this name begins anew
+            self.forget(key)
+            self._uids[key] = uid
+        shared: list[Make] = []
+        roles: dict[str, list[Create]] = {}
+        for one in makes:
+            if isinstance(one, Create) and one.kind == "Pod":
+                roles.setdefault(one.role, []).append(one)
+            else:
+                shared.append(one)
+        self._holds.keep(key, {what_of(one) for one in makes} | roles.keys())
         try:
             outcomes = [await self._each(key, self._due(key, shared))]
             self._say(key, outcomes[0])
@@ -132,7 +142,7 @@ class Creation:
     def _say(self, key: JobKey, outcome: Outcome) -> None:
         """Say why each of these was refused, and try it again later."""
         for create, why in outcome.refused:
-            self._holds.refused(key, _held_as(create), _now())
+            self._holds.refused(key, what_of(create), _now())
             self._set_problem(key, create, why)
 
     def _say_of_role(self, key: JobKey, pods: Sequence[Create], outcome: Outcome) -> None:
@@ -168,7 +178,7 @@ class Creation:
     async def _one(self, key: JobKey, create: Make) -> bool:
         """Make one object; whether it stands. One whose name is taken is held for itself; Refused and what may pass
         are raised."""
-        what = _held_as(create)
+        what = what_of(create)
         try:
             if isinstance(create, Mend):
                 return await self._mend(key, create)
@@ -206,7 +216,7 @@ class Creation:
         if stored is not None:
             self._mending.note(what, now)
             self._tallies[key].mended(action.kind, action.name, action.field)
-        self._holds.lift(key, _held_as(action))
+        self._holds.lift(key, what_of(action))
         self._set_problem(key, action, None)
         if stored is None:
             self._store.remove(action.there)
@@ -218,25 +228,24 @@ class Creation:
 
     async def _stored(self, key: JobKey, create: Create) -> Manifest:
         """The object as stored, be it made now or there already as ours."""
+        wanted = create.manifest
         try:
-            stored = await self._cluster.create(create.manifest)
+            stored = await self._cluster.create(wanted)
             self._tallies[key].created(create.kind, create.name)
             return stored
         except AlreadyExists as error:
             found = error.existing
-        if "deletionTimestamp" in found["metadata"] or is_of_an_earlier_job(create.manifest, found):
+        if "deletionTimestamp" in found["metadata"] or is_of_an_earlier_job(wanted, found):
             message = f"an earlier {create.kind} {create.name} is still being deleted"
             raise InTheWay(message, found["metadata"]["uid"])
-        if not is_ours(create.manifest, found):
+        if not is_ours(wanted, found):
             raise Stranger(f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job")
         if create.kind in drift.SHARED_KINDS:
-            if field := drift.drifted(create.manifest, found):
-                await self._mend(key, Mend(create.manifest, found, field))
-            return drift.labelled(found, labels.of(create.manifest))  # a ConfigMap may have lost them
-        if lost := lost_labels(create, found):
-            labelled = await self._cluster.relabel(
-                found["metadata"]["namespace"], create.name, found["metadata"]["uid"], lost
-            )
+            if field := drift.drifted(wanted, found):
+                await self._mend(key, Mend(wanted, found, field))
+            return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
+        if lost := lost_labels(wanted, found):
+            labelled = await self._cluster.relabel(key[0], create.name, found["metadata"]["uid"], lost)
             if labelled is None:
                 raise ClusterError(f"{create.kind} {create.name} has gone while its labels were put back")
             return labelled
@@ -246,7 +255,7 @@ class Creation:
         return [create for create in creates if not self._is_held(key, create)]
 
     def _is_held(self, key: JobKey, create: Make) -> bool:
-        what = _held_as(create)
+        what = what_of(create)
         blocker = self._holds.blocker(key, what)
         return self._holds.holds(key, what, _now()) and not (blocker and self._store.is_gone(blocker))
 
@@ -271,18 +280,8 @@ def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def what_of(create: Make) -> str:
-    """What is to be made or mended, as problems name it."""
+    """What is to be made or mended, as problems and holds name it."""
     return f"{create.kind}/{create.name}"
-
-
-def _held_as(create: Make) -> str:
-    """With the job's uid: another job of its name begins anew."""
-    return f"{what_of(create)} of {labels.of(create.manifest)[labels.JOB_UID]}"
-
-
-def _role(create: Create) -> str:
-    found = labels.of(create.manifest)
-    return f"pods of {found[labels.ROLE]} of {found[labels.JOB_UID]}"
 
 
 def _now() -> float:

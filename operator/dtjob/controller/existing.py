@@ -5,7 +5,6 @@ from __future__ import annotations
 from dtjob.api.job import GROUP
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create
 
 
 def is_of_an_earlier_job(wanted: Manifest, existing: Manifest) -> bool:
@@ -22,13 +21,13 @@ def is_ours(wanted: Manifest, existing: Manifest) -> bool:
     return labels.controller_uid(existing) == labels.controller_uid(wanted)
 
 
-def lost_labels(wanted: Create, existing: Manifest) -> dict[str, str]:
+def lost_labels(wanted: Manifest, existing: Manifest) -> dict[str, str]:
     """The labels by which we find a pod, where one that was there already has lost them."""
-    if wanted.kind != "Pod":
+    if wanted["kind"] != "Pod":
         return {}
     found = labels.of(existing)
     return {
         name: value
-        for name, value in labels.of(wanted.manifest).items()
+        for name, value in labels.of(wanted).items()
         if name.startswith(f"{GROUP}/") and found.get(name) != value
     }

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from dtjob.controller.creation import CALLS_AT_ONCE, TRIES_BEFORE_SAID, Creation
 from dtjob.controller.look import look
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
+from dtjob.controller.pace import progress_every
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
@@ -119,7 +121,7 @@ class Reconciler:
             await self._cluster.emit(manifest, event)
         self._tallies[key] = Tally()
         try:
-            await self._carry_out(key, decided.actions)
+            await self._carry_out(key, job, decided.actions)
         except ClusterError:
             await self._tell(key, manifest)
             raise
@@ -131,10 +133,11 @@ class Reconciler:
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> Plan:
         """Plan, with what the cluster answers where the plan asks for it. It asks for each pod once."""
         children = self._store.children(key)
-        decided = plan(job, children, now, self._defaults)
+        defaults = replace(self._defaults, progress_every=progress_every(self._store.jobs_going_on()))
+        decided = plan(job, children, now, defaults)
         while decided.ask_for:
             children = await look(self._cluster, self._slots, job, children, decided.ask_for)
-            decided = plan(job, children, now, self._defaults)
+            decided = plan(job, children, now, defaults)
         return decided
 
     async def _tell(self, key: JobKey, manifest: Manifest) -> None:
@@ -158,14 +161,15 @@ class Reconciler:
         self._store.apply(await self._cluster.write_status(manifest, status))
         await self._cluster.emit(manifest, Event("Warning", "InvalidSpec", message))
 
-    async def _carry_out(self, key: JobKey, actions: Iterable[Action]) -> None:
+    async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
         """Out of service, then away, then the objects that pods need, then pods; each group at once."""
         actions = list(actions)
         if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
         await self._all(key, [action for action in actions if isinstance(action, StopServing | Relabel)])
         await self._all(key, [action for action in actions if isinstance(action, Delete)])
-        await self._creation.make(key, [action for action in actions if isinstance(action, Create | Mend)])
+        makes = [action for action in actions if isinstance(action, Create | Mend)]
+        await self._creation.make(key, job.metadata.uid, makes)
 
     async def _all(self, key: JobKey, actions: Sequence[Delete | StopServing | Relabel]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from dtjob.api.job import KIND
+from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.nesting import shallow
 from dtjob.objects import labels
@@ -37,6 +38,7 @@ class Store:
         self._problems: dict[JobKey, dict[str, str]] = {}
         self._silences: dict[JobKey, dict[str, Silence]] = {}
         self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
+        self._going_on: set[JobKey] = set()
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -45,6 +47,14 @@ class Store:
     def job(self, key: JobKey) -> Manifest | None:
         """The job as last seen, None where there is none."""
         return self._jobs.get(key)
+
+    def jobs_going_on(self) -> int:
+        """How many jobs have not ended."""
+        return len(self._going_on)
+
+    def size(self, key: JobKey) -> int:
+        """How many children are known of the job."""
+        return len(self._children.get(key, ()))
 
     def children(self, key: JobKey) -> Children:
         """All that is known of the job's children."""
@@ -82,6 +92,9 @@ class Store:
         if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
             self._forget(key)
         shelf[name] = manifest
+        if manifest["kind"] == KIND:
+            ended = (manifest.get("status") or {}).get("phase") in ENDED
+            (self._going_on.discard if ended else self._going_on.add)(key)
         return key
 
     def remove(self, manifest: Manifest, version: int | None = None) -> JobKey | None:
@@ -102,6 +115,7 @@ class Store:
         del shelf[name]
         if manifest["kind"] == KIND:
             self._forget(key)
+            self._going_on.discard(key)
         return key
 
     def prune(self, kind: str, present: Set[str], list_version: int, unlisted: Collection[str] = ()) -> set[JobKey]:

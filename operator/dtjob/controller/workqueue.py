@@ -11,9 +11,11 @@ import contextlib
 import heapq
 import itertools
 import math
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
+
+from dtjob.controller.pace import LONGEST_GATHER_SECONDS
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -31,6 +33,8 @@ class WorkQueue(Generic[Key]):
         self._failures: dict[Key, int] = {}
         self._later: list[tuple[float, int, Key]] = []
         self._due: dict[Key, float] = {}
+        self._looked_at: OrderedDict[Key, float] = OrderedDict()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._order = itertools.count()
         self._changed = asyncio.Event()
 
@@ -52,11 +56,23 @@ class WorkQueue(Generic[Key]):
         if seconds <= 0:
             self.add(key)
             return
-        due = asyncio.get_running_loop().time() + seconds
+        due = self._now() + seconds
         if due < self._due.get(key, math.inf):
             self._due[key] = due
             heapq.heappush(self._later, (due, next(self._order), key))
             self._changed.set()
+
+    def add_gathered(self, key: Key, seconds: float) -> None:
+        """Make the key due so many seconds after a worker last took it or gave it back, at once where that is past.
+
+        What comes in a burst makes the key due once and not each time; what comes alone waits for nothing. Longer than
+        LONGEST_GATHER_SECONDS nothing is gathered.
+        """
+        looked_at = self._looked_at.get(key)
+        if looked_at is None:
+            self.add(key)
+        else:
+            self.add_after(key, looked_at + seconds - self._now())
 
     def retry(self, key: Key) -> float:
         """Make a key that failed due again, later each time; returns the seconds until then."""
@@ -82,9 +98,10 @@ class WorkQueue(Generic[Key]):
                 key = self._queue.popleft()
                 self._dirty.discard(key)
                 self._processing.add(key)
+                self._note_look(key)
                 return key
             self._changed.clear()
-            timeout = self._later[0][0] - asyncio.get_running_loop().time() if self._later else None
+            timeout = self._later[0][0] - self._now() if self._later else None
             # Not asyncio.wait_for: Python 3.11's loses a cancellation that comes together with a key.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
@@ -93,6 +110,7 @@ class WorkQueue(Generic[Key]):
     def done(self, key: Key) -> None:
         """Give the key back; if it was added meanwhile, it is due again."""
         self._processing.discard(key)
+        self._note_look(key)
         if key in self._dirty:
             self._queue.append(key)
             self._changed.set()
@@ -101,8 +119,20 @@ class WorkQueue(Generic[Key]):
         """How many keys are due now."""
         return len(self._queue)
 
+    def _now(self) -> float:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
+
+    def _note_look(self, key: Key) -> None:
+        now = self._now()
+        self._looked_at[key] = now
+        self._looked_at.move_to_end(key)
+        while (oldest := next(iter(self._looked_at))) != key and self._looked_at[oldest] < now - LONGEST_GATHER_SECONDS:
+            del self._looked_at[oldest]
+
     def _move_due(self) -> None:
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         while self._later and self._later[0][0] <= now:
             due, _, key = heapq.heappop(self._later)
             if self._due.get(key) == due:  # else an earlier time took its place

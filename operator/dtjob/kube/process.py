@@ -98,7 +98,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
 
     if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
-    _collect_garbage_seldom()
+    collect_garbage_seldom()
     registry = watch.registry(store, queue, cluster.credentials)
     spawn = watching.kopf_watches(registry, watch.settings, lambda: _stop_by_signals(stop))
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
@@ -164,7 +164,7 @@ async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seco
             logger.warning("resync failed: %s", error)
 
 
-def _collect_garbage_seldom() -> None:
+def collect_garbage_seldom() -> None:
     """Never look again for garbage among modules and what the first resync found, and seldom elsewhere: with 4,000
     pods a full collection held the event loop for 0.2 s."""
     gc.collect()

@@ -14,6 +14,7 @@ import kopf
 
 from dtjob.api.job import API_VERSION, GROUP, KIND, PLURAL, VERSION
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.pace import gather_seconds
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import KINDS, USER_AGENT, Credentials
@@ -116,5 +117,9 @@ def registry(
 def take_in(store: Store, queue: WorkQueue[JobKey], type_: str | None, manifest: dict[str, Any]) -> None:
     """One watch event (`type_` is None for what was there when the watch began)."""
     key = store.remove(manifest) if type_ == "DELETED" else store.apply(manifest)
-    if key is not None:
+    if key is None:
+        return
+    if manifest["kind"] == KIND:
         queue.add(key)
+    else:
+        queue.add_gathered(key, gather_seconds(store.size(key)))

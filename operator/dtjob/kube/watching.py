@@ -28,6 +28,9 @@ LONGEST_WAIT_SECONDS = 60.0
 LASTED_SECONDS = 300.0
 """Watches that lasted this long and then failed are begun again after the shortest wait."""
 
+LONGEST_END_SECONDS = 10.0
+"""Watches need two seconds at most to let go of what they are at."""
+
 Spawn = Callable[[list[str]], Awaitable[Collection[asyncio.Task[None]]]]
 """Begins to watch these namespaces, none standing for the whole cluster; gives the tasks that do it until cancelled."""
 
@@ -96,7 +99,11 @@ def _error(task: asyncio.Task[Any]) -> Exception | None:
 
 
 async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Cancel the tasks and wait until each has cleaned up behind itself."""
+    """Cancel the tasks and wait until each has cleaned up behind itself, but not for ever."""
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    done, late = await asyncio.wait(tasks, timeout=LONGEST_END_SECONDS)
+    for task in done:
+        _error(task)  # else asyncio complains that nobody looked at it
+    for task in late:
+        logger.warning("%s does not end", task.get_name())

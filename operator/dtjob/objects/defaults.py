@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from dtjob.api.job import GROUP, Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
@@ -29,12 +30,15 @@ MISSING_IMAGE_MESSAGE = (
 
 @dataclass(frozen=True)
 class Defaults:
-    """The operator's `--default-…` options. `image` None: every job has to name one."""
+    """The operator's `--default-…` options, and what depends on its other jobs. `image` None: every job has to name
+    one."""
 
     image: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     readers: Readers = field(default_factory=Readers)
     """Who may read the status of jobs' tasks."""
+    progress_every: timedelta = timedelta(seconds=10)
+    """Progress alone is written to the API server no more often than this."""
 
 
 NO_DEFAULTS = Defaults()

@@ -164,7 +164,7 @@ def _finish(
     later = [moment for moment in due if moment is not None and moment > now]
     write = status != written
     if write and replace(status, progress=written.progress) == written:
-        next_write = written.progress.next_write()
+        next_write = written.progress.next_write(situation.defaults.progress_every)
         if next_write is not None and now < next_write:
             write, later = False, [*later, next_write]
     return Plan(tuple(actions), status.to_json() if write else None, tuple(events), min(later, default=None))

@@ -16,9 +16,6 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView, terminated
 from dtjob.plan.report import readable
 
-WRITE_EVERY = timedelta(seconds=10)
-"""Progress alone is written to the API server no more often than this."""
-
 COPIED = ("step", "totalSteps", "epoch", "loss", "metrics", "stepsPerSecond", "resume", "model")
 
 
@@ -38,10 +35,11 @@ class Progress:
         """The step of the newest checkpoint known, -1 where there is none."""
         return int(self.checkpoint.get("step", -1))
 
-    def next_write(self) -> datetime | None:
-        """When progress alone may be written again after this, None where none was written yet."""
+    def next_write(self, every: timedelta) -> datetime | None:
+        """When progress alone, written no more often than `every`, may be written again after this; None where none was
+        written yet."""
         written = self.training.get("time")
-        return times.parse(written) + WRITE_EVERY if written else None
+        return times.parse(written) + every if written else None
 
 
 def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

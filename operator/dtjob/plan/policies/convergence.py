@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
@@ -23,8 +25,7 @@ def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
     if view.state is not PodState.MISSING:
         return _retire(view)
     # Not beside the chief, which has ended: the scheduler would find no such pod.
-    made = pod(situation.job, view.task, view.attempt, situation.defaults, None)
-    return [*_retire(view), *keep_shared(situation), Create(made)]
+    return [*_retire(view), *keep_shared(situation), _create(situation, view, None)]
 
 
 def _retire(view: TaskView) -> list[Action]:
@@ -48,8 +49,12 @@ def _missing_pods(situation: Situation) -> list[Action]:
         return []
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
     held_back = chief.task if writer_left(situation) is not None else None
-    return [
-        Create(pod(situation.job, view.task, view.attempt, situation.defaults, chief.attempt))
-        for view in situation.views
-        if view.state is PodState.MISSING and view.task != held_back
-    ]
+    missing = [view for view in situation.views if view.state is PodState.MISSING and view.task != held_back]
+    return [_create(situation, view, chief.attempt) for view in missing]
+
+
+def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
+    """The task's pod, to be made when its turn comes."""
+    job, task, attempt = situation.job, view.task, view.attempt
+    make = partial(pod, job, task, attempt, situation.defaults, chief_attempt)
+    return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)

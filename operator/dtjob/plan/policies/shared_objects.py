@@ -23,7 +23,7 @@ def keep_shared(situation: Situation) -> list[Create | Mend]:
     for wanted in shared.shared_objects(situation.job, situation.defaults.readers, has_config_map=has_config_map):
         found = there.get((wanted["kind"], wanted["metadata"]["name"]))
         if found is None:
-            actions.append(Create(wanted))
+            actions.append(Create.of(wanted))
         elif not deleting(found) and (field := drift.drifted(wanted, found)):
             actions.append(Mend(wanted, found, field))
     return actions

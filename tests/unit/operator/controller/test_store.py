@@ -199,3 +199,18 @@ def test_a_silence_is_news_until_it_is_known_and_ends_with_a_report():
     assert store.set_report(KEY, "chief-0", {"step": 1})
     assert store.children(KEY).silences == {}
     assert not store.set_report(KEY, "chief-0", {"step": 1})
+
+
+def test_jobs_that_go_on_are_counted():
+    store = Store()
+    job = versioned(job_manifest(JOB), 1)
+    assert store.jobs_going_on() == 0
+    store.apply(job)
+    store.apply({**versioned(job, 2), "status": {"phase": "Running"}})
+    assert store.jobs_going_on() == 1
+    store.apply({**versioned(job, 3), "status": {"phase": "Succeeded"}})
+    assert store.jobs_going_on() == 0
+    store.apply(versioned(job, 4, uid="applied-again"))
+    assert store.jobs_going_on() == 1
+    store.remove(versioned(job, 5, uid="applied-again"))
+    assert store.jobs_going_on() == 0

@@ -143,3 +143,55 @@ def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: Sim
         assert worker.cancelled()
 
     play(loop, story())
+
+
+def test_what_comes_alone_waits_for_nothing(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.01) == ["a"]
+        await asyncio.sleep(0.6)
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.01) == ["a"]
+
+    play(loop, story())
+
+
+def test_what_comes_in_a_burst_comes_once_more(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.01) == ["a"]
+        for _ in range(40):
+            queue.add_gathered("a", 0.5)
+            assert await taken(queue, 0.01) == []
+        queue.add_gathered("b", 0.5)  # another's
+        assert await taken(queue, 0.01) == ["b"]
+        assert await taken(queue, 1) == ["a"]
+
+    play(loop, story())
+
+
+def test_the_time_is_counted_from_when_the_work_ended(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        assert await queue.get() == "a"
+        await asyncio.sleep(3)
+        queue.done("a")
+        queue.add_gathered("a", 0.5)
+        assert await taken(queue, 0.4) == []
+        assert await taken(queue, 0.2) == ["a"]
+
+    play(loop, story())
+
+
+def test_nothing_is_remembered_of_keys_that_were_looked_at_long_ago(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        for number in range(100):
+            queue.add(f"{number}")
+            assert await taken(queue, 1) == [f"{number}"]
+        assert len(queue._looked_at) <= 2
+
+    play(loop, story())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import contextlib
 from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+import dtjob
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.namespaces import Watched
 from dtjob.kube.watching import watch_forever
@@ -137,3 +141,38 @@ def test_a_watch_that_just_ends_is_a_failure_too(loop: SimulatedLoop) -> None:
         return begun
 
     assert loop.run_until_complete(story()) == 2
+
+
+def test_nothing_private_of_kopf_is_imported() -> None:
+    """What has no public name may be gone in kopf's next release."""
+    package = Path(dtjob.__file__).parent
+    imports = [
+        name
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
+    ]
+    assert "kopf" in imports
+    assert [name for name in imports if name.startswith("kopf._")] == []
+
+
+def test_a_watch_that_does_not_end_holds_up_nothing(loop: SimulatedLoop, caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> float:
+        async def stubborn() -> None:
+            for _ in range(3):
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(1000)
+
+        async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
+            return [asyncio.create_task(stubborn(), name="watcher for pods")]
+
+        watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
+        await asyncio.sleep(5)
+        watching.cancel()
+        began = asyncio.get_running_loop().time()
+        await asyncio.wait([watching])
+        return asyncio.get_running_loop().time() - began
+
+    assert loop.run_until_complete(story()) < 20
+    assert "watcher for pods does not end" in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
-from dtjob.plan.progress import WRITE_EVERY, Progress, duration, final_reports, progress_status
+from dtjob.plan.progress import Progress, duration, final_reports, progress_status
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -105,7 +106,8 @@ def test_an_evaluation_is_the_evaluators_word():
 
 def test_the_next_write_is_a_while_after_the_last():
     written = progress_status(JOB, NONE, {"chief-0": REPORT}, at(5))
-    assert (NONE.next_write(), written.next_write()) == (None, at(5) + WRITE_EVERY)
+    every = timedelta(seconds=50)
+    assert (NONE.next_write(every), written.next_write(every)) == (None, at(55))
 
 
 def test_progress_alone_is_written_every_ten_seconds():

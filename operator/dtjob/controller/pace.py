@@ -1,0 +1,24 @@
+"""How often to look at a job, and to write how far it is: less often the more there is to look at."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+LONGEST_GATHER_SECONDS = 0.5
+GATHER_SECONDS_A_CHILD = 0.001
+"""After a look at a job of 100 pods their events are gathered for 0.1 s, of 500 and more for half a second."""
+
+SHORTEST_PROGRESS = timedelta(seconds=10)
+PROGRESS_WRITES_A_SECOND = 20
+"""Of all jobs together: as much as the API server hardly notices. 200 jobs are written every 10 s, 1,000 every 50 s."""
+
+
+def gather_seconds(children: int) -> float:
+    """How long after a look at a job of so many children events of its pods do not make it due again. The first event
+    after that does so at once."""
+    return min(children * GATHER_SECONDS_A_CHILD, LONGEST_GATHER_SECONDS)
+
+
+def progress_every(jobs: int) -> timedelta:
+    """How often the progress of each of so many jobs is written where nothing else of it changes."""
+    return max(SHORTEST_PROGRESS, timedelta(seconds=jobs / PROGRESS_WRITES_A_SECOND))
