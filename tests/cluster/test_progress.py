@@ -103,3 +103,59 @@ def test_another_jobs_report_is_not_believed(
     found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "progress" in f.get("status", {}))
     assert found is not None
     assert found["status"]["progress"]["step"] == 8
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["claim", "emptyDir"])
+def test_what_was_really_restored_is_said_and_no_step_is_promised_that_nothing_holds(
+    shared_operator: OperatorProcess,
+    api: Api,
+    namespace: str,
+    kubelet: Kubelet,
+    kubectl: Kubectl,
+    served: ServedStatus,
+    kept: bool,
+) -> None:
+    volume: dict[str, Any] = {"persistentVolumeClaim": {"claimName": "digits"}} if kept else {"emptyDir": {}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume}
+    api.create(
+        "dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}, checkpoint=checkpoint)
+    )
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+    said = {"jobUid": uid, "attempt": 0, "incarnation": 0, "restoredStep": 0, "step": 110}
+    served.status = {**said, "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02Z"}}
+    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    api.wait_for("dtjobs", namespace, "digits", lambda f: f and "checkpoint" in f.get("status", {}))
+    kubelet.exit("digits-chief-0-0", 1)
+    found = api.wait_for(
+        "dtjobs", namespace, "digits", lambda f: f and f["status"].get("restarts", {}).get("total") == 1
+    )
+    assert found is not None
+    assert ("checkpoint" in found["status"]) == kept
+    again = {"attempt": 1, "restoredStep": 100, "step": 100, "checkpoint": {"step": 100}} if kept else {"attempt": 1}
+    served.status = {**said, "step": 0, **again}
+    run_at(api, namespace, kubelet, "digits-chief-0-1", "127.0.0.1")
+    found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "restored" in f["status"])
+    assert found is not None
+    assert found["status"]["restored"]["step"] == (100 if kept else 0)
+    events = kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout
+    if kept:
+        assert "training restarts from the checkpoint at step 100" in events
+        assert "Training went on from the checkpoint at step 100" in events
+    else:
+        assert "training restarts at step 0, as the checkpoint at step 100 ends with the chief's pod" in events
+        assert "Training began again at step 0" in events
+        assert "from the checkpoint at step" not in events
+
+
+def test_a_report_of_other_types_is_no_reason_for_the_api_server_to_refuse_the_status(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
+) -> None:
+    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+    odd = {"step": 7.5, "epoch": "five", "model": 3, "resume": [], "metrics": 4, "loss": "low"}
+    served.status = {"jobUid": uid, **odd, "checkpoint": {"step": 5, "time": "yesterday"}}
+    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    wait_phase(api, namespace, "Running")
+    found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "checkpoint" in f.get("status", {}))
+    assert found is not None
+    assert found["status"]["checkpoint"] == {"step": 5}

@@ -31,6 +31,9 @@ class Defaults:
 
     image: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
+    directories_stay: bool = False
+    """Whether a checkpoint directory outlives its pod without a volume: under `dtjob run`, where it is one of this
+    machine's."""
 
 
 NO_DEFAULTS = Defaults()

@@ -9,7 +9,9 @@ from typing import Any
 from dtjob import times
 
 BLOCKED = "Blocked"
-"""The one condition that is no phase: something that the job needs cannot be made."""
+"""Something that the job needs cannot be made."""
+CHECKPOINTS_KEPT = "CheckpointsKept"
+"""Checkpoints outlive the pod that writes them; there from the start, where a job has checkpoints."""
 
 Conditions = tuple[dict[str, Any], ...]
 

@@ -18,10 +18,12 @@ from dtjob.plan.actions import Action, Event, Plan
 from dtjob.plan.children import Children, lost_at
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
+from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kept
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.convergence import converge
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
+from dtjob.plan.policies.restored import note_restored
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import confirm_phase, count_tasks, set_condition, set_phase
@@ -40,18 +42,21 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     if lacks_image(job, defaults):
         return _without_image(situation)
     situation = _with_image(situation)
+    situation, kept = say_whether_checkpoints_are_kept(situation)
+    situation, restored = note_restored(situation)
+    told = [*kept, *restored]
     if succeeded(situation):
-        return _succeed(situation)
+        return _succeed(situation, told)
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):
-        return _give_up(situation, training)
+        return _give_up(situation, training, told)
     evaluator = restart_evaluator(situation, failed, replaced(training))
     situation, restarts = write_ahead(situation, training)
     situation, evaluator_restarts = write_ahead(situation, evaluator)
     actions = converge(situation)
     situation, blocked = _describe(situation)
-    events = [*restarts, *evaluator_restarts, *blocked]
+    events = [*told, *restarts, *evaluator_restarts, *blocked]
     return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
 
 
@@ -73,15 +78,17 @@ def _without_image(situation: Situation) -> Plan:
     return _finish(situation.with_status(status), [], events, [])
 
 
-def _succeed(situation: Situation) -> Plan:
+def _succeed(situation: Situation, told: Iterable[Event]) -> Plan:
     status = set_phase(situation.status, Phase.SUCCEEDED, "Completed", "training has ended", situation.now)
-    return _after_the_end(situation.with_status(status), [Event("Normal", Phase.SUCCEEDED.value, "Training has ended")])
+    ended = Event("Normal", Phase.SUCCEEDED.value, "Training has ended")
+    return _after_the_end(situation.with_status(status), [*told, ended])
 
 
-def _give_up(situation: Situation, decision: GiveUp) -> Plan:
+def _give_up(situation: Situation, decision: GiveUp, told: Iterable[Event]) -> Plan:
     status = replace(situation.status, first_failure=decision.first.to_json())
     status = set_phase(status, Phase.FAILED, "MaxRestartsExceeded", decision.why, situation.now)
-    return _after_the_end(situation.with_status(status), [Event("Warning", Phase.FAILED.value, decision.why)])
+    failed = Event("Warning", Phase.FAILED.value, decision.why)
+    return _after_the_end(situation.with_status(status), [*told, failed])
 
 
 def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:

@@ -45,6 +45,16 @@ class Progress:
         return times.parse(written) + WRITE_EVERY if written else None
 
 
+def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The reports without those of pods that were replaced since: a checkpoint of theirs may have gone with them."""
+    attempts = {view.task.id: view.attempt for view in views}
+    return {
+        task: report
+        for task, report in reports.items()
+        if report.get("attempt", attempts.get(task)) == attempts.get(task)
+    }
+
+
 def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The reports, and for tasks that finished the one that their supervisor left as its termination message."""
     merged = dict(reports)

@@ -11,7 +11,7 @@ from dtjob.api.job import Job
 from dtjob.objects import topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.plan.children import Children, TaskView, view_tasks
-from dtjob.plan.progress import final_reports, progress_status
+from dtjob.plan.progress import final_reports, of_current_attempts, progress_status
 from dtjob.plan.status import Status
 
 
@@ -37,7 +37,7 @@ class Situation:
         """The situation of the job, from its status and what is observed of its children."""
         written = Status.from_json(job.status)
         views = view_tasks(job, children, written.attempts, now)
-        reports = final_reports(views, children.reports)
+        reports = final_reports(views, of_current_attempts(views, children.reports))
         progress = progress_status(job, written.progress, reports, now)
         status = replace(written, observed_generation=job.metadata.generation, progress=progress)
         return cls(job, children, views, reports, written, status, now, defaults)

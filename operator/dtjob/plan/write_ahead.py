@@ -20,6 +20,7 @@ from dtjob.plan.decisions import (
     TrainingDecision,
     replaced,
 )
+from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status, bump_attempts, count_restart
@@ -51,6 +52,8 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
 def _restarting(situation: Situation, status: Status, decision: Begin | Join) -> Written:
     """With the incident, and its cause where that is a new one."""
     status, first = replace(status, incident=decision.incident), decision.first
+    if checkpoints_end(situation, decision.tasks):
+        status = replace(status, progress=replace(status.progress, checkpoint={}))
     if first is None:
         return situation.with_status(status), []
     told = Event("Warning", Phase.RESTARTING.value, f"{first.sentence()}; {_consequence(situation, decision.tasks)}")
@@ -61,4 +64,4 @@ def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:
     if trains_without(situation.job, tasks):
         return "training goes on without it until it is back"
     step = situation.status.progress.checkpoint_step
-    return f"training restarts from the checkpoint at step {step}" if step >= 0 else "training restarts"
+    return f"training restarts{goes_on_from(situation, tasks, step)}" if step >= 0 else "training restarts"

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from dtjob.api.phase import Phase
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
+from dtjob.plan.policies.restored import RESUMED, STARTED_OVER
 from dtjob.plan.progress import duration
 
-BY_PLAN_ONLY = (Phase.SUCCEEDED.value,)
-"""Events that say no more than the summary does."""
+BY_PLAN_ONLY = (Phase.SUCCEEDED.value, RESUMED, STARTED_OVER)
+"""Events that say no more than the summary does, or than the lines that are made from the chief's report."""
 
 EVALUATOR = "evaluator:"
 """Begins the lines with the evaluator's word."""
