@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from dtjob.api.checkpoint import Checkpoint
@@ -58,15 +57,18 @@ def _of_template(job: Job, checkpoint: Checkpoint) -> Keeping:
 
 def _mount_over(directory: str, spec: PodSpec) -> dict[str, Any] | None:
     """The volume mount of the training container in which the directory lies, the innermost."""
-    path = PurePosixPath(directory)
     found = [
-        {"name": mount.name, "depth": len(PurePosixPath(mount.mount_path).parts), **(mount.model_extra or {})}
+        {"name": mount.name, "depth": len(above), **(mount.model_extra or {})}
         for container in spec.containers or ()
         if container.name == TRAINING_CONTAINER
         for mount in container.volume_mounts or ()
-        if path.is_relative_to(mount.mount_path)
+        if _parts(directory)[: len(above := _parts(mount.mount_path))] == above
     ]
     return max(found, key=lambda mount: int(mount["depth"]), default=None)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
 
 
 def _of_source(volume: dict[str, Any], what: str) -> Keeping:
