@@ -47,12 +47,16 @@ class Progress:
 
 def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The reports without those of pods that were replaced since: a checkpoint of theirs may have gone with them."""
-    attempts = {view.task.id: view.attempt for view in views}
-    return {
-        task: report
-        for task, report in reports.items()
-        if report.get("attempt", attempts.get(task)) == attempts.get(task)
-    }
+    current, left = dict(reports), set(reports)
+    for view in views:
+        if not left:
+            break  # few tasks are asked, and the chief stands first
+        task = view.task.id
+        if task in left:
+            left.remove(task)
+            if current[task].get("attempt", view.attempt) != view.attempt:
+                del current[task]
+    return current
 
 
 def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -23,8 +23,13 @@ def say_whether_checkpoints_are_kept(situation: Situation) -> tuple[Situation, l
     status, reason, message = situation.status, found.reason, found.message
     known = next((one for one in status.conditions if one["type"] == CHECKPOINTS_KEPT), {})
     conditions = with_condition(
-        *(status.conditions, CHECKPOINTS_KEPT, found.kept, reason, message, situation.now),
-        generation=status.observed_generation,
+        status.conditions,
+        CHECKPOINTS_KEPT,
+        found.kept,
+        reason,
+        message,
+        situation.now,
+        status.observed_generation,
         always=True,
     )
     told = found.kept is True or known.get("reason") == reason
