@@ -8,7 +8,7 @@ from typing import Any
 from dtjob import times
 from dtjob.objects.keeping import keeping
 from dtjob.plan.actions import Event
-from dtjob.plan.progress import readable
+from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
 
 RESUMED, STARTED_OVER = "Resumed", "StartedOver"
@@ -20,7 +20,7 @@ def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
 
     What it did not find is no checkpoint any more, whatever was reported earlier.
     """
-    report = readable(situation.reports.get(situation.chief.task.id, {}))
+    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
     step, start = report.get("restoredStep"), _start(report)
     status = situation.status
     first = start == {"attempt": 0, "incarnation": 0}
@@ -28,7 +28,8 @@ def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
     if step is None or seen:
         return situation, []
     event = _event(situation, step, situation.written.progress.checkpoint_step)
-    progress = replace(status.progress, checkpoint=report.get("checkpoint", {}))
+    newest = report.get("checkpoint", {})
+    progress = replace(status.progress, checkpoint=newest if "step" in newest else {})
     restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
     return situation.with_status(replace(status, restored=restored, progress=progress)), [event]
 

@@ -99,6 +99,8 @@ def test_the_word_of_a_pod_that_was_replaced_does_not_bring_its_checkpoint_back(
     job = saving(EMPTY)
     made = after_a_failure(job, "chief-0")
     late = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}
-    after = plan(builders.with_status(job, made.status or {}), Children((), {"chief-0": late}), builders.at(10))
+    job = builders.with_status(job, made.status or {})
+    pods = tuple(builders.all_pods(job).values())  # the new chief runs, and has not answered yet
+    after = plan(job, Children(pods, {"chief-0": late}), builders.at(10))
     assert after.status is not None
     assert "checkpoint" not in after.status
