@@ -54,6 +54,7 @@ def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Pa
             assert status["resume"] == "approximate"
         with trained_by(f"one-{epochs}", 0, epochs) as run:
             run.run()
+            assert run["chief-0"].status["restoredStep"] == 0, "it began from nothing, and says so"
             assert status["metrics"] == pytest.approx(run["chief-0"].status["metrics"], rel=1e-3)
 
 

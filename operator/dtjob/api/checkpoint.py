@@ -27,7 +27,8 @@ class Checkpoint(Block):
     directory: Text
     """Absolute path (or gs:// URI) of the checkpoints. It must outlive the chief's pod for a restart to resume."""
     volume: VolumeSource | None = None
-    """Any one Kubernetes volume source, such as {persistentVolumeClaim: {claimName: digits}}; mounted at directory."""
+    """Any one Kubernetes volume source that can be written to, such as {persistentVolumeClaim: {claimName: digits}};
+    mounted at directory. emptyDir and ephemeral end with the chief's pod, and the checkpoints with them."""
     mount: Mount = Mount.CHIEF
     """Which pods mount volume: Chief (any ReadWriteOnce volume will do; the evaluator runs on the chief's node) or All
     (a shared file system)."""
@@ -40,7 +41,8 @@ class Checkpoint(Block):
     asynchronous: Annotated[bool, Field(alias="async", json_schema_extra=UNSET_IN_CLUSTER)] = True
     """Whether training goes on while a checkpoint is written; true where left out."""
     save_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
-    """Time that a pod is given to save before it is removed (its terminationGracePeriodSeconds)."""
+    """Time that a pod is given to save before it is removed (its terminationGracePeriodSeconds, if its template sets
+    none)."""
 
 
 class EvaluatedCheckpoints(StrEnum):

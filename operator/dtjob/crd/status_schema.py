@@ -106,6 +106,13 @@ def status_schema() -> Schema:
             ),
             evaluator=_whole("Restarts of the evaluator, which training does not notice."),
         ),
+        restored=_block(
+            "What training went on from, when the chief was last seen to start.",
+            step=_whole("The step that was restored; 0: it began anew."),
+            attempt=_whole("The attempt at the chief."),
+            incarnation=_whole("Which of the training processes in the pod of that attempt, counted from 0."),
+            time=_time("When this was seen."),
+        ),
         firstFailure=_first_failure(),
         finished=_tasks(
             "Tasks that have done their part, by role and attempt; their pods may go and are not made again."

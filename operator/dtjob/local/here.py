@@ -9,8 +9,8 @@ from dtjob.api.run_policy import CleanPods
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
 
-DEFAULTS = Defaults(image=sys.executable)
-"""A job needs no image here: this Python stands for it."""
+DEFAULTS = Defaults(image=sys.executable, directories_stay=True)
+"""A job needs no image here: this Python stands for it; and no volume for its checkpoints."""
 
 
 def job_here(job: Job, uid: str) -> Job:

@@ -39,6 +39,9 @@ class Defaults:
     """Who may read the status of jobs' tasks."""
     progress_every: timedelta = timedelta(seconds=10)
     """Progress alone is written to the API server no more often than this."""
+    directories_stay: bool = False
+    """Whether a checkpoint directory outlives its pod without a volume: under `dtjob run`, where it is one of this
+    machine's."""
 
 
 NO_DEFAULTS = Defaults()

@@ -10,9 +10,11 @@ from dtjob import times
 from dtjob.api.phase import Phase
 
 BLOCKED = "Blocked"
-"""Something that the job needs cannot be made. Like the next, this is no phase's."""
+"""Something that the job needs cannot be made. Like the others here, this is no phase's."""
 EVALUATION_GIVEN_UP = "EvaluationGivenUp"
 """Training has succeeded, and what it saved last is not evaluated."""
+CHECKPOINTS_KEPT = "CheckpointsKept"
+"""Checkpoints outlive the pod that writes them; there from the start, where a job has checkpoints."""
 
 Conditions = tuple[dict[str, Any], ...]
 

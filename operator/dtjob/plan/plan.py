@@ -18,6 +18,7 @@ from dtjob.plan.actions import Action, Event, Plan
 from dtjob.plan.children import Children, PodState, lost_at
 from dtjob.plan.conditions import BLOCKED, EVALUATION_GIVEN_UP
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
+from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kept
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
@@ -34,6 +35,7 @@ from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
+from dtjob.plan.policies.restored import note_restored
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.situation import Situation
@@ -53,20 +55,23 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     if lacks_image(job, defaults):
         return _without_image(situation)
     situation = _with_image(situation)
+    situation, kept = say_whether_checkpoints_are_kept(situation)
+    situation, restored = note_restored(situation)
+    told = [*kept, *restored]
     if succeeded(situation):
-        return _succeed(situation)
+        return _succeed(situation, told)
     if names := vanished(situation):
         return Plan(ask_for=names)
-    return _go_on(situation)
+    return _go_on(situation, told)
 
 
-def _go_on(situation: Situation) -> Plan:
-    """Replace what has failed, and make what is not there."""
+def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
+    """Replace what has failed, and make what is not there. `told` is what users are told already."""
     situation, explained = write_ahead(situation, explain(situation))
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):
-        return _give_up(situation, training)
+        return _give_up(situation, training, told)
     evaluator = restart_evaluator(situation, failed, replaced(training))
     situation, restarts = write_ahead(situation, training)
     situation, evaluator_restarts = write_ahead(situation, evaluator)
@@ -76,7 +81,7 @@ def _go_on(situation: Situation) -> Plan:
     actions = [*relabels, *converge(situation)]
     situation, blocked = _describe(situation)
     situation, unreachable = say_reachability(situation)
-    events = [*explained, *restarts, *evaluator_restarts, *relabelled, *blocked, *unreachable]
+    events = [*told, *explained, *restarts, *evaluator_restarts, *relabelled, *blocked, *unreachable]
     return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
 
 
@@ -98,17 +103,18 @@ def _without_image(situation: Situation) -> Plan:
     return _finish(situation.with_status(status), [], events, [])
 
 
-def _succeed(situation: Situation) -> Plan:
+def _succeed(situation: Situation, told: Iterable[Event]) -> Plan:
     status = set_phase(situation.status, Phase.SUCCEEDED, "Completed", "training has ended", situation.now)
     situation = situation.with_status(status)
-    situation, told = write_ahead(situation, leave_the_chief(situation))
-    return _after_the_end(situation, [Event("Normal", Phase.SUCCEEDED.value, "Training has ended"), *told])
+    situation, moved = write_ahead(situation, leave_the_chief(situation))
+    return _after_the_end(situation, [*told, Event("Normal", Phase.SUCCEEDED.value, "Training has ended"), *moved])
 
 
-def _give_up(situation: Situation, decision: GiveUp) -> Plan:
+def _give_up(situation: Situation, decision: GiveUp, told: Iterable[Event]) -> Plan:
     status = replace(situation.status, first_failure=decision.first.to_json())
     status = set_phase(status, Phase.FAILED, decision.reason, decision.why, situation.now)
-    return _after_the_end(situation.with_status(status), [Event("Warning", Phase.FAILED.value, decision.why)])
+    failed = Event("Warning", Phase.FAILED.value, decision.why)
+    return _after_the_end(situation.with_status(status), [*told, failed])
 
 
 def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:

@@ -42,6 +42,20 @@ class Progress:
         return times.parse(written) + every if written else None
 
 
+def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The reports without those of pods that were replaced since: a checkpoint of theirs may have gone with them."""
+    current, left = dict(reports), set(reports)
+    for view in views:
+        if not left:
+            break  # few tasks are asked, and the chief stands first
+        task = view.task.id
+        if task in left:
+            left.remove(task)
+            if current[task].get("attempt", view.attempt) != view.attempt:
+                del current[task]
+    return current
+
+
 def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The reports, and for tasks that finished the one that their supervisor left as its termination message."""
     merged = dict(reports)

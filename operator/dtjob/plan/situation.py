@@ -12,7 +12,7 @@ from dtjob.objects import topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.plan.children import Children, TaskView, view_tasks
-from dtjob.plan.progress import final_reports, progress_status
+from dtjob.plan.progress import final_reports, of_current_attempts, progress_status
 from dtjob.plan.status import Status
 
 
@@ -38,7 +38,7 @@ class Situation:
         """The situation of the job, from its status and what is observed of its children."""
         written = Status.from_json(job.status)
         views = view_tasks(job, children, written.attempts, now, written.finished)
-        reports = final_reports(views, children.reports)
+        reports = final_reports(views, of_current_attempts(views, children.reports))
         progress = progress_status(job, written.progress, reports, now)
         status = replace(
             written,

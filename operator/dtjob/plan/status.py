@@ -14,7 +14,7 @@ from dtjob.objects.topology import Task
 from dtjob.plan import finished
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import PodState, TaskView
-from dtjob.plan.conditions import Conditions, with_condition
+from dtjob.plan.conditions import CHECKPOINTS_KEPT, Conditions, with_condition
 from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
 
@@ -75,6 +75,8 @@ class Status:
     replica_statuses: Mapping[str, Any] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     restarts: Restarts = field(default_factory=Restarts)
+    restored: Mapping[str, Any] = field(default_factory=dict)
+    """What the chief's training process went on from, when it was last seen to start (`policies/restored.py`)."""
     first_failure: Mapping[str, Any] = field(default_factory=dict)
     incident: Incident | None = None
     attempts: Attempts = field(default_factory=Attempts)
@@ -102,6 +104,7 @@ class Status:
             replica_statuses=fields.get("replicaStatuses", {}),
             progress=Progress(fields.get("progress", {}), fields.get("checkpoint", {}), fields.get("evaluation", {})),
             restarts=Restarts.from_json(fields.get("restarts", {})),
+            restored=fields.get("restored", {}),
             first_failure=fields.get("firstFailure", {}),
             incident=Incident.from_json(fields["incident"]) if fields.get("incident") else None,
             attempts=Attempts.from_json(fields.get("attempts", {})),
@@ -132,6 +135,7 @@ class Status:
             "checkpoint": dict(self.progress.checkpoint) or None,
             "evaluation": dict(self.progress.evaluation) or None,
             "restarts": self.restarts.to_json(),
+            "restored": dict(self.restored) or None,
             "firstFailure": dict(self.first_failure) or None,
             # Earlier versions do not know `others`: they would take a whole group for one at attempt 0, and make it a
             # second time. A group was never restarted without an incident.
@@ -182,9 +186,10 @@ def set_condition(status: Status, type_: str, holds: bool, reason: str, message:
 
 
 def confirm_phase(status: Status) -> Status:
-    """Say of the conditions of an ended job's phases that they hold for the observed generation too."""
+    """Say of an ended job's conditions that they hold for the observed generation too."""
     now = {"observedGeneration": status.observed_generation}
-    confirmed = tuple({**one, **now} if one["type"] in PHASE_CONDITIONS else one for one in status.conditions)
+    ours = (*PHASE_CONDITIONS, CHECKPOINTS_KEPT)
+    confirmed = tuple({**one, **now} if one["type"] in ours else one for one in status.conditions)
     return replace(status, conditions=confirmed)
 
 

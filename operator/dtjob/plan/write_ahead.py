@@ -29,6 +29,7 @@ from dtjob.plan.decisions import (
     replaced,
 )
 from dtjob.plan.failure import Failure
+from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status, bump_attempts, count_restart, set_condition
@@ -79,6 +80,8 @@ def _counted(situation: Situation, status: Status, decision: Begin | Join | Expl
     counted_as = None if isinstance(decision, Begin) else decision.counted_as
     restarts = decision.restarts if isinstance(decision, Explain) else 1
     status = replace(count_restart(status, incident.cause, counted_as, restarts), incident=incident)
+    if checkpoints_end(situation, replaced(decision)):
+        status = replace(status, progress=replace(status.progress, checkpoint={}))
     if first is None:
         return situation.with_status(status), []
     if isinstance(decision, Explain):
@@ -93,4 +96,4 @@ def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:
     if trains_without(situation.job, tasks):
         return "training goes on without it until it is back"
     step = situation.status.progress.checkpoint_step
-    return f"training restarts from the checkpoint at step {step}" if step >= 0 else "training restarts"
+    return f"training restarts{goes_on_from(situation, tasks, step)}" if step >= 0 else "training restarts"

@@ -161,6 +161,9 @@ class TrainingRun(ABC):
             self._take_up(state)
 
         restored = self._saves.restore(before=take_up)
-        if restored is not None:
+        if restored is None:
+            # Also of a process before this one in the same pod: what that had saved is not there.
+            self._here.progress.report(restoredStep=0, checkpoint=None)
+        else:
             self._take_up_rest(restored)
             self._saved = self._position()

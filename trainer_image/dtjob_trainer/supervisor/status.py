@@ -107,4 +107,5 @@ def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:
     if not isinstance(mark, dict) or mark.get("uid") != uid:
         return None
     last = mark.get("status")
-    return last if isinstance(last, dict) else {}
+    # What the process restored that marked it is not what this supervisor's has: it starts none.
+    return {key: value for key, value in last.items() if key != "restoredStep"} if isinstance(last, dict) else {}

@@ -9,10 +9,12 @@ from dtjob.api.phase import Phase
 from dtjob.controller.tally import CREATED, DELETED, REFUSED
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.plan.actions import Event
+from dtjob.plan.policies.restored import RESUMED, STARTED_OVER
 from dtjob.plan.progress import duration
 
-BY_PLAN_ONLY = (Phase.SUCCEEDED.value, CREATED, DELETED, REFUSED)
-"""Events that say no more than the summary does, the lines about processes, or the event that the job is blocked."""
+BY_PLAN_ONLY = (Phase.SUCCEEDED.value, CREATED, DELETED, REFUSED, RESUMED, STARTED_OVER)
+"""Events that say no more than the summary does, the lines about processes, those made from the chief's report, or the
+event that the job is blocked."""
 
 EVALUATOR = "evaluator:"
 """Begins the lines with the evaluator's word."""

@@ -12,7 +12,7 @@ import pytest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
-from dtjob.plan.progress import Progress, duration, final_reports, progress_status
+from dtjob.plan.progress import Progress, duration, final_reports, of_current_attempts, progress_status
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -95,6 +95,15 @@ def test_the_last_word_of_a_finished_task_counts():
 def test_a_failed_tasks_last_word_is_its_log_and_no_report():
     views = builders.views(JOB, builders.pod(JOB, "chief-0", builders.ended(1, message=json.dumps({"step": 460}))))
     assert final_reports(views, {"chief-0": REPORT}) == {"chief-0": REPORT}
+
+
+def test_the_word_of_an_earlier_attempt_counts_no_more():
+    job = builders.job(status={"attempts": {"chief-0": 1}})
+    views = builders.views(job)
+    old, now, unsaid = {"attempt": 0, "step": 9}, {"attempt": 1, "step": 3}, {"step": 4}
+    assert of_current_attempts(views, {"chief-0": old, "worker-1": old}) == {"worker-1": old}
+    for report in (now, unsaid):
+        assert of_current_attempts(views, {"chief-0": report}) == {"chief-0": report}
 
 
 def test_an_evaluation_is_the_evaluators_word():

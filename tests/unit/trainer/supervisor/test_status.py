@@ -46,6 +46,7 @@ def test_the_supervisors_message_goes_first() -> None:
     ("mark", "last"),
     [
         ('{"uid": "a", "step": 4, "status": {"step": 4}}', {"step": 4}),
+        ('{"uid": "a", "step": 4, "status": {"step": 4, "restoredStep": 2}}', {"step": 4}),
         ('{"uid": "a", "step": 4}', {}),
         ('{"uid": "b"}', None),
         ('{"uid":', None),

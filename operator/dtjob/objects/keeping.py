@@ -1,0 +1,95 @@
+"""Whether a job's checkpoints outlive the pod that writes them, as far as its manifest tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.api.checkpoint import Checkpoint
+from dtjob.api.job import Job
+from dtjob.api.pod_template import READ_ONLY_SOURCES, TRAINING_CONTAINER, PodSpec
+from dtjob.objects import topology
+from dtjob.objects.defaults import Defaults
+
+ENDS_WITH_POD = ("emptyDir", "ephemeral")
+"""Volume sources that Kubernetes removes with the pod; the claim of an ephemeral one too."""
+ON_ONE_NODE = "hostPath"
+
+_MEND = "use checkpoint.volume with a persistentVolumeClaim"
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """`kept` None: that depends on the node. `reason` is one word for programs, `message` is for people: what will
+    happen, and what to write instead."""
+
+    kept: bool | None
+    reason: str
+    message: str = ""
+
+
+def keeping(job: Job, defaults: Defaults) -> Keeping | None:
+    """What becomes of the checkpoints when the pod goes that writes them; None where none are written."""
+    checkpoint = job.spec.checkpoint
+    if checkpoint is None:
+        return None
+    if "://" in checkpoint.directory:
+        return Keeping(True, "Bucket")
+    if defaults.directories_stay:
+        return Keeping(True, "LocalDirectory")
+    if checkpoint.volume is not None:
+        return _of_source(checkpoint.volume, "checkpoint.volume")
+    return _of_template(job, checkpoint)
+
+
+def _of_template(job: Job, checkpoint: Checkpoint) -> Keeping:
+    """Of a directory that is a volume of the template's own, or else the container's own file system."""
+    replica = job.spec.replicas.get(topology.chief_task(job).role)
+    spec = replica.template.spec if replica and replica.template else None
+    mount = _mount_over(checkpoint.directory, spec) if spec else None
+    if spec is None or mount is None:
+        return _ends_with_pod(f"checkpoint.directory {checkpoint.directory} is in no volume")
+    if mount.get("readOnly") is True:
+        return _read_only(f"the template mounts volume {mount['name']} read-only")
+    source = next((one for one in spec.volumes or () if one.name == mount["name"]), None)
+    return _of_source((source.model_extra or {}) if source else {}, f"the template's volume {mount['name']}")
+
+
+def _mount_over(directory: str, spec: PodSpec) -> dict[str, Any] | None:
+    """The volume mount of the training container in which the directory lies, the innermost."""
+    found = [
+        {"name": mount.name, "depth": len(above), **(mount.model_extra or {})}
+        for container in spec.containers or ()
+        if container.name == TRAINING_CONTAINER
+        for mount in container.volume_mounts or ()
+        if _parts(directory)[: len(above := _parts(mount.mount_path))] == above
+    ]
+    return max(found, key=lambda mount: int(mount["depth"]), default=None)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _of_source(volume: dict[str, Any], what: str) -> Keeping:
+    source, settings = next(((name, value or {}) for name, value in volume.items() if name != "name"), ("", {}))
+    if source in ENDS_WITH_POD:
+        return _ends_with_pod(f"{what} is an {source} volume")
+    if source in READ_ONLY_SOURCES or settings.get("readOnly") is True:
+        return _read_only(f"{what} ({source}) is read-only")
+    if source == ON_ONE_NODE:
+        message = (
+            f"{what} is a {source}, which stays on its node: a chief that starts on another node finds none of its "
+            f"checkpoints there, unless every node has the same files at this path; {_MEND}"
+        )
+        return Keeping(None, "OnOneNode", message)
+    return Keeping(True, "Volume")
+
+
+def _ends_with_pod(why: str) -> Keeping:
+    message = f"{why}, and ends with the chief's pod: when that is lost, training begins again at step 0; {_MEND}"
+    return Keeping(False, "EndsWithPod", message)
+
+
+def _read_only(why: str) -> Keeping:
+    return Keeping(False, "ReadOnly", f"{why}, and checkpoints cannot be written there; {_MEND}")

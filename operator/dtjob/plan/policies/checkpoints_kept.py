@@ -1,0 +1,53 @@
+"""Checkpoints kept: says from the start where checkpoints would not outlive the chief's pod, and promises none then."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from dtjob.objects.keeping import keeping
+from dtjob.objects.topology import Task
+from dtjob.plan.actions import Event
+from dtjob.plan.conditions import CHECKPOINTS_KEPT, with_condition
+from dtjob.plan.situation import Situation
+
+NOT_KEPT = "CheckpointsNotKept"
+"""Reason of the event."""
+
+
+def say_whether_checkpoints_are_kept(situation: Situation) -> tuple[Situation, list[Event]]:
+    """Set the condition; the event is for a job of which it was not said yet."""
+    found = keeping(situation.job, situation.defaults)
+    if found is None:
+        return situation, []
+    status, reason, message = situation.status, found.reason, found.message
+    known = next((one for one in status.conditions if one["type"] == CHECKPOINTS_KEPT), {})
+    conditions = with_condition(
+        status.conditions,
+        CHECKPOINTS_KEPT,
+        found.kept,
+        reason,
+        message,
+        situation.now,
+        status.observed_generation,
+        always=True,
+    )
+    told = found.kept is True or known.get("reason") == reason
+    events = [] if told else [Event("Warning", NOT_KEPT, message)]
+    return situation.with_status(replace(status, conditions=conditions)), events
+
+
+def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:
+    """Whether the checkpoints end with the pods of these tasks."""
+    found = keeping(situation.job, situation.defaults)
+    return found is not None and found.kept is False and situation.chief.task in replaced
+
+
+def goes_on_from(situation: Situation, replaced: Collection[Task], step: int) -> str:
+    """What follows, of a job with a checkpoint at `step`, when these tasks get new pods: ends a sentence."""
+    found = keeping(situation.job, situation.defaults)
+    if found is None or found.kept is True or situation.chief.task not in replaced:
+        return f" from the checkpoint at step {step}"
+    if found.kept is None:
+        return f"; the checkpoint at step {step} is on the node of the chief's earlier pod"
+    return f" at step 0, as the checkpoint at step {step} ends with the chief's pod"

@@ -1,0 +1,105 @@
+"""What is said of checkpoints: whether they outlive the chief's pod, and which of them was really restored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import Kubectl
+from tests.cluster.support.jobs import job, wait_phase
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
+from tests.cluster.test_progress import ServedStatus, run_at
+from tools.cluster.rest import Api, Object
+
+CLAIM: Object = {"persistentVolumeClaim": {"claimName": "digits"}}
+
+
+@pytest.fixture
+def supervisor() -> Iterator[ServedStatus]:
+    """The chief's status server."""
+    server = ServedStatus()
+    yield server
+    server.close()
+
+
+def mounted(volume: Object) -> Object:
+    """Replicas whose chief mounts this volume of the template's own where checkpoints are written."""
+    training = {"name": "tensorflow", "volumeMounts": [{"name": "data", "mountPath": "/checkpoints"}]}
+    return {"chief": {"template": {"spec": {"containers": [training], "volumes": [{"name": "data", **volume}]}}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        ({"checkpoint": {"directory": "/checkpoints", "volume": CLAIM}}, "True"),
+        ({"checkpoint": {"directory": "/checkpoints"}, "replicas": mounted(CLAIM)}, "True"),
+        ({"checkpoint": {"directory": "/checkpoints"}}, "False"),
+        ({"checkpoint": {"directory": "/checkpoints", "volume": {"emptyDir": {}}}}, "False"),
+        ({"checkpoint": {"directory": "/checkpoints", "volume": {"hostPath": {"path": "/data"}}}}, "Unknown"),
+    ],
+    ids=["claim", "claim-of-the-template", "no-volume", "emptyDir", "hostPath"],
+)
+def test_it_is_said_from_the_start(
+    shared_operator: OperatorProcess,
+    api: Api,
+    namespace: str,
+    kubectl: Kubectl,
+    auto_kubelet: Kubelet,
+    spec: dict[str, Any],
+    status: str,
+) -> None:
+    api.create("dtjobs", namespace, job(strategy="Mirrored", **spec))
+    found = wait_phase(api, namespace, "Running")
+    (said,) = [one for one in found["status"]["conditions"] if one["type"] == "CheckpointsKept"]
+    assert (said["status"], said["observedGeneration"]) == (status, 1)
+    assert "condition met" in kubectl("wait", f"--for=condition=CheckpointsKept={status}", "dtjob/digits").stdout
+    auto_kubelet.exit("digits-chief-0-0", 1)
+    api.wait_for("dtjobs", namespace, "digits", lambda f: f and f["status"].get("restarts", {}).get("total") == 1)
+    events = [one for one in api.list("events", namespace) if one["reason"] == "CheckpointsNotKept"]
+    assert [one["message"] for one in events] == ([] if status == "True" else [said["message"]])
+    assert sum(one.get("count") or 1 for one in events) == len(events)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["claim", "emptyDir"])
+def test_what_was_really_restored_is_said_and_no_step_is_promised_that_nothing_holds(
+    shared_operator: OperatorProcess,
+    api: Api,
+    namespace: str,
+    kubelet: Kubelet,
+    kubectl: Kubectl,
+    supervisor: ServedStatus,
+    kept: bool,
+) -> None:
+    volume: dict[str, Any] = {"persistentVolumeClaim": {"claimName": "digits"}} if kept else {"emptyDir": {}}
+    checkpoint = {"directory": "/checkpoints", "volume": volume}
+    api.create(
+        "dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": supervisor.port}, checkpoint=checkpoint)
+    )
+    uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
+    said = {"jobUid": uid, "attempt": 0, "incarnation": 0, "restoredStep": 0, "step": 110}
+    supervisor.status = {**said, "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02Z"}}
+    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    api.wait_for("dtjobs", namespace, "digits", lambda f: f and "checkpoint" in f.get("status", {}))
+    kubelet.exit("digits-chief-0-0", 1)
+    found = api.wait_for(
+        "dtjobs", namespace, "digits", lambda f: f and f["status"].get("restarts", {}).get("total") == 1
+    )
+    assert found is not None
+    assert ("checkpoint" in found["status"]) == kept
+    again = {"attempt": 1, "restoredStep": 100, "step": 100, "checkpoint": {"step": 100}} if kept else {"attempt": 1}
+    supervisor.status = {**said, "step": 0, **again}
+    run_at(api, namespace, kubelet, "digits-chief-0-1", "127.0.0.1")
+    found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "restored" in f["status"])
+    assert found is not None
+    assert found["status"]["restored"]["step"] == (100 if kept else 0)
+    events = kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout
+    if kept:
+        assert "training restarts from the checkpoint at step 100" in events
+        assert "Training went on from the checkpoint at step 100" in events
+    else:
+        assert "training restarts at step 0, as the checkpoint at step 100 ends with the chief's pod" in events
+        assert "Training began again at step 0" in events
+        assert "from the checkpoint at step" not in events
