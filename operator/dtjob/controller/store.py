@@ -11,6 +11,7 @@ from dtjob.controller.cluster import JobKey
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
+from dtjob.plan.pod_facts import ObservedPod
 
 CHILD_KINDS = ("Pod", "Service", "ConfigMap", "NetworkPolicy")
 TOMBSTONES = 20_000
@@ -55,7 +56,7 @@ class Store:
             return None
         if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
             self._forget(key)
-        shelf[name] = manifest
+        shelf[name] = ObservedPod(manifest) if manifest["kind"] == "Pod" else manifest
         return key
 
     def remove(self, manifest: Manifest) -> JobKey | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
@@ -94,9 +95,17 @@ def network_policy(job: Job) -> Manifest:
     }
 
 
+def wanted(job: Job) -> dict[tuple[str, str], Callable[[Job], Manifest]]:
+    """Kind and name of all that must stand before the first pod, in order of creation, and what makes it."""
+    makers: dict[tuple[str, str], Callable[[Job], Manifest]] = {
+        ("Service", job.metadata.name): service,
+        ("ConfigMap", config_map_name(job)): config_map,
+    }
+    if job.spec.network.policy is NetworkPolicyMode.ISOLATED:
+        makers["NetworkPolicy", job.metadata.name] = network_policy
+    return makers
+
+
 def shared_objects(job: Job) -> list[Manifest]:
     """All that must stand before the first pod, in order of creation."""
-    objects = [service(job), config_map(job)]
-    if job.spec.network.policy is NetworkPolicyMode.ISOLATED:
-        objects.append(network_policy(job))
-    return objects
+    return [make(job) for make in wanted(job).values()]

@@ -6,21 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-
-LOST_AFTER = timedelta(seconds=15)
-"""A pod that is still there this long after its grace period ended is on a node that is gone."""
-
-POD_ENDED = ("Failed", "Succeeded")
-"""A pod's own phases when all of its containers have ended."""
+from dtjob.plan.pod_facts import ObservedPod, facts_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +32,22 @@ class Children:
 
     def owned(self, job: Job, kind: str) -> list[Manifest]:
         """The objects of one kind that this very job controls."""
-        return [
-            child
-            for child in self.objects
-            if child["kind"] == kind and labels.controller_uid(child) == job.metadata.uid
-        ]
+        if kind == "Pod":
+            return self.owned_pods(job)
+        of_kind = (child for child in self.objects if child["kind"] == kind)
+        return [child for child in of_kind if labels.controller_uid(child) == job.metadata.uid]
+
+    def owned_names(self, job: Job) -> set[tuple[str, str]]:
+        """Kind and name of all but pods that this very job controls."""
+        others = (one for one in self.objects if one["kind"] != "Pod")
+        return {
+            (one["kind"], one["metadata"]["name"]) for one in others if labels.controller_uid(one) == job.metadata.uid
+        }
+
+    def owned_pods(self, job: Job) -> list[Manifest]:
+        """The pods that this very job controls."""
+        uid = job.metadata.uid
+        return [one for one in self.objects if one["kind"] == "Pod" and facts_of(one).controller == uid]
 
 
 class PodState(StrEnum):
@@ -56,8 +61,7 @@ class PodState(StrEnum):
     LOST = "Lost"
 
 
-@dataclass(frozen=True)
-class TaskView:
+class TaskView(NamedTuple):
     """One task, its current attempt, the pods that exist for it (of any attempt), and which of them is the current
     attempt's (None: none is) in which state."""
 
@@ -70,8 +74,10 @@ class TaskView:
     @classmethod
     def of(cls, task: Task, attempt: int, pods: tuple[Manifest, ...], now: datetime) -> TaskView:
         """The task as it is at `now`."""
-        pod = next((pod for pod in pods if labels.attempt(pod) == attempt), None)
-        return cls(task, attempt, pods, pod, PodState.MISSING if pod is None else state_of(pod, now))
+        for pod in pods:
+            if facts_of(pod).attempt == attempt:
+                return cls(task, attempt, pods, pod, state_of(pod, now))
+        return cls(task, attempt, pods, None, PodState.MISSING)
 
     @property
     def evaluates(self) -> bool:
@@ -87,25 +93,35 @@ class TaskView:
 def view_tasks(job: Job, children: Children, attempts: Mapping[str, int], now: datetime) -> tuple[TaskView, ...]:
     """Every task of the job with its pods at `now`. `attempts` is sparse: a task that is not in it is at attempt 0."""
     by_task: dict[str, list[Manifest]] = {}
-    for pod in children.owned(job, "Pod"):
-        if not labels.names_a_task(pod):
-            continue  # somebody took our labels away; its name stays taken, which a create will say
-        by_task.setdefault(labels.task_id(pod), []).append(pod)
-    tasks = ((task, task.id) for task in topology.tasks(job))
-    return tuple(TaskView.of(task, attempts.get(id_, 0), tuple(by_task.get(id_, ())), now) for task, id_ in tasks)
+    for pod in children.owned_pods(job):
+        # Where somebody took our labels away it names none; its name stays taken, which a create will say.
+        if (id_ := facts_of(pod).task_id) is not None:
+            by_task.setdefault(id_, []).append(pod)
+    none: list[Manifest] = []
+    return tuple(_view(task, attempts.get(task.id, 0), by_task.get(task.id, none), now) for task in topology.tasks(job))
+
+
+def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime) -> TaskView:
+    """The task's view; where nothing has changed since the last plan that is the same one."""
+    if len(pods) != 1 or not isinstance(pod := pods[0], ObservedPod):
+        return TaskView.of(task, attempt, tuple(pods), now)
+    if isinstance(known := pod.view, TaskView) and known.attempt == attempt:
+        return known
+    view = TaskView.of(task, attempt, (pod,), now)
+    if lost_at(pod) is None:  # else time alone changes it
+        pod.view = view
+    return view
 
 
 def container_status(pod: Manifest) -> dict[str, Any]:
     """The status of the training container, empty before the kubelet wrote one."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return next((status for status in statuses if status["name"] == TRAINING_CONTAINER), {})
+    return facts_of(pod).container
 
 
 def terminated(pod: Manifest) -> dict[str, Any] | None:
     """How the training container ended, None where it has not. It decides, not the pod: a sidecar keeps a pod
     Running."""
-    state: dict[str, Any] | None = (container_status(pod).get("state") or {}).get("terminated")
-    return state
+    return facts_of(pod).end
 
 
 def created_at(pod: Manifest) -> datetime:
@@ -121,12 +137,13 @@ def ended_at(pod: Manifest) -> datetime | None:
 
 def ended(pod: Manifest) -> bool:
     """Whether nothing of this pod trains any more."""
-    return terminated(pod) is not None or finished(pod)
+    facts = facts_of(pod)
+    return facts.end is not None or facts.finished
 
 
 def finished(pod: Manifest) -> bool:
     """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
-    return (pod.get("status") or {}).get("phase") in POD_ENDED
+    return facts_of(pod).finished
 
 
 def kept_by_sidecar(pod: Manifest) -> bool:
@@ -146,9 +163,7 @@ def deleting(pod: Manifest) -> bool:
 def lost_at(pod: Manifest) -> datetime | None:
     """When a pod that is being deleted and has not ended counts as lost with its node; None where that does not
     apply."""
-    if not deleting(pod) or ended(pod):
-        return None
-    return times.parse(pod["metadata"]["deletionTimestamp"]) + LOST_AFTER
+    return facts_of(pod).lost_at
 
 
 def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
@@ -165,17 +180,13 @@ def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
 
 def state_of(pod: Manifest, now: datetime) -> PodState:
     """The state of one pod at `now`."""
-    end = terminated(pod)
-    if end is not None:
+    facts = facts_of(pod)
+    if (end := facts.end) is not None:
         done = end.get("exitCode") == 0 and not _was_told_to_end(pod, end)
         return PodState.SUCCEEDED if done else PodState.FAILED
-    phase = (pod.get("status") or {}).get("phase")
-    if phase in POD_ENDED:
+    if facts.finished:
         # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
         return PodState.FAILED
-    gone = lost_at(pod)
-    if gone is not None and now >= gone:
+    if facts.lost_at is not None and now >= facts.lost_at:
         return PodState.LOST
-    if phase == "Running" and "running" in (container_status(pod).get("state") or {}):
-        return PodState.RUNNING
-    return PodState.PENDING
+    return PodState.RUNNING if facts.runs and facts.phase == "Running" else PodState.PENDING

@@ -11,7 +11,8 @@ from dtjob.plan.situation import Situation
 
 def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
-    retired = [action for view in situation.views for action in _retire(view)]
+    superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
+    retired = [action for view in superseded for action in _retire(view)]
     return [*retired, *_missing_shared(situation), *_missing_pods(situation)]
 
 
@@ -31,13 +32,8 @@ def _retire(view: TaskView) -> list[Action]:
 
 def _missing_shared(situation: Situation) -> list[Action]:
     """The Service, ConfigMap and NetworkPolicy that are not there."""
-    actions: list[Action] = []
-    for manifest in shared.shared_objects(situation.job):
-        name = manifest["metadata"]["name"]
-        there = situation.children.owned(situation.job, manifest["kind"])
-        if not any(child["metadata"]["name"] == name for child in there):
-            actions.append(Create(manifest))
-    return actions
+    there = situation.children.owned_names(situation.job)
+    return [Create(make(situation.job)) for name, make in shared.wanted(situation.job).items() if name not in there]
 
 
 def _missing_pods(situation: Situation) -> list[Action]:
