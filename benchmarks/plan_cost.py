@@ -75,7 +75,9 @@ def main() -> None:
         result[state] = {}
         for size in SIZES:
             job, children = observed(size, state)
-            result[state][str(size)] = milliseconds(lambda job=job, children=children: plan(job, children, at(5)), rounds)
+            result[state][str(size)] = milliseconds(
+                lambda job=job, children=children: plan(job, children, at(5)), rounds
+            )
     manifest = builders.job(workers=SIZES[-1] - 1).model_dump(mode="json", by_alias=True, exclude_unset=True)
     reading = milliseconds(lambda: Job.model_validate(manifest), rounds)
     json.dump({"millisecondsOfAPlan": result, "millisecondsToReadTheJob": reading}, sys.stdout, indent=1)
