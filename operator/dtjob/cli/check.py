@@ -8,13 +8,14 @@ from dtjob.api.job import KIND
 from dtjob.cli.bad_input import BadInput
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import client
+from dtjob.kube.kubeconfig import NoCluster
 
 
 def run(kubeconfig: str | None, namespace: str | None) -> str:
     """One sentence with the answer. Raises BadInput where the cluster cannot be asked or does not serve them."""
     try:
         count = asyncio.run(_count(kubeconfig, namespace))
-    except client.NoCluster as error:
+    except NoCluster as error:
         raise BadInput(f"no cluster is configured ({error}); give --kubeconfig FILE or set KUBECONFIG") from None
     except ClusterError as error:
         raise BadInput(f"the cluster does not serve {KIND}s: {error}") from None

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput
 from dtjob.kube import process
-from dtjob.kube.client import NoCluster
 from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
+from dtjob.kube.kubeconfig import NoCluster
 from dtjob.kube.leader import Election
 from dtjob.objects.readers import Readers, parse_scrapers
 

@@ -24,6 +24,7 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Mend
+from dtjob.plan.children import deleting
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound="Create | Mend")
@@ -128,6 +129,8 @@ class Creation:
         due = self._due(key, pods)
         made = 0
         for batch in batches(due):
+            if not self._is_wanted(key):
+                break
             outcome = await self._each(key, batch)
             if outcome:
                 break
@@ -250,6 +253,11 @@ class Creation:
                 raise ClusterError(f"{create.kind} {create.name} has gone while its labels were put back")
             return labelled
         return found
+
+    def _is_wanted(self, key: JobKey) -> bool:
+        """Whether the job is still there: thousands of pods take a while to make."""
+        job = self._store.job(key)
+        return job is not None and job["metadata"]["uid"] == self._uids[key] and not deleting(job)
 
     def _due(self, key: JobKey, creates: Sequence[Made]) -> list[Made]:
         return [create for create in creates if not self._is_held(key, create)]

@@ -18,6 +18,7 @@ from dtjob.objects import labels
 from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
+from dtjob.plan.pod_facts import ObservedPod
 from dtjob.plan.silence import Silence
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
@@ -86,6 +87,8 @@ class Store:
         if known is not None and _version(known) >= _version(manifest):
             return None
         manifest = kept(manifest)
+        if manifest["kind"] == "Pod":
+            manifest = ObservedPod(manifest)
         if known is not None and _is_news_to_nobody(known, manifest):
             shelf[name] = manifest
             return None

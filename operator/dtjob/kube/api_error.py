@@ -21,6 +21,11 @@ class ApiError(ClusterError):
         later."""
         return self.code == 403 and "service account" in str(self) and "not found" in str(self)
 
+    @property
+    def too_large(self) -> bool:
+        """Whether etcd would not have the object, or the API server's connection to etcd."""
+        return self.code == 500 and any(words in str(self) for words in ("too large", "larger than max"))
+
 
 def error_of(code: int, text: bytes | str) -> ApiError:
     """The error of an answer with this HTTP status and body."""

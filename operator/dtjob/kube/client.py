@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
-import yaml
-from kubernetes.aio import client, config
+from kubernetes.aio import client
 
 from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND, PLURAL
@@ -24,6 +23,7 @@ from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import deep_json, lease
 from dtjob.kube.api_error import ApiError, error_of
+from dtjob.kube.kubeconfig import configure
 from dtjob.kube.recorder import Recorder
 from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
@@ -52,10 +52,6 @@ KINDS = {
     KIND: (API_VERSION, PLURAL),
 }
 """Kind to API version and plural."""
-
-
-class NoCluster(Exception):
-    """No cluster is configured: neither a kubeconfig nor a pod's service account; the message says what was missed."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +148,7 @@ class Kube:
         except ApiError as error:
             if error.code in (404, 409):
                 raise Stale(str(error)) from None
-            if error.code in (400, 413, 422) or _too_large(error):
+            if error.code in (400, 413, 422) or error.too_large:
                 raise Refused(str(error)) from None
             raise
 
@@ -180,12 +176,7 @@ class Kube:
 
     async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """The object as etcd has it now, None where there is none."""
-        try:
-            return await self._get(kind, namespace, name)
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
+        return await _if_there(self._get(kind, namespace, name))
 
     async def replace(self, manifest: Manifest) -> Manifest:
         """PUT the object against the resourceVersion that it carries. Raises Stale where it changed or went."""
@@ -200,12 +191,7 @@ class Kube:
 
     async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """The object without its content, as etcd has it now; None where there is none."""
-        try:
-            return await self._get_metadata(kind, namespace, name)
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
+        return await _if_there(self._get_metadata(kind, namespace, name))
 
     async def _existing(self, kind: str, namespace: str, name: str) -> Manifest:
         """What stands under a name that is taken. What a ConfigMap holds is nothing to us, whosever it is."""
@@ -213,8 +199,7 @@ class Kube:
         return await get(kind, namespace, name)
 
     async def _get_metadata(self, kind: str, namespace: str, name: str) -> Manifest:
-        found = await self._call("GET", f"{_path(kind, namespace)}/{name}", accept=METADATA_ONLY)
-        return {**found, "apiVersion": KINDS[kind][0], "kind": kind}
+        return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}", accept=METADATA_ONLY))
 
     async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
@@ -259,25 +244,9 @@ async def connect(
     Raises NoCluster where there is neither.
     """
     configuration = client.Configuration()
-    try:
-        await _configure(configuration, kubeconfig, context)
-    except config.ConfigException as error:
-        raise NoCluster(str(error)) from None
+    await configure(configuration, kubeconfig, context)
     async with client.ApiClient(configuration) as api_client:
         yield Kube(api_client, observer)
-
-
-async def _configure(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
-    try:
-        await config.load_kube_config(config_file=kubeconfig, context=context, client_configuration=configuration)
-    except config.ConfigException:
-        if kubeconfig or context:
-            raise
-        config.load_incluster_config(client_configuration=configuration)
-    except (TypeError, AttributeError) as error:
-        raise NoCluster("the kubeconfig cannot be read: it is empty or holds no clusters") from error
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise NoCluster(f"the kubeconfig cannot be read: {' '.join(str(error).split())}") from error
 
 
 def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
@@ -305,6 +274,10 @@ def _typed(kind: str, manifest: Manifest) -> Manifest:
     return {**manifest, "apiVersion": KINDS[kind][0], "kind": kind}
 
 
-def _too_large(error: ApiError) -> bool:
-    """Whether etcd would not have it, or the API server's connection to etcd."""
-    return error.code == 500 and any(words in str(error) for words in ("too large", "larger than max"))
+async def _if_there(asked: Awaitable[Manifest]) -> Manifest | None:
+    try:
+        return await asked
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise

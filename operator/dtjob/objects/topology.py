@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from dtjob.api.checkpoint import Mount
 from dtjob.api.job import Job
@@ -27,19 +28,25 @@ class Task:
     role: Role
     index: int
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Role and index, such as `worker-1`."""
         return f"{self.role.value}-{self.index}"
 
 
 def tasks(job: Job) -> list[Task]:
-    """Every task of the job, chief first."""
-    found = []
-    for role in Role:
-        replica = job.spec.replicas.get(role)
-        found += [Task(role, index) for index in range(replica.count if replica else 0)]
-    return found
+    """Every task of the job, the one that writes checkpoints first and the evaluator last."""
+    return list(_tasks(_counts(job)))
+
+
+def _counts(job: Job) -> tuple[tuple[Role, int], ...]:
+    return tuple((role, replica.count) for role in Role if (replica := job.spec.replicas.get(role)))
+
+
+@lru_cache(maxsize=1000)
+def _tasks(counts: tuple[tuple[Role, int], ...]) -> tuple[Task, ...]:
+    """Each plan asks for them, and thousands of them take longer to make than all else that it does."""
+    return tuple(Task(role, index) for role, count in counts for index in range(count))
 
 
 def chief_task(job: Job) -> Task:
@@ -68,11 +75,14 @@ def pod_name(job: Job, task: Task, attempt: int) -> str:
     return f"{hostname(job, task)}-{attempt}"
 
 
-def named_task(job: Job, name: str) -> str | None:
-    """The id of the task that a pod of this job with this name is an attempt at; None where it has no such name."""
-    before, _, attempt = name.rpartition("-")
-    prefix = job.metadata.name + "-"
-    return before[len(prefix) :] if attempt.isdecimal() and before.startswith(prefix) else None
+def named_attempt(job_name: str, pod_name: str) -> tuple[str, int] | tuple[None, None]:
+    """The id of the task, and the attempt at it, that a pod of this name is in this job; None where it has no such
+    name."""
+    before, _, attempt = pod_name.rpartition("-")
+    prefix = job_name + "-"
+    if not (attempt.isascii() and attempt.isdecimal() and before.startswith(prefix)):
+        return None, None
+    return before[len(prefix) :], int(attempt)
 
 
 def attempt_of(pod: Manifest) -> int:
@@ -102,8 +112,7 @@ def cluster_json(job: Job) -> str:
 
 def cluster_hash(job: Job) -> str:
     """Ten hex digits of the cluster spec's SHA-256: only tasks with the same one may train together."""
-    counts = tuple((role, replica.count) for role in Role if (replica := job.spec.replicas.get(role)))
-    shape = (job.metadata.name, job.spec.strategy, job.spec.network.port, counts)
+    shape = (job.metadata.name, job.spec.strategy, job.spec.network.port, _counts(job))
     if shape not in _hashes:
         if len(_hashes) >= HASHES_KEPT:
             _hashes.clear()

@@ -7,26 +7,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.finished import Finished
+from dtjob.plan.pod_facts import ObservedPod, facts_of
 from dtjob.plan.silence import Silence
 
-LOST_AFTER = timedelta(seconds=15)
-"""A pod that is still there this long after its grace period ended is on a node that is gone."""
-
 NOTHING_FINISHED: Finished = MappingProxyType({})
-
-POD_ENDED = ("Failed", "Succeeded")
-"""A pod's own phases when all of its containers have ended."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +42,15 @@ class Children:
 
     def owned(self, job: Job, kind: str) -> list[Manifest]:
         """The objects of one kind that this very job controls."""
-        return [
-            child
-            for child in self.objects
-            if child["kind"] == kind and labels.controller_uid(child) == job.metadata.uid
-        ]
+        if kind == "Pod":
+            return self.owned_pods(job)
+        of_kind = (child for child in self.objects if child["kind"] == kind)
+        return [child for child in of_kind if labels.controller_uid(child) == job.metadata.uid]
+
+    def owned_pods(self, job: Job) -> list[Manifest]:
+        """The pods that this very job controls."""
+        uid = job.metadata.uid
+        return [one for one in self.objects if one["kind"] == "Pod" and facts_of(one).controller == uid]
 
 
 class PodState(StrEnum):
@@ -66,8 +64,7 @@ class PodState(StrEnum):
     LOST = "Lost"
 
 
-@dataclass(frozen=True)
-class TaskView:
+class TaskView(NamedTuple):
     """One task, its current attempt, the pods that exist for it (of any attempt), and which of them is the current
     attempt's (None: none is) in which state. `supervised`: the job has our supervisor in its pods."""
 
@@ -90,7 +87,7 @@ class TaskView:
         done: bool = False,
     ) -> TaskView:
         """The task as it is at `now`. `done`: this attempt is known to have ended well, wherever its pod is now."""
-        pod = next((pod for pod in pods if topology.attempt_of(pod) == attempt), None)
+        pod = next((pod for pod in pods if facts_of(pod).attempt == attempt), None)
         if done:
             state = PodState.SUCCEEDED
         else:
@@ -118,36 +115,38 @@ def view_tasks(
 ) -> tuple[TaskView, ...]:
     """Every task of the job, at these attempts, with its pods at `now`."""
     by_task: dict[str, list[Manifest]] = {}
-    for pod in children.owned(job, "Pod"):
-        # By name, not by labels: anybody who may edit the pod can change those.
-        if task_id := topology.named_task(job, pod["metadata"]["name"]):
-            by_task.setdefault(task_id, []).append(pod)
-    supervised = job.spec.program is not None
-    tasks = ((task, task.id, attempts.of(task.id)) for task in topology.tasks(job))
+    for pod in children.owned_pods(job):
+        if (id_ := facts_of(pod).task_id) is not None:
+            by_task.setdefault(id_, []).append(pod)
+    supervised, none = job.spec.program is not None, list[Manifest]()
+    tasks = ((task, attempts.of(task.id)) for task in topology.tasks(job))
     return tuple(
-        TaskView.of(
-            task,
-            attempt,
-            tuple(by_task.get(id_, ())),
-            now,
-            supervised=supervised,
-            done=finished.get(id_) == attempt,
-        )
-        for task, id_, attempt in tasks
+        _view(task, attempt, by_task.get(task.id, none), now, supervised, finished.get(task.id) == attempt)
+        for task, attempt in tasks
     )
+
+
+def _view(task: Task, attempt: int, pods: list[Manifest], now: datetime, supervised: bool, done: bool) -> TaskView:
+    """The task's view; where nothing has changed since the last plan that is the same one."""
+    if done or len(pods) != 1 or not isinstance(pod := pods[0], ObservedPod):
+        return TaskView.of(task, attempt, tuple(pods), now, supervised=supervised, done=done)
+    if isinstance(known := pod.view, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):
+        return known
+    view = TaskView.of(task, attempt, (pod,), now, supervised=supervised)
+    if lost_at(pod) is None:  # else time alone changes it
+        pod.view = view
+    return view
 
 
 def container_status(pod: Manifest) -> dict[str, Any]:
     """The status of the training container, empty before the kubelet wrote one."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return next((status for status in statuses if status["name"] == TRAINING_CONTAINER), {})
+    return facts_of(pod).container
 
 
 def terminated(pod: Manifest) -> dict[str, Any] | None:
     """How the training container ended, None where it has not. It decides, not the pod: a sidecar keeps a pod
     Running."""
-    state: dict[str, Any] | None = (container_status(pod).get("state") or {}).get("terminated")
-    return state
+    return facts_of(pod).end
 
 
 def created_at(pod: Manifest) -> datetime:
@@ -163,12 +162,13 @@ def ended_at(pod: Manifest) -> datetime | None:
 
 def ended(pod: Manifest) -> bool:
     """Whether nothing of this pod trains any more."""
-    return terminated(pod) is not None or finished(pod)
+    facts = facts_of(pod)
+    return facts.end is not None or facts.finished
 
 
 def finished(pod: Manifest) -> bool:
     """Whether all of the pod's containers have ended, sidecars too: only then do EndpointSlices drop its host name."""
-    return (pod.get("status") or {}).get("phase") in POD_ENDED
+    return facts_of(pod).finished
 
 
 def kept_by_sidecar(pod: Manifest) -> bool:
@@ -188,9 +188,7 @@ def deleting(pod: Manifest) -> bool:
 def lost_at(pod: Manifest) -> datetime | None:
     """When a pod that is being deleted and has not ended counts as lost with its node; None where that does not
     apply."""
-    if not deleting(pod) or ended(pod):
-        return None
-    return times.parse(pod["metadata"]["deletionTimestamp"]) + LOST_AFTER
+    return facts_of(pod).lost_at
 
 
 def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
@@ -211,17 +209,13 @@ def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodSt
     Our supervisor ends with 0 only where the program has finished, also when it was told to end meanwhile. Of any other
     image nobody knows that: many programs save and exit 0 when they are told to end.
     """
-    end = terminated(pod)
-    if end is not None:
+    facts = facts_of(pod)
+    if (end := facts.end) is not None:
         done = end.get("exitCode") == 0 and (supervised or not _was_told_to_end(pod, end))
         return PodState.SUCCEEDED if done else PodState.FAILED
-    phase = (pod.get("status") or {}).get("phase")
-    if phase in POD_ENDED:
+    if facts.finished:
         # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
         return PodState.FAILED
-    gone = lost_at(pod)
-    if gone is not None and now >= gone:
+    if facts.lost_at is not None and now >= facts.lost_at:
         return PodState.LOST
-    if phase == "Running" and "running" in (container_status(pod).get("state") or {}):
-        return PodState.RUNNING
-    return PodState.PENDING
+    return PodState.RUNNING if facts.runs and facts.phase == "Running" else PodState.PENDING

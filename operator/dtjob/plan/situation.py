@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.objects import topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.plan.children import Children, TaskView, view_tasks
@@ -23,7 +22,7 @@ class Situation:
     job: Job
     children: Children
     views: tuple[TaskView, ...]
-    """Every task, the chief first, at the attempts of `status`."""
+    """Every task, the chief first and the evaluator last, at the attempts of `status`."""
     reports: Mapping[str, dict[str, Any]]
     """What each task's supervisor said last, by task id; of one that finished, its last words."""
     written: Status
@@ -38,7 +37,9 @@ class Situation:
         """The situation of the job, from its status and what is observed of its children."""
         written = Status.from_json(job.status)
         views = view_tasks(job, children, written.attempts, now, written.finished)
-        reports = final_reports(views, of_current_attempts(views, children.reports))
+        # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
+        read = (views[0], views[-1])
+        reports = final_reports(read, of_current_attempts(read, children.reports))
         progress = progress_status(job, written.progress, reports, now)
         status = replace(
             written,
@@ -63,10 +64,15 @@ class Situation:
     @property
     def chief(self) -> TaskView:
         """The task that writes checkpoints and decides success."""
-        task = topology.chief_task(self.job)
-        return next(view for view in self.views if view.task == task)
+        return self.views[0]
+
+    @property
+    def evaluator(self) -> TaskView | None:
+        """The task that evaluates checkpoints, None where the job has none."""
+        last = self.views[-1]
+        return last if last.evaluates else None
 
     @property
     def training(self) -> tuple[TaskView, ...]:
         """Every task but the evaluator."""
-        return tuple(view for view in self.views if not view.evaluates)
+        return self.views if self.evaluator is None else self.views[:-1]

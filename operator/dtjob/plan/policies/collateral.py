@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
-from dtjob.objects import labels, topology
+from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
@@ -80,7 +80,7 @@ def explain(situation: Situation) -> Explain | Nothing:
     for view in views:
         at_first, at_last = began.of(view.task.id), incident.attempts.of(view.task.id)
         for pod in view.pods:
-            attempt = labels.attempt(pod) if pod is not view.pod else view.attempt
+            attempt = topology.attempt_of(pod) if pod is not view.pod else view.attempt
             if (pod is not view.pod or in_time) and at_first <= attempt <= at_last:
                 candidates.append((attempt - at_first, view, pod))
     silent = _silent_nodes(situation) if candidates else frozenset()
@@ -172,7 +172,7 @@ def _end_before_deletion(task: Task, pod: Manifest, now: datetime) -> Failure | 
     """The pod's failure as if nobody had deleted it."""
     metadata = {name: value for name, value in pod["metadata"].items() if name != "deletionTimestamp"}
     kept = {**pod, "metadata": metadata}
-    return failure_of(TaskView.of(task, labels.attempt(pod), (kept,), now), now)
+    return failure_of(TaskView.of(task, topology.attempt_of(pod), (kept,), now), now)
 
 
 def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:

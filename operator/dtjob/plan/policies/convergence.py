@@ -16,7 +16,8 @@ from dtjob.plan.situation import Situation
 
 def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
-    retired = [action for view in situation.views for action in _retire(view)]
+    superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
+    retired = [action for view in superseded for action in _retire(view)]
     return [*retired, *keep_shared(situation), *_missing_pods(situation)]
 
 

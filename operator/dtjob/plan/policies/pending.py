@@ -8,6 +8,7 @@ from typing import Any
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import PodState, TaskView, container_status
+from dtjob.plan.pod_facts import facts_of
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
@@ -17,7 +18,7 @@ def waiting_reason(views: Sequence[TaskView]) -> str:
     running task does not run; empty where every pod is well."""
     beside = ""
     for view in views:
-        if view.pod is None or view.state not in (PodState.PENDING, PodState.RUNNING):
+        if view.state not in (PodState.PENDING, PodState.RUNNING) or view.pod is None or not facts_of(view.pod).waits:
             continue
         reason = _harmful_wait(view.pod)
         if view.state is PodState.RUNNING:

@@ -94,7 +94,7 @@ def restart_evaluator(
     The wait grows with its attempts and counts from the start of the failed one: not every failure has a time (an
     eviction, a lost node), and one that ran longer than the wait need not wait again. A vanished one has no start.
     """
-    evaluator = next((view for view in situation.views if view.evaluates), None)
+    evaluator = situation.evaluator
     if evaluator is None:
         return Nothing()
     chief_moves = situation.chief.task in training_replaced and topology.evaluator_follows_chief(situation.job)

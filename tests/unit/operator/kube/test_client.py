@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from kubernetes.aio import client
 
-from dtjob.kube.client import Kube, NoCluster, connect, resource_of
+from dtjob.kube.client import Kube, connect, resource_of
+from dtjob.kube.kubeconfig import NoCluster
 
 
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])

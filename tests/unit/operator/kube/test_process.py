@@ -10,7 +10,7 @@ import pytest
 
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
-from dtjob.kube.client import NoCluster
+from dtjob.kube.kubeconfig import NoCluster
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from dtjob.plan import children
 from dtjob.plan.attempts import Attempts
-from dtjob.plan.children import LOST_AFTER, Children, PodState
+from dtjob.plan.children import Children, PodState
+from dtjob.plan.pod_facts import LOST_AFTER
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 

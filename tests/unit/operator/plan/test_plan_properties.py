@@ -98,7 +98,7 @@ def check_actions(job: Job, children: Children, made: Plan) -> None:
         assert made.look_again_at <= NOW + timedelta(hours=2)
 
 
-NOT_YET = frozenset(Must)
+NOT_YET: frozenset[Must] = frozenset()
 """Guarantees that do not hold yet. Only those that do are asked for below."""
 
 DEEP = int(os.environ.get("DTJOB_SIMULATED_LIVES", "0"))

@@ -30,7 +30,7 @@ def refusal(status: dict[str, Any]) -> str | None:
 def _mismatch(schema: dict[str, Any], value: Any, where: str) -> str | None:
     if not schema:
         return None
-    if not _is_of(schema["type"], value):
+    if "type" in schema and not _is_of(schema["type"], value):
         return f"{where}: must be of type {schema['type']}: {str(value)[:80]}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{where}: unsupported value {value!r}"

@@ -157,6 +157,8 @@ class SimulatedCluster:
 
     def remove(self, kind: str, name: str) -> None:
         """The object is gone."""
+        if kind == KIND:
+            self.rules.job_is_gone(self.objects[kind, name]["metadata"]["uid"], self.clock())
         self._note("DELETED", self.objects.pop((kind, name)))
 
     def _kill(self, name: str, uid: str) -> None:
@@ -198,7 +200,7 @@ class SimulatedCluster:
         if manifest["kind"] == "Pod" and self.quota is not None and len(self.of_kind("Pod")) >= self.quota:
             self.rules.refused(f"Pod {key[1]}", self.clock())
             raise Refused(f"pods {key[1]!r} is forbidden: exceeded quota: small")
-        self.rules.check_create(manifest)
+        self.rules.check_create(manifest, self.clock())
         if manifest["kind"] == "Pod":
             uid = f"uid-{next(self._uids)}"
             self.facts[uid] = Facts.of(manifest)

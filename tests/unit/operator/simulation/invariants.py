@@ -23,7 +23,9 @@ from tests.unit.operator.simulation.facts import Facts, attempt_of
 from tests.unit.operator.simulation.guarantees import Must
 
 Objects = Mapping[tuple[str, str], Manifest]
-PROMISE = re.compile(r"checkpoint at step (\d+)")
+PROMISE = re.compile(r"from the checkpoint at step (\d+)")
+HEARD_WITHIN = timedelta(seconds=0.2)
+"""So long after its end a job may still get what was asked for before that was heard of."""
 REFUSED_AT_MOST, IN_SECONDS = 3, 10
 """So often may one object be asked for in vain in that time."""
 
@@ -40,11 +42,20 @@ class Rules:
         self.tampered: set[str] = set()
         """Uids of pods whose labels somebody has edited: the operator may see them late, or not at all."""
         self._refused: dict[str, list[datetime]] = defaultdict(list)
+        self._gone: dict[str, datetime] = {}
 
-    def check_create(self, manifest: Manifest) -> None:
-        """Only for a job that is there and has not ended, and only the attempt that its status names already."""
+    def job_is_gone(self, uid: str, now: datetime) -> None:
+        """Somebody has deleted a job."""
+        self._gone[uid] = now
+
+    def check_create(self, manifest: Manifest, now: datetime) -> None:
+        """Only for a job that is there, or of whose end the watch has yet to tell, and that has not ended, and only the
+        attempt that its status names already."""
         job = self._owner(manifest)
-        assert job is not None, "created for a job that is gone"
+        if job is None:
+            gone = self._gone[labels.controller_uid(manifest) or ""]
+            assert now - gone <= HEARD_WITHIN, f"created for a job that is gone for {now - gone}"
+            return
         status = job.get("status") or {}
         name = manifest["metadata"]["name"]
         if manifest["kind"] != "Pod":
@@ -123,7 +134,9 @@ class Rules:
         counted = [(status.get("restarts") or {}).get("evaluator", 0) for status in (old, new)]
         step, replaced = counted[1] - counted[0], bumped.get("evaluator-0", 0)
         if step != replaced:
-            follows = bool(bumped.get(chief_task(job).id)) and evaluator_follows_chief(job)
+            # It goes where the chief goes, and leaves it where that has ended.
+            moved = bool(bumped.get(chief_task(job).id)) or new.get("phase") == "Succeeded"
+            follows = moved and evaluator_follows_chief(job)
             assert (follows, step, replaced) == (True, 0, 1), "an evaluator's restart is not counted"
 
     def _check_counts(

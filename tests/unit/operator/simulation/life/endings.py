@@ -28,6 +28,7 @@ class Ending(StrEnum):
     FINISHED_IS_COLLECTED = "a worker has finished, and its pod is collected"
     TELLS_TOO_MUCH = "its chief reports a confusion matrix and is preempted"
     LOSES_ITS_CHECKPOINT = "its chief is preempted after it has saved where nothing outlives it"
+    FAILS_IN_INIT = "its chief's init container runs out of memory"
     IS_PREEMPTED = "its chief is preempted every minute"
     PEERS_OF_DRAINED = "its peers die with a pod that is drained"
     PEERS_OF_LOST = "its peers die with a pod whose node is lost"
@@ -144,6 +145,7 @@ class Endings(People, Supervisors):
             Ending.FINISHED_IS_COLLECTED: (Must.FINISHED_STAYS_FINISHED, self.collect_a_finished_worker),
             Ending.TELLS_TOO_MUCH: (Must.STATUS_IS_TAKEN, lambda name: self.tell(name, HOSTILE[0])),
             Ending.LOSES_ITS_CHECKPOINT: (Must.PROMISES_ARE_KEPT, lambda name: self.tell(name, {})),
+            Ending.FAILS_IN_INIT: (Must.CAUSES_ARE_TRUE, self.fail_chief_in_init),
             Ending.IS_PREEMPTED: (None, self.preempt_again_and_again),
             Ending.PEERS_OF_DRAINED: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "drained")),
             Ending.PEERS_OF_LOST: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "lost")),
@@ -159,6 +161,12 @@ class Endings(People, Supervisors):
             self.world.run(1)
             self.finish(chief)
             self.world.run(1)
+
+    def fail_chief_in_init(self, name: str) -> None:
+        """Its status tells what it died of."""
+        if chief := self.chief_of(name):
+            self.fail_in_init(chief)
+            self.world.run(3)
 
     def collect_a_finished_worker(self, name: str) -> None:
         """The others train on."""

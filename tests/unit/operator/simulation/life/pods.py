@@ -78,7 +78,10 @@ class Pods(Stage):
     @precondition(lambda self: self.answering() and self.holds(Must.CAUSES_ARE_TRUE))
     @rule(data=st.data())
     def init_container_runs_out_of_memory(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(self.answering()))
+        self.fail_in_init(data.draw(st.sampled_from(self.answering())))
+
+    def fail_in_init(self, name: str) -> None:
+        """The pod's training container never starts."""
         end = {"exitCode": 137, "signal": 9, "reason": "OOMKilled"}
         status = {
             "phase": "Failed",
