@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.engines.engine import Engine, Kind
 from dtjob_trainer.models.compiled import TrainedModel
@@ -99,7 +100,7 @@ class SynchronousEngine(Engine):
         high = (replica + 1) * count // self.group.local
         begin = tf.minimum(low, tf.maximum(count, 1) - 1)
         end = tf.maximum(high, begin + 1)
-        return keras.tree.map_structure(lambda part: part[begin:end], inputs), high - low
+        return keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low
 
 
 def _alike(batches: Sequence[Batch]) -> bool:

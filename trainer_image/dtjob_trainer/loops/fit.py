@@ -91,13 +91,15 @@ def fit(
         callbacks, trained, is_chief=here.is_chief, asynchronous=here.traits.asynchronous, tasks=group.tasks
     )
 
-    here.progress.report(state="starting", totalSteps=epochs * training.steps)
+    course = data.epochs(training, group, x, steps=steps_per_epoch, epochs=epochs)
+    total = course.total(0)
+    here.progress.report(state="starting", **({} if total is None else {"totalSteps": total}))
     trained.build(*training.spec())
     trained.build_further(*training.spec())
     engine = engine_of(trained, group, here.traits)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)
-    loop = FitLoop(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
+    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation)
     with trained.of_global_batch():
         history = loop.fit()
     if save is not None:
