@@ -98,6 +98,10 @@ class Source(ABC):
         """Inputs of one row, of no weight, for a task that has come to its end; of sources with `own_ends` alone."""
         raise NotImplementedError
 
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes; of sources of unknown length alone."""
+        raise NotImplementedError
+
     def epoch_begins(self) -> None:  # noqa: B027  # most data need not know
         """Told where an epoch begins, which need not be a pass."""
 

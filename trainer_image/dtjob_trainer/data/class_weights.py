@@ -36,6 +36,10 @@ class ClassWeighted(Source):
         """Inputs of one row of no weight."""
         return self._source.stand_in()
 
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes."""
+        return self._source.bytes_of(batch)
+
     def epoch_begins(self) -> None:
         """Tell the source itself."""
         self._source.epoch_begins()

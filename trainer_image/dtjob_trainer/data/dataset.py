@@ -49,6 +49,10 @@ class DatasetSource(Source):
         """Specs of the parts of an element."""
         return elements.parts_of(self._dataset.element_spec)
 
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes."""
+        return elements.bytes_of(batch.inputs)
+
     def _from(self, number: int, first_step: int) -> Any:
         """The Dataset of pass `number`, from `first_step` on."""
         dataset = self._pass(number)

@@ -99,6 +99,10 @@ class FunctionSource(Source):
         """One row of zeros (empty texts)."""
         return tuple(keras.tree.map_structure(_row, self.input_spec()))
 
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes."""
+        return elements.bytes_of(batch.inputs)
+
     def _batch(self, step: int, element: Any) -> Batch:
         inputs = element if isinstance(element, tuple) else (element,)
         rows = elements.rows_in(inputs)

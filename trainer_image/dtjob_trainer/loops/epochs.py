@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.loops.lookahead import Pass
-from dtjob_trainer.strategies.collective import Group
+
+if TYPE_CHECKING:  # as there
+    from dtjob_trainer.strategies.collective import Group
 
 WhenOut = Literal["end the epoch", "go on", "stop"]
 """What to do where a pass ends within an epoch of a given number of steps: end that epoch early and begin a new pass

@@ -6,13 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.strategies.collective import Group
+
+if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
+    from dtjob_trainer.strategies.collective import Group
 
 MOST_AHEAD = 8
 """The most batches that are read before the tasks agree on whether all of them have them."""
@@ -63,7 +65,7 @@ class Pass:
         summed = np.zeros(2 * size + 1)
         summed[: len(mine)] = 1
         summed[size : size + len(mine)] = [batch.count for batch in mine]
-        summed[-1] = 2 * sum(elements.bytes_of(batch.inputs) for batch in mine) > BYTES_AHEAD
+        summed[-1] = 2 * sum(map(source.bytes_of, mine)) > BYTES_AHEAD
         summed = self._group.sum(summed)
         enough = 1 if source.own_ends else self._group.tasks
         for step in range(size):
