@@ -5,6 +5,7 @@ from pathlib import Path
 
 import keras as keras_3
 import numpy as np
+import scipy.sparse
 import tensorflow as tf
 from one_device_setup import (
     BATCH,
@@ -198,6 +199,11 @@ def ragged_and_sparse():
     few = np.where(random.uniform(size=x.shape) < 0.5, x, 0.0)
     linear = keras.Sequential([keras.Input((5,), sparse=True), layers.Dense(3), layers.Dense(1)])
     sparse = batched(tf.sparse.from_dense(few), y)
+    for name, tensor in {"tensor": tf.sparse.from_dense(few), "matrix": scipy.sparse.csr_matrix(few)}.items():
+        linear_too = keras.models.clone_model(linear)
+        found[name] = train(compiled(linear_too, "sgd", "mse"), tensor, y)
+    bags_too = compiled(keras.models.clone_model(bags), "sgd", "mse")
+    found["array"] = train(bags_too, rows, y)
     return found | {"sparse": train(compiled(linear, "sgd", "mse", metrics=["mae"]), sparse, validation_data=sparse)}
 
 

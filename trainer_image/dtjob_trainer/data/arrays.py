@@ -10,7 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted, triple
+from dtjob_trainer.data.elements import any_batch
 from dtjob_trainer.data.sharding import Sizes, epoch_order, shard_rows
+from dtjob_trainer.data.sliced import Sliced
 
 
 class ArraySource(Source):
@@ -25,8 +27,10 @@ class ArraySource(Source):
         self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self._arrays = arrays
+        # else inside the step, which knows dense tensors alone
+        self._gathered = place.remote or any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays))
         with tf.device("CPU:0"):
-            self._tensors = self._arrays if place.remote else keras.tree.map_structure(_tensor, self._arrays)
+            self._tensors = self._arrays if self._gathered else keras.tree.map_structure(_tensor, self._arrays)
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`, each in an order of its own; as the arrays are where the source has no seed."""
@@ -35,20 +39,21 @@ class ArraySource(Source):
         batches = shard_rows(order, sizes, place.shard, place.shards, first_step)
         for step, rows in enumerate(batches[: self._steps - first_step], first_step):
             inputs = (rows,)
-            if place.remote:
-                inputs = keras.tree.map_structure(lambda a, r=rows: None if a is None else a[r], self._arrays)
+            if self._gathered:
+                inputs = keras.tree.map_structure(lambda array, r=rows: _rows(array, r), self._arrays)
+                inputs = inputs if place.remote else tuple(part for part in inputs if part is not None)
             yield Batch(inputs, sizes.of_shard(step, place.shard, place.shards), sizes.at(step))
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The rows' examples, or the inputs themselves where they are examples already."""
-        if self._place.remote:
+        if self._gathered:
             return triple(inputs)
         gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
         return triple(gathered)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Spec of the row numbers, or of the examples."""
-        if self._place.remote:
+        if self._gathered:
             return tuple(part for part in self.spec() if part is not None)
         return (tf.TensorSpec([None], tf.int64),)
 
@@ -61,5 +66,13 @@ def _tensor(array: Any) -> Any:
     return None if array is None else tf.constant(array)
 
 
+def _rows(array: Any, rows: Any) -> Any:
+    if array is None:
+        return None
+    return array.rows(rows) if isinstance(array, Sliced) else array[rows]
+
+
 def _array_spec(array: Any) -> Any:
+    if isinstance(array, Sliced):
+        return any_batch(array.spec)
     return None if array is None else tf.TensorSpec([None, *array.shape[1:]], array.dtype)

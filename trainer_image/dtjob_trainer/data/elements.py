@@ -24,10 +24,15 @@ def check(spec: Any, argument: str, *, remote: bool) -> None:
         if not isinstance(part, KINDS):
             raise DataError(f"{argument}: elements must be tensors, dense, ragged or sparse, not {part}")
         if is_composite(part) and remote:
-            raise DataError(
-                f"{argument}: elements hold ragged or sparse tensors, which cannot be handed to other machines; make "
-                "them dense, as by Dataset.map with to_tensor() or tf.sparse.to_dense()"
-            )
+            raise DataError(cannot_leave(argument))
+
+
+def cannot_leave(argument: str) -> str:
+    """What is wrong with ragged and sparse tensors, given as `argument`, where steps run on other machines."""
+    return (
+        f"{argument}: ragged and sparse tensors cannot be handed to other machines; make them dense, as by Dataset.map "
+        "with to_tensor() or tf.sparse.to_dense()"
+    )
 
 
 def is_composite(spec: Any) -> bool:

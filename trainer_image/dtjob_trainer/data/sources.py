@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.data import elements
 from dtjob_trainer.data import function as functions
 from dtjob_trainer.data.arrays import ArraySource
 from dtjob_trainer.data.batches import Place, Source, Wanted
@@ -20,6 +21,7 @@ from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.data.generator import GeneratorSource
 from dtjob_trainer.data.py_dataset import PyDatasetSource
 from dtjob_trainer.data.sharding import Sizes, common_length, less_than_a_batch
+from dtjob_trainer.data.sliced import Sliced, can_slice
 from dtjob_trainer.errors import DataError
 
 DEFAULT_BATCH_SIZE = 32
@@ -56,6 +58,8 @@ def make(x: Any, y: Any, sample_weight: Any, wanted: Wanted, place: Place) -> So
     if wanted.batch_size is None and steps is not None:  # as in Keras
         wanted = replace(wanted, batch_size=math.ceil(n / steps))
     sizes = Sizes(n, _batch_size(wanted, place), wanted.drop_last)
+    if place.remote and any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays)):
+        raise DataError(elements.cannot_leave(wanted.argument))
     if sizes.steps == 0:
         raise DataError(less_than_a_batch(wanted.argument, sizes))
     return ArraySource(arrays, sizes, place, wanted)
@@ -127,15 +131,15 @@ def _is_plain(part: Any) -> bool:
 def _array(value: Any, argument: str) -> Any:
     """As NumPy, floats in Keras's default precision and a pandas Series as a column (as in Keras).
 
-    Raises DataError for what is no array: scalars, generators and the like, sparse matrices, arrays of objects.
+    Raises DataError for what is no array: scalars, sequences that are none, arrays of objects.
     """
     if value is None:
         return None
     kind = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
     if isinstance(value, int | float | complex | str | bytes):
         raise DataError(f"{argument}: a list holds numbers beside arrays; give np.array(…) of the numbers")
-    if hasattr(value, "toarray"):
-        raise DataError(f"{argument}: {kind} is sparse and cannot be sharded; give {_KINDS}, such as its toarray()")
+    if can_slice(value):
+        return Sliced(value)
     if not hasattr(value, "__array__"):  # np.asarray would read all of a sequence
         raise DataError(f"{argument}: {kind} can be neither sharded nor resumed; give {_KINDS}")
     array = np.asarray(value)
