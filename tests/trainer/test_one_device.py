@@ -1,22 +1,11 @@
 """`fit` under each strategy against Keras's own `Model.fit` on one device: losses, metrics and weights to 1e-6."""
 
-import os
-import pickle
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.one_device import check
 
-PROGRAM = "one_device.py"
-TOLERANCE = {"mixed_precision": 0.05}
-"""Where numbers have fewer bits than float32."""
 LOSSES = (
     "weighted_arrays,weighted_dataset,summed_loss,class_weights,class_weights_of_one_hot_rows,masks,masks_and_weights,"
     "many_inputs_and_outputs,list_of_outputs,added_losses_constraints_and_many_metrics,"
@@ -44,34 +33,6 @@ ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clip
 AVERAGES = "moving_averages"
 ONE_REPLICA = "own_train_step"
 """Several replicas leave out what is no full batch."""
-
-
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """What Keras's own `Model.fit` makes of each case, for some arguments of the program."""
-
-    @cache
-    def run(*arguments: str) -> dict[str, Any]:
-        out = tmp_path_factory.mktemp("reference") / "out.pickle"
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
-        environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
-        command = [sys.executable, str(PROGRAMS / PROGRAM), "--reference", f"--out={out}", *arguments]
-        result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr
-        found: dict[str, Any] = pickle.loads(out.read_bytes())
-        return found
-
-    return run
-
-
-def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every number, text and array of nested dicts and lists, by its path."""
-    if isinstance(value, dict | list | tuple):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, part in items:
-            yield from flat(part, f"{path}/{key}")
-    else:
-        yield path, value
 
 
 @pytest.mark.parametrize(
@@ -105,33 +66,6 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 )
 @pytest.mark.timeout(900)
 def test_equals_one_device(
-    reference: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-    package: str,
-    strategy: str,
-    counts: dict[str, int],
-    devices: int,
-    cases: str,
+    tmp_path: Path, package: str, strategy: str, counts: dict[str, int], devices: int, cases: str
 ) -> None:
-    out = tmp_path / "out.pickle"
-    examples = ("--examples=62" if strategy == "CentralStorage" else "--examples=61", f"--package={package}")
-    options = {"logicalCPUs": devices} if devices else {}
-    with Cluster(
-        tmp_path, strategy, counts, PROGRAM, f"--out={out}", f"--cases={cases}", *examples, options=options
-    ) as run:
-        run.start()
-        run.expect_success(*(task for task in run.tasks if strategy != "ParameterServer" or task == "chief-0"))
-    found = pickle.loads(out.read_bytes())
-    by_keras = reference(*examples, f"--cases={cases}")
-    assert set(found) == set(cases.split(","))
-    wrong = []
-    for case, values in found.items():
-        tolerance = TOLERANCE.get(case, 1e-6)
-        expected, actual = dict(flat(by_keras[case])), dict(flat(values))
-        assert expected.keys() == actual.keys(), case
-        for path, value in expected.items():
-            if isinstance(value, str):
-                assert actual[path] == value
-            elif not np.allclose(actual[path], value, rtol=tolerance, atol=tolerance, equal_nan=True):
-                wrong.append(f"{case}{path}: {actual[path]} for {value}")
-    assert not wrong, "\n".join(wrong)
+    check(tmp_path, strategy, counts, devices, cases, package=package, examples=61)

@@ -98,21 +98,8 @@ def status_schema() -> Schema:
             time=_time("When it was written."),
         ),
         evaluation=_evaluation(),
-        restarts=_block(
-            "Restarts by cause.",
-            total=_whole("Restarts of training, of any cause."),
-            causes=_map(
-                "How many restarts each cause had, such as Disruption, OOMKilled or Error.", _whole("Restarts.")
-            ),
-            evaluator=_whole("Restarts of the evaluator, which training does not notice."),
-        ),
-        restored=_block(
-            "What training went on from, when the chief was last seen to start.",
-            step=_whole("The step that was restored; 0: it began anew."),
-            attempt=_whole("The attempt at the chief."),
-            incarnation=_whole("Which of the training processes in the pod of that attempt, counted from 0."),
-            time=_time("When this was seen."),
-        ),
+        restarts=_restarts(),
+        restored=_restored(),
         firstFailure=_first_failure(),
         finished=_tasks(
             "Tasks that have done their part, by role and attempt; their pods may go and are not made again."
@@ -138,6 +125,25 @@ def _replica_status() -> Schema:
         pending=_whole("Those that do not run yet."),
         succeeded=_whole("Those that ended well."),
         failed=_whole("Those that failed, or were lost with their node."),
+    )
+
+
+def _restarts() -> Schema:
+    return _block(
+        "Restarts by cause.",
+        total=_whole("Restarts of training, of any cause."),
+        causes=_map("How many restarts each cause had, such as Disruption, OOMKilled or Error.", _whole("Restarts.")),
+        evaluator=_whole("Restarts of the evaluator, which training does not notice."),
+    )
+
+
+def _restored() -> Schema:
+    return _block(
+        "What training went on from, when the chief was last seen to start.",
+        step=_whole("The step that was restored; 0: it began anew."),
+        attempt=_whole("The attempt at the chief."),
+        incarnation=_whole("Which of the training processes in the pod of that attempt, counted from 0."),
+        time=_time("When this was seen."),
     )
 
 

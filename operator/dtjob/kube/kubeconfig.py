@@ -11,8 +11,10 @@ class NoCluster(Exception):
 
 
 async def configure(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
-    """Fill in by kubeconfig (a path, or kubectl's usual places), else by the pod's own service account. Raises NoCluster
-    where there is neither."""
+    """Fill in by kubeconfig (a path, or kubectl's usual places), else by the pod's own service account.
+
+    Raises NoCluster where there is neither.
+    """
     try:
         await _load(configuration, kubeconfig, context)
     except config.ConfigException as error:

@@ -6,7 +6,8 @@ Writes what each ended with, history and weights, to --out. Both must be equal: 
 import pickle
 from pathlib import Path
 
-import one_device_loop  # noqa: F401  # each adds its cases
+import one_device_data  # noqa: F401  # each adds its cases
+import one_device_loop  # noqa: F401
 import one_device_losses  # noqa: F401
 import one_device_optimizers  # noqa: F401
 from one_device_setup import CASES, keras, options

@@ -2,7 +2,9 @@
 
 import argparse
 import importlib
+import types
 
+import keras as keras_3
 import numpy as np
 import tensorflow as tf
 
@@ -39,7 +41,7 @@ def case(function):
 
 
 def train(model, *data, epochs=3, batch_size=BATCH, **arguments):
-    if data and isinstance(data[0], tf.data.Dataset):
+    if isinstance(data[0], tf.data.Dataset | keras_3.utils.PyDataset | types.GeneratorType):
         batch_size = None
     if options.reference:
         kwargs = {"shuffle": False, "verbose": 0}

@@ -7,7 +7,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import scipy.sparse
 import sources_by_hand
 import tensorflow as tf
 import tf_keras
@@ -104,20 +103,23 @@ class OlderBatches(tf_keras.utils.Sequence):
 
 
 instead = ["arrays", "tf.data.Dataset", "data function"]
-refused(["x", "generator", *instead], fit(good, ((x, y) for _ in range(2))))
-refused(["x", "Batches", *instead], fit(good, Batches()))
+refused(["x", "generator has no batches"], fit(good, (each for each in ())))
+refused(["x", "a batch must be", "set"], fit(good, ({x.shape} for _ in range(2))))
+refused(["x", "brings its own targets"], fit(good, Batches(), y))
+refused(["x", "brings its own batches"], fit(good, Batches(), batch_size=5))
 refused(["validation_data", "OlderBatches", *instead], fit(good, x, y, validation_data=OlderBatches()))
-refused(["x", "toarray()", *instead], fit(good, scipy.sparse.csr_matrix(x), y))
-refused(["x", "RaggedTensor", *instead], fit(good, tf.ragged.constant([[1.0], []]), y[:2]))
-refused(["x", "np.array"], fit(good, x, [0, 1] * 5))
+refused(["x", "np.array"], fit(good, x, [0, x]))
+refused(["x", "unequal lengths"], fit(good, [[1.0], [1.0, 2.0]], y[:2]))
 refused(["x", "not all numbers"], fit(good, x, np.array([0, None] * 5)))
 refused(["x", "missing", *instead], fit(good))
 refused(["x", "shape ()", *instead], fit(good, np.float32(1.0), y))
 dataset = tf.data.Dataset.from_tensor_slices((x, y))
 refused(["batch_size"], fit(good, dataset.batch(5), batch_size=5))
 refused(["y"], fit(good, dataset.batch(5), y))
-refused(["steps_per_epoch"], fit(good, dataset.filter(lambda a, b: True).batch(5)))
+refused(["x", "no end", "steps_per_epoch"], fit(good, dataset.batch(5).repeat()))
 refused(["tf.data.Dataset"], fit(good, lambda context: x))
+refused(["tf.data.Dataset"], fit(good, lambda: x))
+refused(["x", "one argument", "or none", "(context, more)"], fit(good, lambda context, more: dataset))
 shard = lambda context: tf.data.Dataset.from_tensor_slices(context.shuffled(10))  # noqa: E731
 refused(["steps_per_epoch=9"], fit(good, shard, batch_size=5, steps_per_epoch=9))
 empty = dataset.filter(lambda a, b: False)
@@ -163,9 +165,10 @@ frozen.trainable = False
 frozen.compile("sgd", "mse")
 assert len(fit(frozen, x, pairs, epochs=2)().history["loss"]) == 2
 held_out = {"batch_size": 5, "validation_data": lambda context: empty}
-refused(["validation_data", "ended", "validation_steps"], fit(good, x, pairs, **held_out, validation_steps=2))
-refused(["validation_data", "give validation_steps"], fit(good, x, y, **held_out))
-refused(["validation_data", "give validation_steps"], fit(good, x, y, validation_data=empty.batch(5)))
+refused(["validation_data", "no batches"], fit(good, x, pairs, **held_out, validation_steps=2))
+refused(["validation_data", "no batches"], fit(good, x, pairs, **held_out))
+refused(["validation_data", "no batches"], fit(good, x, pairs, validation_data=empty.batch(5)))
+refused(["x", "no batches"], fit(good, empty.batch(5)))
 refused(["validation_steps=0"], fit(good, x, y, validation_data=(x, y), validation_steps=0))
 backup = keras.callbacks.BackupAndRestore("/tmp/x")
 refused(["BackupAndRestore", "spec.checkpoint"], fit(good, x, y, callbacks=[backup]))

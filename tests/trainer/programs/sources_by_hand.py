@@ -50,6 +50,12 @@ def check_two_tasks() -> None:
     assert not repeats(loose.batch(5))
     assert not repeats(dataset.with_options(shaken_order).batch(5))
     assert in_two_tasks(dataset.with_options(shaken_order).batch(5))._dataset.options().deterministic
+    read_once = ["x", "generator", "one process alone", "PyDataset", "from_generator"]
+    refused(read_once, lambda: in_two_tasks(each for each in [(x, y)]))
+    remote = Place(0, 1, 2, remote=True)
+    refused(read_once, lambda: sources.make((each for each in [(x, y)]), None, None, Wanted(), remote))
+    rows = tf.data.Dataset.from_tensor_slices((tf.ragged.constant([[1.0], []] * 5), y)).batch(5)
+    refused(["x", "ragged and sparse", "to_tensor()"], lambda: sources.make(rows, None, None, Wanted(), remote))
     refused(["batch_size=32", "replicas, 64"], lambda: in_two_tasks(x, 64))
     assert in_two_tasks(x, 64, any_batch_size=True).sizes.batch == 64
 

@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import keras as keras_3
 import numpy as np
 import tensorflow as tf
 
@@ -19,7 +20,11 @@ parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--batch-size", type=int, default=64)
 parser.add_argument("--examples", type=int, default=1000)
 parser.add_argument("--held-out", type=int, default=300)
-parser.add_argument("--data", choices=["arrays", "function", "dataset", "random", "unknown"], default="arrays")
+parser.add_argument(
+    "--data",
+    choices=["arrays", "function", "dataset", "random", "unknown", "filtered", "py", "generator"],
+    default="arrays",
+)
 parser.add_argument("--plain", action="store_true", help="no layer whose result depends on how the batch is cut")
 parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
@@ -134,6 +139,29 @@ def noisy(image):
     return image + tf.random.normal(image.shape, stddev=0.1)
 
 
+class Batches(keras_3.utils.PyDataset):
+    """Shuffles its examples itself at the end of each epoch."""
+
+    order = np.arange(len(x))
+
+    def __len__(self):
+        return -(-len(x) // options.batch_size)
+
+    def __getitem__(self, index):
+        rows = self.order[index * options.batch_size : (index + 1) * options.batch_size]
+        return x[rows], y[rows]
+
+    def on_epoch_end(self):
+        np.random.shuffle(self.order)
+
+
+def generated():
+    while True:
+        for rows in np.array_split(np.random.permutation(len(x)), steps_of_epoch):
+            yield x[rows], y[rows]
+
+
+steps_of_epoch = -(-len(x) // options.batch_size)
 whole = tf.data.Dataset.from_tensor_slices((x, y))
 data = {
     "arrays": {"x": x, "y": y, "batch_size": options.batch_size},
@@ -142,8 +170,11 @@ data = {
     "unknown": {  # a function of data whose length nobody knows, in their own order
         "x": lambda _: whole.filter(lambda *_: True),
         "batch_size": options.batch_size,
-        "steps_per_epoch": -(-len(x) // options.batch_size),
+        "steps_per_epoch": steps_of_epoch,
     },
+    "filtered": {"x": whole.batch(options.batch_size).filter(lambda *_: True)},
+    "py": {"x": Batches(workers=2)},
+    "generator": {"x": generated(), "steps_per_epoch": steps_of_epoch},
     "random": {"x": whole.map(lambda image, digit: (noisy(image), digit)).batch(options.batch_size)},
 }[options.data]
 if options.accumulate:

@@ -9,55 +9,51 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.data.batches import Batch, Place, Wanted, triple
+from dtjob_trainer.data.batches import Batch, Place, Source, Wanted, triple
+from dtjob_trainer.data.elements import any_batch
 from dtjob_trainer.data.sharding import Sizes, epoch_order, shard_rows
+from dtjob_trainer.data.sliced import Sliced
 
 
-class ArraySource:
+class ArraySource(Source):
     """Arrays in memory; a batch is a vector of row numbers, and the rows are gathered inside the step."""
+
+    exact = True
 
     def __init__(self, arrays: tuple[Any, Any, Any], sizes: Sizes, place: Place, wanted: Wanted) -> None:
         self._sizes, self._place = sizes, place
         self._seed = wanted.seed if wanted.shuffle else None
-        self.sizes: Sizes | None = sizes
-        self._continues = wanted.steps is not None
-        self.steps = wanted.steps if wanted.steps is not None else min(sizes.steps, wanted.at_most or sizes.steps)
+        self.sizes = sizes
+        self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
-        self.exact = True
         self._arrays = arrays
+        # else inside the step, which knows dense tensors alone
+        self._gathered = place.remote or any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays))
         with tf.device("CPU:0"):
-            self._tensors = self._arrays if place.remote else keras.tree.map_structure(_tensor, self._arrays)
+            self._tensors = self._arrays if self._gathered else keras.tree.map_structure(_tensor, self._arrays)
 
-    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
-        """The batches of `epoch`; in the order of the arrays where the source has no seed.
-
-        Where an epoch has a number of steps of its own, one pass over the arrays may span several epochs, or an epoch
-        several passes (each in its own order).
-        """
+    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
+        """The batches of pass `number`, each in an order of its own; as the arrays are where the source has no seed."""
         place, sizes = self._place, self._sizes
-        begin = epoch * (self.steps if self._continues else sizes.steps)
-        first, end = begin + first_step, begin + self.steps
-        while first < end:
-            number, step = divmod(first, sizes.steps)
-            order = np.arange(sizes.n) if self._seed is None else epoch_order(sizes.n, self._seed, number)
-            batches = shard_rows(order, sizes, place.shard, place.shards, step)
-            for at, rows in enumerate(batches[: end - first], step):
-                inputs = (rows,)
-                if place.remote:
-                    inputs = keras.tree.map_structure(lambda a, r=rows: None if a is None else a[r], self._arrays)
-                yield Batch(inputs, sizes.of_shard(at, place.shard, place.shards), sizes.at(at))
-            first += len(batches[: end - first])
+        order = np.arange(sizes.n) if self._seed is None else epoch_order(sizes.n, self._seed, number)
+        batches = shard_rows(order, sizes, place.shard, place.shards, first_step)
+        for step, rows in enumerate(batches[: self._steps - first_step], first_step):
+            inputs = (rows,)
+            if self._gathered:
+                inputs = keras.tree.map_structure(lambda array, r=rows: _rows(array, r), self._arrays)
+                inputs = inputs if place.remote else tuple(part for part in inputs if part is not None)
+            yield Batch(inputs, sizes.of_shard(step, place.shard, place.shards), sizes.at(step))
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The rows' examples, or the inputs themselves where they are examples already."""
-        if self._place.remote:
+        if self._gathered:
             return triple(inputs)
         gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
         return triple(gathered)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Spec of the row numbers, or of the examples."""
-        if self._place.remote:
+        if self._gathered:
             return tuple(part for part in self.spec() if part is not None)
         return (tf.TensorSpec([None], tf.int64),)
 
@@ -70,5 +66,13 @@ def _tensor(array: Any) -> Any:
     return None if array is None else tf.constant(array)
 
 
+def _rows(array: Any, rows: Any) -> Any:
+    if array is None:
+        return None
+    return array.rows(rows) if isinstance(array, Sliced) else array[rows]
+
+
 def _array_spec(array: Any) -> Any:
+    if isinstance(array, Sliced):
+        return any_batch(array.spec)
     return None if array is None else tf.TensorSpec([None, *array.shape[1:]], array.dtype)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from dtjob_trainer.data.sharding import Sizes
 
@@ -32,6 +32,11 @@ class Place:
     remote: bool = False
     """Whether steps run on other machines, so that inputs must be the examples themselves."""
 
+    @property
+    def one_process(self) -> bool:
+        """Whether all replicas are in this process."""
+        return self.shards == 1 and not self.remote
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -46,9 +51,9 @@ class Wanted:
     any_batch_size: bool = False
     """Whether results do not depend on the size of batches, so that it may be raised to one example a replica."""
     steps: int | None = None
-    """Steps that make an epoch, after which the next one goes on in the data; None: a pass over the data does."""
+    """Steps of an epoch, where the program has said so; None: a pass over the data makes one."""
     at_most: int | None = None
-    """Instead of `steps`: take only so many of the first batches, in every epoch the same."""
+    """Take only so many of the first batches of a pass."""
     seed: int = 0
     """Seed of the order."""
     shuffle: bool = False
@@ -57,35 +62,51 @@ class Wanted:
     """Whether to leave out a last batch that is not full."""
 
 
-class Source(Protocol):
+class Source(ABC):
     """Where batches come from."""
 
-    steps: int
-    """Steps of one epoch."""
+    steps: int | None
+    """Batches of a pass over the data; None: nobody knows before its end."""
     may_be_empty: bool
     """Whether some replica may get a share of no examples at some step."""
-    sizes: Sizes | None
-    """The examples of each step, where it is known how many there are in all."""
     exact: bool
     """Whether a restarted run sees the same data in the same order."""
+    sizes: Sizes | None = None
+    """The examples of each step, where it is known how many there are in all."""
+    once = False
+    """Whether there is one pass at most, as over a generator."""
+    own_ends = False
+    """Whether tasks may come to the end of a pass at different steps, and the pass goes on until the last one has."""
 
-    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
-        """The batches of `epoch` from `first_step` on."""
+    @abstractmethod
+    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
+        """The batches of pass `number` over the data, from `first_step` of it on."""
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """In the graph: a batch's inputs → (x, y, sample weights), with None for what there is not."""
+        return triple(inputs)
 
+    @abstractmethod
     def input_spec(self) -> tuple[Any, ...]:
-        """A batch's inputs as `tf.TensorSpec`s with a batch dimension of None."""
+        """A batch's inputs as `tf.TypeSpec`s with a batch dimension of None."""
 
     def spec(self) -> tuple[Any, Any, Any]:
-        """(x, y, sample weights) as `tf.TensorSpec`s with a batch dimension of None."""
+        """(x, y, sample weights) as `tf.TypeSpec`s with a batch dimension of None."""
+        return triple(self.input_spec())
 
+    def stand_in(self) -> tuple[Any, ...]:
+        """Inputs of one row, of no weight, for a task that has come to its end; of sources with `own_ends` alone."""
+        raise NotImplementedError
 
-def groups(batches: Iterator[Batch], size: int) -> Iterator[list[Batch]]:
-    """`batches`, `size` at a time; fewer at the end."""
-    while group := list(islice(batches, size)):
-        yield group
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes; of sources of unknown length alone."""
+        raise NotImplementedError
+
+    def epoch_begins(self) -> None:  # noqa: B027  # most data need not know
+        """Told where an epoch begins, which need not be a pass."""
+
+    def epoch_ends(self) -> None:  # noqa: B027
+        """Told where an epoch's last step is done, and as in Keras once before the first, and before an evaluation."""
 
 
 def triple(parts: Any) -> tuple[Any, Any, Any]:

@@ -12,7 +12,7 @@ from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.errors import DataError
 
 
-class ClassWeighted:
+class ClassWeighted(Source):
     """A source whose examples are weighted by their class: `source` with weights beside (x, y)."""
 
     def __init__(self, source: Source, class_weight: Mapping[int, float]) -> None:
@@ -26,11 +26,27 @@ class ClassWeighted:
         self._classes = [int(label) for label in class_weight]
         self._weights = [float(weight) for weight in class_weight.values()]
         self.steps, self.may_be_empty, self.exact = source.steps, source.may_be_empty, source.exact
-        self.sizes = source.sizes
+        self.sizes, self.once, self.own_ends = source.sizes, source.once, source.own_ends
 
-    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
-        """The batches of `epoch` from `first_step` on."""
-        return self._source.epoch(epoch, first_step)
+    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
+        """The batches of pass `number` from `first_step` on."""
+        return self._source.epoch(number, first_step)
+
+    def stand_in(self) -> tuple[Any, ...]:
+        """Inputs of one row of no weight."""
+        return self._source.stand_in()
+
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes."""
+        return self._source.bytes_of(batch)
+
+    def epoch_begins(self) -> None:
+        """Tell the source itself."""
+        self._source.epoch_begins()
+
+    def epoch_ends(self) -> None:
+        """Tell the source itself."""
+        self._source.epoch_ends()
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """In the graph: a batch's inputs → (x, y, weights)."""

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import randomness
-from dtjob_trainer.data.batches import Batch, Place, Wanted, triple
-from dtjob_trainer.data.sharding import Sizes, share
+from dtjob_trainer.data import elements, randomness
+from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
+from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
 
 
-class DatasetSource:
+class DatasetSource(Source):
     """A batched `tf.data.Dataset`, whose every element is a global batch; each task takes its rows of it."""
 
     def __init__(self, dataset: Any, place: Place, wanted: Wanted) -> None:
-        cardinality, steps, argument = int(dataset.cardinality()), wanted.steps, wanted.argument
-        if steps is None and wanted.at_most is None and cardinality < 0:
-            raise DataError(
-                f"{argument}: the Dataset does not know its length; give {wanted.steps_argument}, or use "
-                "assert_cardinality"
-            )
-        check_elements(dataset, argument)
+        cardinality, argument = int(dataset.cardinality()), wanted.argument
+        elements.check(dataset.element_spec, argument, remote=place.remote)
         if cardinality == 0:
-            raise DataError(
-                f"{argument}: the Dataset has no batches; give it examples, as many as a batch has where it is batched "
-                "with drop_remainder=True"
-            )
+            raise DataError(no_batches(argument))
+        if cardinality == tf.data.INFINITE_CARDINALITY and wanted.steps is None and wanted.at_most is None:
+            raise DataError(f"{argument}: the Dataset has no end; give {wanted.steps_argument}, or leave out repeat()")
         if place.shards > 1:
             if randomness.in_any_order(dataset):
                 raise DataError(
@@ -37,50 +32,55 @@ class DatasetSource:
                     "from other batches; leave that out"
                 )
             dataset = dataset.with_options(_in_order())
-        self.steps = steps if steps is not None else first_of(cardinality if cardinality >= 0 else None, wanted.at_most)
-        self.sizes: Sizes | None = None
-        self._may_end_early = steps is None and cardinality < 0
-        self._wanted = wanted
-        self._continues = steps is not None  # as in Keras: one pass over the Dataset may span several epochs
-        self._dataset = dataset.repeat() if self._continues and cardinality != -1 else dataset
-        self._place = place
+        self.steps = min(cardinality, wanted.at_most or cardinality) if cardinality > 0 else None
+        self._dataset, self._place, self._at_most = dataset, place, wanted.at_most
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
         self.exact = randomness.repeats(dataset, from_begin=True)
-        self._iterator: Iterator[Any] | None = None
 
-    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
-        """The batches of `epoch`; skips (and so decodes) what came before `first_step`."""
-        if self._iterator is None or not self._continues:
-            skip = epoch * self.steps + first_step if self._continues else first_step
-            self._iterator = iter((self._dataset.skip(skip) if skip else self._dataset).prefetch(2))
-        for step in range(first_step, self.steps):
-            element = next_element(self._iterator, self._wanted, may_end=self._may_end_early and step > 0)
-            if element is None:  # in all tasks, as each reads all of the Dataset
-                return
-            inputs = element if isinstance(element, tuple) else (element,)
-            total = int(keras.tree.flatten(inputs)[0].shape[0])
-            low, high = share(total, self._place.shard, self._place.shards)
-            begin, end = (low, high) if high > low else (0, 1)
-            if self._place.shards > 1:
-                inputs = keras.tree.map_structure(lambda part, b=begin, e=end: part[b:e], inputs)
-            yield Batch(inputs, high - low, total)
-        if not self._continues and first_step < self.steps:
-            next(self._iterator, None)  # to its end, without which a cache() in it would begin anew
-
-    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
-        """The inputs are the examples."""
-        return triple(inputs)
+    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
+        """The batches of pass `number`; skips (and so decodes) what came before `first_step`."""
+        iterator = iter(self._from(number, first_step))
+        for element in islice(iterator, None if self._at_most is None else max(self._at_most - first_step, 0)):
+            yield self._batch(element)
+        next(iterator, None)  # to its end, without which a cache() in it would begin anew
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element."""
-        spec = self._dataset.element_spec
-        parts: tuple[Any, ...] = keras.tree.map_structure(_any_batch, spec if isinstance(spec, tuple) else (spec,))
-        return parts
+        return elements.parts_of(self._dataset.element_spec)
 
-    def spec(self) -> tuple[Any, Any, Any]:
-        """Specs of the examples."""
-        return triple(self.input_spec())
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes."""
+        return elements.bytes_of(batch.inputs)
+
+    def _from(self, number: int, first_step: int) -> Any:
+        """The Dataset of pass `number`, from `first_step` on."""
+        dataset = self._pass(number)
+        # several of unknown length are read at once, for the tasks to agree on
+        ahead = tf.data.AUTOTUNE if self.steps is None and self._place.shards > 1 else 2
+        return (dataset.skip(first_step) if first_step else dataset).prefetch(ahead)
+
+    def _pass(self, number: int) -> Any:
+        """The whole Dataset of pass `number`: always the same one here."""
+        return self._dataset
+
+    def _batch(self, element: Any) -> Batch:
+        """This task's rows of `element`."""
+        inputs = element if isinstance(element, tuple) else (element,)
+        total = elements.rows_in(inputs)
+        low, high = share(total, self._place.shard, self._place.shards)
+        begin, end = (low, high) if high > low else (0, 1)
+        if self._place.shards > 1:
+            inputs = keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs)
+        return Batch(inputs, high - low, total)
+
+
+def no_batches(argument: str) -> str:
+    """What is wrong with a Dataset given as `argument` that has no elements."""
+    return (
+        f"{argument}: the Dataset has no batches; give it examples, as many as a batch has where it is batched "
+        "with drop_remainder=True"
+    )
 
 
 def rows_of_each_batch(dataset: Any) -> int | None:
@@ -89,36 +89,7 @@ def rows_of_each_batch(dataset: Any) -> int | None:
     return int(shape[0]) if shape.rank and shape[0] is not None else None
 
 
-def next_element(iterator: Iterator[Any], wanted: Wanted, *, may_end: bool = False) -> Any:
-    """The next element of an epoch that is not over; where the Dataset is, None if it `may_end`, else a DataError."""
-    element = next(iterator, None)
-    if element is None and not may_end:
-        raise DataError(
-            f"{wanted.argument}: the Dataset ended before its epoch; give a smaller {wanted.steps_argument}, or repeat "
-            "it"
-        )
-    return element
-
-
-def first_of(batches: int | None, at_most: int | None) -> int:
-    """Steps of an epoch of `at_most` so many of the `batches`. None: unknown how many, or all; one of them is known."""
-    return min(number for number in (batches, at_most) if number is not None)
-
-
-def check_elements(dataset: Any, argument: str) -> None:
-    """Raises DataError where `dataset` (given as `argument`) has elements that cannot be trained on."""
-    spec = dataset.element_spec
-    if isinstance(spec, tuple) and len(spec) not in (1, 2, 3):
-        raise DataError(f"{argument}: elements must be x, (x, y) or (x, y, sample weights), not {len(spec)} parts")
-    if not all(isinstance(leaf, tf.TensorSpec) for leaf in keras.tree.flatten(spec)):
-        raise DataError(f"{argument}: elements must be dense tensors; ragged and sparse ones cannot be sharded")
-
-
 def _in_order() -> Any:
     options = tf.data.Options()
     options.deterministic = True
     return options
-
-
-def _any_batch(spec: Any) -> Any:
-    return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)

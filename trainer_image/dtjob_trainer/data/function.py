@@ -2,91 +2,125 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import randomness
-from dtjob_trainer.data.batches import Batch, Place, Wanted, triple
+from dtjob_trainer.data import elements, randomness
+from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
 from dtjob_trainer.data.context import DataContext
-from dtjob_trainer.data.dataset import check_elements, first_of, next_element
+from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.data.sharding import Sizes, less_than_a_batch, share
 from dtjob_trainer.errors import DataError
 
 
-class FunctionSource:
-    """A function of DataContext that returns this shard's unbatched Dataset, called anew for each epoch."""
+def make(function: Callable[..., Any], batch_size: int, place: Place, wanted: Wanted) -> Source:
+    """The source of a data function, whichever arguments it takes. `batch_size`: examples of a batch of all tasks.
+
+    Raises DataError for a function that takes neither a DataContext nor nothing.
+    """
+    if takes(function, 1):
+        return FunctionSource(function, batch_size, place, wanted)
+    if takes(function, 0):
+        return WholeFunctionSource(function, batch_size, place, wanted)
+    raise DataError(
+        f"{wanted.argument}: the data function must take one argument, the DataContext, or none; it is "
+        f"{getattr(function, '__name__', type(function).__name__)}{inspect.signature(function)}"
+    )
+
+
+def takes(function: Callable[..., Any], arguments: int) -> bool:
+    """Whether `function` can be called with so many arguments, as far as it tells."""
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except TypeError:
+        return False
+    except ValueError:  # it does not tell: one that is written in C
+        return arguments == 1
+    return True
+
+
+class FunctionSource(Source):
+    """A function of DataContext that returns this shard's unbatched Dataset, called anew for each pass."""
 
     def __init__(self, function: Callable[[DataContext], Any], batch_size: int, place: Place, wanted: Wanted) -> None:
         """`batch_size`: examples of a batch of all tasks, instead of `wanted.batch_size`."""
         self._function, self._batch_size, self._place, self._wanted = function, batch_size, place, wanted
         steps, argument = wanted.steps, wanted.argument
         dataset, told = self._call(0, 0)
-        if not isinstance(dataset, tf.data.Dataset):
-            kind = type(dataset).__name__
-            raise DataError(f"{argument}: the data function must return a tf.data.Dataset, not {kind}")
-        check_elements(dataset, argument)
+        _check(dataset, wanted, place)
         sizes = told
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
             sizes = Sizes(int(dataset.cardinality()), batch_size, wanted.drop_last)
-        if sizes is None and steps is None and wanted.at_most is None:
-            raise DataError(
-                f"{argument}: nobody knows how many examples there are; take the indices from context.shuffled(n) "
-                f"or context.files(counts) in the data function, or give {wanted.steps_argument}"
-            )
         if sizes is not None and sizes.steps == 0:
             raise DataError(less_than_a_batch(argument, sizes))
         if sizes is not None and steps is not None and steps > sizes.steps:
             batches = f"{argument} has {sizes.steps} batches of {batch_size}"
             raise DataError(f"{wanted.steps_argument}={steps}, but {batches}")
-        self.sizes, self._spec = sizes, dataset.element_spec
-        self.steps = (
-            steps if steps is not None else first_of(sizes.steps if sizes is not None else None, wanted.at_most)
-        )
-        self.may_be_empty = sizes is not None and sizes.smallest_share(place.replicas) == 0
+        self.sizes = sizes
+        self._spec = dataset.batch(1).element_spec
+        self._at_most = min((most for most in (steps, wanted.at_most) if most is not None), default=None)
+        self.steps = None if sizes is None else min(sizes.steps, self._at_most or sizes.steps)
+        unknown = sizes is None
+        self.may_be_empty = place.replicas > 1 if sizes is None else sizes.smallest_share(place.replicas) == 0
+        self.own_ends = unknown and place.shards > 1 and not wanted.drop_last
         self.exact = randomness.repeats(dataset, from_begin=told is None)
 
-    def epoch(self, epoch: int, first_step: int) -> Iterator[Batch]:
-        """The batches of `epoch`; where the function did not ask for indices, earlier examples are skipped."""
-        dataset, told = self._call(epoch, first_step)
+    def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
+        """The batches of pass `number`; where the function did not ask for indices, earlier examples are skipped.
+
+        Of data of unknown length, `total` of a batch counts this task's examples alone.
+        """
+        if self._at_most is not None and first_step >= self._at_most:
+            return
+        dataset, told = self._call(number, first_step)
         low, high = share(self._batch_size, self._place.shard, self._place.shards)
         if told is None and first_step:
             dataset = dataset.skip(first_step * (high - low))
-        iterator = iter(dataset.batch(high - low).prefetch(2))
-        for step in range(first_step, self.steps):
-            element = next_element(iterator, self._wanted)
-            inputs = element if isinstance(element, tuple) else (element,)
-            yield Batch(inputs, *self._counts(step, int(keras.tree.flatten(inputs)[0].shape[0])))
+        whole = self.sizes is None and self._wanted.drop_last
+        iterator = iter(dataset.batch(high - low, drop_remainder=whole).prefetch(2))
+        most = self._at_most if self.steps is None else self.steps
+        for step in count(first_step) if most is None else range(first_step, most):
+            element = next(iterator, None)
+            if element is None and self.sizes is not None:
+                raise DataError(
+                    f"{self._wanted.argument}: the Dataset ended before its epoch; give a smaller "
+                    f"{self._wanted.steps_argument}, or all that the data function was asked for"
+                )
+            if element is None:
+                return
+            yield self._batch(step, element)
 
-    def _counts(self, step: int, rows: int) -> tuple[int, int]:
-        """This task's examples and all tasks' at `step`, for which the function gave `rows`."""
-        place, total = self._place, self._batch_size if self.sizes is None else self.sizes.at(step)
+    def stand_in(self) -> tuple[Any, ...]:
+        """One row of zeros (empty texts)."""
+        return tuple(keras.tree.map_structure(_row, self.input_spec()))
+
+    def bytes_of(self, batch: Batch) -> int:
+        """About how much memory `batch` takes."""
+        return elements.bytes_of(batch.inputs)
+
+    def _batch(self, step: int, element: Any) -> Batch:
+        inputs = element if isinstance(element, tuple) else (element,)
+        rows = elements.rows_in(inputs)
+        if self.sizes is None:
+            return Batch(inputs, rows, rows)
+        place, total = self._place, self.sizes.at(step)
         low, high = share(total, place.shard, place.shards)
-        if self.sizes is None and place.shards == 1 and rows >= place.replicas:
-            return rows, rows  # the last batch of data of unknown length
         if rows != max(high - low, 1):
             raise DataError(
                 f"{self._wanted.argument}: the data function gave {rows} examples for step {step} of the epoch, but "
                 f"this task's share of the batch are {high - low}; give them all, or a smaller "
                 f"{self._wanted.steps_argument}, or take the indices from context.shuffled(n)"
             )
-        return high - low, total
-
-    def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
-        """The inputs are the examples."""
-        return triple(inputs)
+        return Batch(inputs, high - low, total)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element, with a batch dimension."""
-        spec = self._spec if isinstance(self._spec, tuple) else (self._spec,)
-        parts: tuple[Any, ...] = keras.tree.map_structure(lambda s: tf.TensorSpec([None, *s.shape], s.dtype), spec)
-        return parts
-
-    def spec(self) -> tuple[Any, Any, Any]:
-        """Specs of the examples, with a batch dimension."""
-        return triple(self.input_spec())
+        return elements.parts_of(self._spec)
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
         context = DataContext(
@@ -100,3 +134,34 @@ class FunctionSource:
             drop_last=self._wanted.drop_last,
         )
         return self._function(context), context.sizes
+
+
+class WholeFunctionSource(DatasetSource):
+    """A function of no argument that returns the unbatched Dataset of all examples, called anew for each pass.
+
+    It is the same in every task, which takes its rows of each batch.
+    """
+
+    def __init__(self, function: Callable[[], Any], batch_size: int, place: Place, wanted: Wanted) -> None:
+        self._function = function
+        self._batch_size, self._drop_last = batch_size, wanted.drop_last
+        dataset = function()
+        _check(dataset, wanted, place)
+        super().__init__(dataset.batch(batch_size, drop_remainder=wanted.drop_last), place, wanted)
+
+    def _pass(self, number: int) -> Any:
+        dataset = self._function().batch(self._batch_size, drop_remainder=self._drop_last)
+        return dataset.with_options(self._dataset.options())
+
+
+def _check(dataset: Any, wanted: Wanted, place: Place) -> None:
+    """Raise DataError for what no data function may return."""
+    if not isinstance(dataset, tf.data.Dataset):
+        kind = type(dataset).__name__
+        raise DataError(f"{wanted.argument}: the data function must return a tf.data.Dataset, not {kind}")
+    elements.check(dataset.element_spec, wanted.argument, remote=place.remote)
+
+
+def _row(spec: Any) -> Any:
+    """One row of zeros as `spec` has them."""
+    return tf.zeros([1, *(1 if size is None else size for size in spec.shape[1:])], spec.dtype)

@@ -1,55 +1,80 @@
-"""Arrays, a `tf.data.Dataset` or a data function: which source the user's data needs, or what to write instead."""
+"""Which source the user's data needs, whatever it is in, or what to write instead."""
 
 from __future__ import annotations
 
+import math
 import sys
+import types
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.data import elements
+from dtjob_trainer.data import function as functions
 from dtjob_trainer.data.arrays import ArraySource
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
-from dtjob_trainer.data.function import FunctionSource
+from dtjob_trainer.data.generator import GeneratorSource
+from dtjob_trainer.data.py_dataset import PyDatasetSource
 from dtjob_trainer.data.sharding import Sizes, common_length, less_than_a_batch
+from dtjob_trainer.data.sliced import Sliced, can_slice
 from dtjob_trainer.errors import DataError
 
 DEFAULT_BATCH_SIZE = 32
 """As in Keras."""
 
+_BATCHED: dict[type, tuple[str, Callable[[Any, Place, Wanted], Source]]] = {
+    tf.data.Dataset: ("Dataset", DatasetSource),
+    keras.utils.PyDataset: ("PyDataset", PyDatasetSource),
+    types.GeneratorType: ("generator", GeneratorSource),
+}
+"""What brings its own batches: its type, its name in messages, its source."""
+
 _KINDS = (
-    "arrays, a batched tf.data.Dataset (tf.data.Dataset.from_generator makes one), or a data function: a function of "
-    "DataContext that returns this task's share"
+    "arrays, a batched tf.data.Dataset (tf.data.Dataset.from_generator makes one), a keras.utils.PyDataset, or a data "
+    "function: a function of DataContext that returns this task's share"
 )
 
 
 def make(x: Any, y: Any, sample_weight: Any, wanted: Wanted, place: Place) -> Source:
     """The source for what the user gave. Raises DataError where it cannot be trained on as `wanted`."""
-    if isinstance(x, tf.data.Dataset):
-        _check_alone(x, y, sample_weight, wanted)
-        if wanted.batch_size is not None:
-            raise DataError(f"{wanted.argument}: a Dataset brings its own batches; leave out batch_size")
-        return DatasetSource(x, place, wanted)
+    for kind, (name, source) in _BATCHED.items():
+        if isinstance(x, kind):
+            _check_alone(name, y, sample_weight, wanted)
+            if wanted.batch_size is not None:
+                raise DataError(f"{wanted.argument}: a {name} brings its own batches; leave out batch_size")
+            made: Source = source(x, place, wanted)
+            return made
     if callable(x):
-        _check_alone(x, y, sample_weight, wanted)
-        return FunctionSource(x, _batch_size(wanted, place), place, wanted)
-    batch_size = _batch_size(wanted, place)
+        _check_alone("data function", y, sample_weight, wanted)
+        return functions.make(x, _batch_size(wanted, place), place, wanted)
     arrays = _arrays(x, y, sample_weight, wanted.argument)
     n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], wanted.argument)
-    sizes = Sizes(n, batch_size, wanted.drop_last)
+    steps = wanted.steps or wanted.at_most
+    if wanted.batch_size is None and steps is not None:  # as in Keras
+        wanted = replace(wanted, batch_size=math.ceil(n / steps))
+    sizes = Sizes(n, _batch_size(wanted, place), wanted.drop_last)
+    if place.remote and any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays)):
+        raise DataError(elements.cannot_leave(wanted.argument))
     if sizes.steps == 0:
         raise DataError(less_than_a_batch(wanted.argument, sizes))
     return ArraySource(arrays, sizes, place, wanted)
 
 
-def _check_alone(x: Any, y: Any, sample_weight: Any, wanted: Wanted) -> None:
-    """Raise DataError where there are targets or weights beside data that brings its own."""
+def is_batched(x: Any) -> bool:
+    """Whether `x` brings its own batches."""
+    return isinstance(x, tuple(_BATCHED))
+
+
+def _check_alone(name: str, y: Any, sample_weight: Any, wanted: Wanted) -> None:
+    """Raise DataError where there are targets or weights beside data, a `name`, that brings its own."""
     if y is not None or sample_weight is not None:
-        kind = "Dataset" if isinstance(x, tf.data.Dataset) else "data function"
         raise DataError(
-            f"{wanted.argument}: a {kind} brings its own targets and weights; leave out y and sample_weight"
+            f"{wanted.argument}: a {name} brings its own targets and weights; leave out y and sample_weight"
         )
 
 
@@ -70,26 +95,51 @@ def _arrays(x: Any, y: Any, sample_weight: Any, argument: str) -> tuple[Any, Any
     """All of them as NumPy has them. Raises DataError where they are no arrays, or weights without targets."""
     if sample_weight is not None and y is None:
         raise DataError(f"{argument}: sample_weight weighs the losses of y; give y as well, or leave it out")
-    if keras.tree.is_nested(y) and sample_weight is not None and not keras.tree.is_nested(sample_weight):
-        sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)  # as in Keras: one for every output
     if x is None:
         raise DataError(f"{argument} is missing; give {_KINDS}")
+    x, y, sample_weight = (_listed(part, argument) for part in (x, y, sample_weight))
+    if keras.tree.is_nested(y) and sample_weight is not None and not keras.tree.is_nested(sample_weight):
+        sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)  # as in Keras: one for every output
     found = keras.tree.map_structure(lambda value: _array(value, argument), (x, y, sample_weight))
     return found[0], found[1], found[2]
+
+
+def _listed(part: Any, argument: str) -> Any:
+    """`part`, or where it is a list of numbers (or texts), however deep, the array of them. Else lists are structures.
+
+    Raises DataError for lists of unequal lengths.
+    """
+    if not isinstance(part, list | tuple) or not part or not _is_plain(part):
+        return part
+    try:
+        return np.array(part)
+    except ValueError:
+        raise DataError(
+            f"{argument}: lists of unequal lengths make no array; fill them up, or give a Dataset of ragged tensors"
+        ) from None
+
+
+def _is_plain(part: Any) -> bool:
+    return all(
+        _is_plain(each)
+        if isinstance(each, list | tuple)
+        else isinstance(each, int | float | complex | str | bytes | np.generic)
+        for each in part
+    )
 
 
 def _array(value: Any, argument: str) -> Any:
     """As NumPy, floats in Keras's default precision and a pandas Series as a column (as in Keras).
 
-    Raises DataError for what is no array: scalars, generators and the like, sparse matrices, arrays of objects.
+    Raises DataError for what is no array: scalars, sequences that are none, arrays of objects.
     """
     if value is None:
         return None
     kind = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
     if isinstance(value, int | float | complex | str | bytes):
-        raise DataError(f"{argument}: a list is a structure of arrays, here of single numbers; give np.array(…) of it")
-    if hasattr(value, "toarray"):
-        raise DataError(f"{argument}: {kind} is sparse and cannot be sharded; give {_KINDS}, such as its toarray()")
+        raise DataError(f"{argument}: a list holds numbers beside arrays; give np.array(…) of the numbers")
+    if can_slice(value):
+        return Sliced(value)
     if not hasattr(value, "__array__"):  # np.asarray would read all of a sequence
         raise DataError(f"{argument}: {kind} can be neither sharded nor resumed; give {_KINDS}")
     array = np.asarray(value)

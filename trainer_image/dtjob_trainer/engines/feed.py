@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import sources
+from dtjob_trainer.data import elements, sources
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.errors import DataError
@@ -40,20 +40,24 @@ class SourceFeed:
         self.exact = source.exact
 
         def fixed(spec: Any) -> Any:
-            return tf.TensorSpec([rows, *spec.shape[1:]], spec.dtype)
+            shape = [rows, *spec.shape[1:]]
+            return spec if elements.is_composite(spec) else tf.TensorSpec(shape, spec.dtype)
 
         self.signature = keras.tree.map_structure(fixed, source.input_spec())
 
     def inputs(self, step: int) -> Iterator[Any]:
         """This task's inputs from `step` on, epoch after epoch."""
         while True:
-            epoch, first_step = divmod(step, self._source.steps)
-            for batch in self._source.epoch(epoch, first_step):
-                found = int(keras.tree.flatten(batch.inputs)[0].shape[0])
+            before = step
+            number, first_step = divmod(step, self._source.steps) if self._source.steps else (0, step)
+            for batch in self._source.epoch(number, first_step):
+                found = elements.rows_in(batch.inputs)
                 if self._rows is not None and found != self._rows:
                     raise DataError(f"data: a batch has {found} examples for this task instead of {self._rows}")
                 yield batch.inputs
                 step += 1
+            if step == before:
+                raise DataError("data: it has ended before total_steps; give a smaller total_steps, or repeat it")
 
     def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
         """Run `body` on every replica, on its rows of `inputs`."""
@@ -109,8 +113,9 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
     one_long_epoch = replace(wanted, steps=total_steps)
     if isinstance(data, tf.data.Dataset):
         rows = _rows_of_dataset(data, place)
-        unknown = int(data.cardinality()) < 0
-        source = sources.make(data, None, None, one_long_epoch if unknown else wanted, place)
+        if int(data.cardinality()) < 0:  # one pass without an end
+            data, wanted = data.repeat(), one_long_epoch
+        source = sources.make(data, None, None, wanted, place)
         return SourceFeed(source, rows // place.shards if rows is not None else None)
     size = batch_size if batch_size is not None else sources.DEFAULT_BATCH_SIZE
     if size % place.replicas:
@@ -118,12 +123,7 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
             f"batch_size={size} is the size of the global batch and must be a multiple of the number of replicas, "
             f"{place.replicas}: in a custom loop all get equally many examples"
         )
-    try:
-        source = sources.make(data, None, None, wanted, place)
-    except DataError:
-        if not callable(data):
-            raise
-        source = sources.make(data, None, None, one_long_epoch, place)  # it may be of unknown length
+    source = sources.make(data, None, None, wanted, place)
     return SourceFeed(source, size // place.shards)
 
 
@@ -139,5 +139,5 @@ def _rows_of_dataset(dataset: Any, place: Place) -> int | None:
 
 
 def _rows_of(part: Any, first: Any, size: int) -> Any:
-    rows = part[first : first + size]
-    return tf.ensure_shape(rows, [size, *part.shape[1:]])
+    rows = elements.rows_of(part, first, first + size)
+    return tf.ensure_shape(rows, [size, *part.shape[1:]]) if isinstance(part, tf.Tensor) else rows

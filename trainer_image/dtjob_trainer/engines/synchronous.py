@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.engines.engine import Engine, Kind
 from dtjob_trainer.models.compiled import TrainedModel
@@ -46,11 +47,11 @@ class SynchronousEngine(Engine):
         return step
 
     def _run(self, kind: Kind, source: Source, batches: Sequence[Batch]) -> Any:
-        function = self._function(kind, source)
-        if self.steps_per_call == 1:
-            (batch,) = batches
-            return function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
-        result = None
+        function, result = self._function(kind, source), None
+        if self._one_by_one(source):
+            for batch in batches:
+                result = function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
+            return result
         for group in [batches] if _alike(batches) else [[batch] for batch in batches]:
             inputs, rows = _stacked([batch.inputs for batch in group])
             counts, totals = [batch.count for batch in group], [batch.total for batch in group]
@@ -80,10 +81,14 @@ class SynchronousEngine(Engine):
         # them a restarted run traces first depends on the step at which it resumes.
         number, numbers = tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
         spec = source.input_spec()
-        if self.steps_per_call == 1:
+        if self._one_by_one(source):
             return tf.function(step, autograph=False, input_signature=[spec, number, number])
         spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
         return tf.function(several, autograph=False, input_signature=[spec, numbers, numbers, numbers])
+
+    def _one_by_one(self, source: Source) -> bool:
+        """Whether each step is a call of its own: ragged and sparse batches cannot be stacked."""
+        return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
         """Run `replica` of each replica's rows and how many of them count."""
@@ -99,7 +104,7 @@ class SynchronousEngine(Engine):
         high = (replica + 1) * count // self.group.local
         begin = tf.minimum(low, tf.maximum(count, 1) - 1)
         end = tf.maximum(high, begin + 1)
-        return keras.tree.map_structure(lambda part: part[begin:end], inputs), high - low
+        return keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low
 
 
 def _alike(batches: Sequence[Batch]) -> bool:

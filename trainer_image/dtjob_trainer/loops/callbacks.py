@@ -70,8 +70,11 @@ class Callbacks:
         """Whether a callback has asked to stop."""
         return bool(self._model.stop_training)
 
-    def train_begin(self, epochs: int, steps: int) -> None:
-        """Before the first step; a restored state is set after it, as callbacks reset themselves here."""
+    def train_begin(self, epochs: int, steps: int | None) -> None:
+        """Before the first step; `steps` of an epoch are None where nobody knows, as in Keras.
+
+        A restored state is set after it, as callbacks reset themselves here.
+        """
         self._model.stop_training = False
         if self._counter is not None:
             self._counter.assign(0)

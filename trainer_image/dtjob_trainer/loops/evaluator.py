@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
-from dtjob_trainer.data.batches import Source, groups
+from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
 from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import EvaluatorError
+from dtjob_trainer.loops.lookahead import whole_pass
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -104,7 +105,8 @@ def _evaluate(
         return None
     engine.trained.load(arrays)
     engine.reset_metrics()
-    for batches in groups(source.epoch(0, 0), engine.steps_per_call):
+    source.epoch_ends()
+    for batches in whole_pass(source, engine.group, engine.steps_per_call):
         engine.evaluate(source, batches)
     found = engine.evaluation_logs()
     metrics = {name: value for name, value in found.items() if not isinstance(value, list)}

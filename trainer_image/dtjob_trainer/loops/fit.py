@@ -37,17 +37,19 @@ def fit(
 ) -> Any:
     """Train `model`, a compiled Keras 3 or tf_keras model, as the job's strategy says; returns Keras's History.
 
-    - x, y: arrays or structures of them (a pandas Series is a column, as in Keras); or x is a batched
-      `tf.data.Dataset` whose elements are global batches, or a function of DataContext that returns this shard's
-      unbatched Dataset. Elements are x, (x, y) or (x, y, weights).
+    - x, y: arrays or structures of them (a pandas Series is a column, as in Keras), or lists of numbers; or x brings
+      global batches: a batched `tf.data.Dataset` of known length or not, a `keras.utils.PyDataset`, in one process a
+      generator; or x is a function of DataContext that returns this shard's unbatched Dataset, or a function of no
+      argument that returns all of it. Elements are x, (x, y) or (x, y, weights); docs/data.md has the details.
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
       What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
       for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
     - batch_size: examples of one step of all replicas together (32 where it is left out). On a TPU, or where a model
       has a `train_step` of its own and there are several replicas, a last batch that is not full is left out.
       A Dataset for such a model is batched with drop_remainder=True.
-    - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. A data
-      function is called anew for each epoch all the same.
+    - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. An epoch ends
+      early where the data does, with a warning, and the next begins anew, as in Keras 3. A data function is called
+      anew for each epoch all the same.
     - shuffle: give arrays and data functions a new order in each epoch; a Dataset has its own.
     - sample_weight: array (or a structure of them as y) of each example's weight, in losses and `weighted_metrics`.
     - class_weight: class to weight, where y is one array of classes or one-hot rows; others count once.
@@ -91,13 +93,15 @@ def fit(
         callbacks, trained, is_chief=here.is_chief, asynchronous=here.traits.asynchronous, tasks=group.tasks
     )
 
-    here.progress.report(state="starting", totalSteps=epochs * training.steps)
+    course = data.epochs(training, group, x, steps=steps_per_epoch, epochs=epochs)
+    total = course.total(0)
+    here.progress.report(state="starting", **({} if total is None else {"totalSteps": total}))
     trained.build(*training.spec())
     trained.build_further(*training.spec())
     engine = engine_of(trained, group, here.traits)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)
-    loop = FitLoop(here, engine, trained.state(group), user_callbacks, training, validation, epochs)
+    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation)
     with trained.of_global_batch():
         history = loop.fit()
     if save is not None:

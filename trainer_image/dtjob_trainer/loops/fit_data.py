@@ -12,6 +12,7 @@ from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.loops.epochs import Epochs, WhenOut
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -23,7 +24,7 @@ class FitData:
     def __init__(
         self, here: Runtime, group: Group, trained: TrainedModel, *, batch_size: int | None, seed: int
     ) -> None:
-        self._here, self._traits = here, here.traits
+        self._here, self._traits, self._trained = here, here.traits, trained
         self._replicas, self._batch_size, self._seed = group.replicas, batch_size, seed
         self._equal_shares = trained.own_step and group.replicas > 1
         """A model's own train_step takes means of its replica's examples itself, whose mean is the global batch's only
@@ -47,10 +48,25 @@ class FitData:
         self._tell_left_out(source)
         if self._equal_shares:
             size = self._batch_size or sources.DEFAULT_BATCH_SIZE
-            self._check_shares(rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else size)
-        if class_weight is not None:
-            source = ClassWeighted(source, class_weight)
-        return self._checked(source, "x")
+            if sources.is_batched(x):
+                self._check_shares(rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else None)
+            else:
+                self._check_shares(size)
+        return source if class_weight is None else ClassWeighted(source, class_weight)
+
+    def epochs(self, source: Source, group: Group, x: Any, *, steps: int | None, epochs: int) -> Epochs:
+        """The epochs of training on `source`, which was made of `x`."""
+        when_out: WhenOut = "end the epoch"
+        if self._trained.package == "tf_keras" and steps is not None and not callable(x):
+            if not sources.is_batched(x):
+                when_out = "go on"
+            elif steps != source.steps:
+                when_out = "stop"
+
+        def warn(message: str) -> None:
+            self._here.log(message, level="warning")
+
+        return Epochs(source, group, steps=steps, epochs=epochs, when_out=when_out, tell=warn)
 
     def validation(self, data: Any, steps: int | None) -> Source:
         """What to validate on: `data`, or its first `steps` batches."""
@@ -63,17 +79,17 @@ class FitData:
         wanted = Wanted(
             "validation_data",
             "validation_steps",
-            # of a Dataset, which is batched already, that is the size of training's batches alone
-            batch_size=None if isinstance(x, tf.data.Dataset) else self._batch_size,
+            # of what brings its own batches, that is the size of training's batches alone
+            batch_size=None if sources.is_batched(x) else self._batch_size,
             any_batch_size=True,
             at_most=steps,
             seed=self._seed,
         )
         source = sources.make(x, y, weights, wanted, self._place)
-        if steps is not None and source.steps < steps:
+        if steps is not None and source.steps is not None and source.steps < steps:
             batches = f"validation_data has {source.steps} batches"
             self._here.log(f"validation_steps={steps}, but {batches}: all are taken", level="warning")
-        return self._checked(source, "validation_data")
+        return source
 
     def _tell_left_out(self, source: Source) -> None:
         if source.sizes is None or not source.sizes.left_out:
@@ -98,13 +114,3 @@ class FitData:
                 f"train_step weighs alike; choose a size that {self._replicas} divides",
                 level="warning",
             )
-
-    def _checked(self, source: Source, argument: str) -> Source:
-        """`source`. Raises FitError where a replica may get no examples and the strategy cannot do with none."""
-        if source.may_be_empty and self._traits.central_storage:
-            raise FitError(
-                f"{argument}: the last batch may have fewer examples than there are replicas ({self._replicas}), which "
-                f"{self._traits.name} cannot train on; choose another batch_size, or .batch(SIZE, drop_remainder=True) "
-                "for a Dataset"
-            )
-        return source

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from dtjob_trainer.checkpoint.saves import Restored
-from dtjob_trainer.data.batches import Batch, Source, groups
+from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.loops import callback_state, exactness
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.control import Agreement, StopInValidation
+from dtjob_trainer.loops.epochs import Epochs
+from dtjob_trainer.loops.lookahead import whole_pass
 from dtjob_trainer.loops.training_run import TrainingRun
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
@@ -33,17 +34,13 @@ class FitLoop(TrainingRun):
         engine: Engine,
         state: State,
         callbacks: Callbacks,
-        source: Source,
+        epochs: Epochs,
         validation: Source | None,
-        epochs: int,
     ) -> None:
         optimizers = engine.trained.optimizers
-        super().__init__(here, engine.group, state, optimizers=optimizers, total_steps=epochs * source.steps)
+        super().__init__(here, engine.group, state, optimizers=optimizers, total_steps=epochs.total(0))
         self._engine, self._callbacks = engine, callbacks
-        self._source, self._validation, self._epochs = source, validation, epochs
-        self._steps_per_epoch = source.steps
-        self._epochs_ended = 0
-        """Epochs whose end (validation, callbacks) is behind us; may lag behind the step by one epoch."""
+        self._epochs, self._source, self._validation = epochs, epochs.source, validation
         self._epoch_logs: dict[str, Any] | None = None
         """Training's logs of an epoch whose steps are done, while its validation is not."""
         self._stopped = False
@@ -56,7 +53,7 @@ class FitLoop(TrainingRun):
         """What the last epoch's end was told, without what callbacks added to it."""
         self._looked_at_step = False
         """Whether what a step uses was held against what a checkpoint keeps."""
-        self._exact = source.exact and callbacks.exact and engine.trained.exact and engine.exact
+        self._exact = epochs.source.exact and callbacks.exact and engine.trained.exact and engine.exact
 
     def fit(self) -> Any:
         """Train to the end; returns Keras's History. Leaves by SystemExit where a stop was asked for."""
@@ -64,7 +61,8 @@ class FitLoop(TrainingRun):
         self._keras_history.set_model(model)
         self._keras_history.history, self._keras_history.epoch = self._history, []
         model.history = self._keras_history  # as in Keras, for callbacks to look at
-        self._callbacks.train_begin(self._epochs, self._steps_per_epoch)
+        self._source.epoch_ends()  # as Keras, before all else
+        self._callbacks.train_begin(self._epochs.epochs, self._epochs.steps_per_epoch)
         self.run()
         return self._keras_history
 
@@ -79,10 +77,10 @@ class FitLoop(TrainingRun):
         return self._engine.loss()
 
     def _first_status(self) -> Mapping[str, Any]:
-        return {"epoch": self._epochs_ended}
+        return {"epoch": self._epochs.ended}
 
     def _position(self) -> tuple[int, int, bool]:
-        return self._step, self._epochs_ended, self._stopped
+        return self._step, self._epochs.ended, self._stopped
 
     def _finish(self) -> None:
         model = self._engine.trained.model
@@ -91,18 +89,19 @@ class FitLoop(TrainingRun):
         self._callbacks.train_end(self._last_logs)
 
     def _goes_on(self) -> bool:
-        return self._epochs_ended < self._epochs and not self._stopped
+        return self._epochs.go_on and not self._stopped
 
     def _train_epoch(self) -> None:
-        epoch = self._epochs_ended
-        first_step = self._step - epoch * self._steps_per_epoch
-        if first_step == 0:  # else the epoch goes on after a restart, and what began it is in the checkpoint
-            self._engine.reset_metrics()
-            self._callbacks.epoch_begin(epoch)
-        batches = self._source.epoch(epoch, first_step)
-        while not self._stopped and (group := list(islice(batches, self._steps_in_one_call()))):
-            self._train_steps(group)
-        self._end_epoch(epoch)
+        epochs = self._epochs
+        if self._epoch_logs is None:  # else a restart resumes where its steps are done
+            if self._step == epochs.began:  # else it goes on within the epoch, and what began it is in the checkpoint
+                self._engine.reset_metrics()
+                self._callbacks.epoch_begin(epochs.ended)
+                epochs.begin()
+            while not self._stopped and (batches := epochs.take(self._step, self._steps_in_one_call())):
+                self._train_steps(batches)
+        epochs.end_steps()
+        self._end_epoch(epochs.ended)
         if self._asked_to_leave and self._goes_on():
             self._leave()
         if self._save_is_due():
@@ -116,7 +115,7 @@ class FitLoop(TrainingRun):
 
     def _train_steps(self, batches: list[Batch]) -> None:
         engine, per_batch = self._engine, self._callbacks.per_batch
-        in_epoch = self._step - self._epochs_ended * self._steps_per_epoch
+        in_epoch = self._step - self._epochs.began
         if per_batch:
             self._callbacks.batch_begin(in_epoch)
         self._board.before(self._step, len(batches))
@@ -133,12 +132,12 @@ class FitLoop(TrainingRun):
             self._agree_to_stop()
         self._agree()
         # at an epoch's end, early or not: once its end is behind us
-        if not self._ends_epoch() and self._save_is_due():
+        if self._save_is_due() and not self._ends_epoch():
             self._save()
 
     def _ends_epoch(self) -> bool:
         """Whether the step just done is the last of its epoch, early or not."""
-        return self._stopped or self._step == (self._epochs_ended + 1) * self._steps_per_epoch
+        return self._stopped or self._epochs.ends(self._step)
 
     def _close(self) -> None:
         if self._ends_epoch():
@@ -175,25 +174,27 @@ class FitLoop(TrainingRun):
         self._last_logs = logs
         logs = self._callbacks.epoch_end(epoch, logs)
         self._agree_to_stop()
-        self._epochs_ended = epoch + 1
+        self._epochs.end(self._step)
         for name, value in logs.items():
             single = number(value)  # callbacks may add anything
             self._history.setdefault(name, []).append(value if single is None else single)
-        self._keras_history.epoch = list(range(self._epochs_ended))
+        self._keras_history.epoch = list(range(self._epochs.ended))
         shown = numbers(logs)
         self._here.say_left_out(name for name in logs if name not in shown)
-        self._here.progress.report(step=self._step, epoch=self._epochs_ended, metrics=shown)
-        self._here.log(f"epoch {epoch + 1}/{self._epochs}", step=self._step, values=shown)
+        self._total_steps = self._epochs.total(self._step)
+        self._here.progress.report(step=self._step, epoch=self._epochs.ended, metrics=shown, **self._known_total())
+        self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
         self._board.epoch(self._step, logs)
 
     def _validate(self, source: Source) -> dict[str, Any] | None:
         """Loss and metrics of `source`, over all tasks; None where they agreed to stop before its end. Collective."""
         engine, callbacks = self._engine, self._callbacks
         engine.reset_metrics()
+        source.epoch_ends()
         callbacks.test_begin()
         stop = StopInValidation(engine.group, self._here.shutdown)
         step = 0
-        for batches in groups(source.epoch(0, 0), engine.steps_per_call):
+        for batches in whole_pass(source, engine.group, engine.steps_per_call):
             if stop.agreed(step):
                 return None
             if callbacks.per_test_batch:
@@ -230,14 +231,14 @@ class FitLoop(TrainingRun):
     def _tell(self, agreement: Agreement) -> None:
         loss = {} if self._loss() is None else {"loss": agreement.loss}
         pace = self._pace_at(agreement.steps_per_second)
-        self._here.progress.update(step=self._step, epoch=self._epochs_ended, **loss, **pace)
+        self._here.progress.update(step=self._step, epoch=self._epochs.ended, **loss, **pace)
 
     def _kept(self) -> Mapping[str, Any]:
         return {
-            "epochsEnded": self._epochs_ended,
+            "epochsEnded": self._epochs.ended,
+            "data": self._epochs.kept(self._step),
             "epochLogs": self._epoch_logs,
             "stopped": self._stopped,
-            "stepsPerEpoch": self._steps_per_epoch,
             "history": callback_state.encode_history(self._history),
             "exact": self._exact,
             "callbacks": self._callbacks.get_state(),
@@ -248,19 +249,28 @@ class FitLoop(TrainingRun):
         self._stopped = state["stopped"]
         self._history |= callback_state.decode(state["history"])
         self._last_logs = {name: values[-1] for name, values in self._history.items()}
-        if self._same_data(state):
-            self._epochs_ended, self._epoch_logs = state["epochsEnded"], state.get("epochLogs")
-        else:
-            self._epochs_ended = self._step // self._steps_per_epoch
-        if self._step > self._epochs_ended * self._steps_per_epoch:
-            self._callbacks.epoch_begin_again(self._epochs_ended)
+        self._epochs.take_up(state, self._step)
+        self._total_steps = self._epochs.total(self._step)
+        if self._epochs.same(state):
+            self._epoch_logs = state.get("epochLogs")
+        self._tell_of_the_past()
+
+    def _tell_of_the_past(self) -> None:
+        """Tell data and callbacks, in the order of the first time, what a new process has not seen."""
+        for _ in range(self._epochs.ended):
+            self._epochs.begin()
+            self._epochs.end_steps()
+            if self._validation is not None:
+                self._validation.epoch_ends()
+                self._validation.epoch_begins()
+                self._validation.epoch_ends()
+        if self._step > self._epochs.began:
+            self._callbacks.epoch_begin_again(self._epochs.ended)
+            self._epochs.begin()
 
     def _take_up_rest(self, restored: Restored) -> None:
         state = restored.state
         same_callbacks = self._callbacks.set_state(state["callbacks"])
-        same = restored.same_replicas and self._same_data(state) and same_callbacks
+        same = restored.same_replicas and self._epochs.same(state) and same_callbacks
         self._exact = self._exact and state["exact"] and same
-        self._keras_history.epoch = list(range(self._epochs_ended))
-
-    def _same_data(self, state: Mapping[str, Any]) -> bool:
-        return bool(state["stepsPerEpoch"] == self._steps_per_epoch)
+        self._keras_history.epoch = list(range(self._epochs.ended))

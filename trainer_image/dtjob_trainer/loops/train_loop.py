@@ -37,6 +37,7 @@ class TrainLoop(TrainingRun):
         """`inexact`: why a restarted run would not have the same bits; empty where it would."""
         super().__init__(here, group, known.state(), optimizers=known.optimizers, total_steps=total_steps)
         self._feed, self._steps, self._inexact = feed, steps, inexact
+        self._last = total_steps
         self._exact = not inexact
         self._last_line = time.monotonic()
         self._values: Values = {}
@@ -48,11 +49,11 @@ class TrainLoop(TrainingRun):
 
     def _train(self) -> None:
         self._warn_of(self._inexact)
-        if self._step == self._total_steps:
+        if self._step == self._last:
             return
         for inputs in self._feed.inputs(self._step):
             self._train_step(inputs)
-            if self._step == self._total_steps:
+            if self._step == self._last:
                 break
         self._report(0.0)
 
@@ -63,7 +64,7 @@ class TrainLoop(TrainingRun):
         if self._board.after(self._step, 1, self._steps.values):
             self._board.step(self._step, self._summed())
         self._agree()
-        if self._step < self._total_steps and self._save_is_due():
+        if self._step < self._last and self._save_is_due():
             self._save()
 
     def _wait(self) -> None:
@@ -98,9 +99,9 @@ class TrainLoop(TrainingRun):
         loss = {"loss": self._values["loss"]} if "loss" in self._values else {}
         pace = self._pace_at(steps_per_second)
         self._here.progress.update(step=self._step, **pace, **loss, metrics=self._values)
-        if self._step == self._total_steps or time.monotonic() - self._last_line >= LOG_SECONDS:
+        if self._step == self._last or time.monotonic() - self._last_line >= LOG_SECONDS:
             self._last_line = time.monotonic()
-            self._here.log(f"step {self._step}/{self._total_steps}", step=self._step, values=self._values)
+            self._here.log(f"step {self._step}/{self._last}", step=self._step, values=self._values)
 
     def _summed(self) -> Values:
         """What `step_fn` returned in every task, summed up. Collective."""

@@ -23,7 +23,7 @@ class TrainingRun(ABC):
     """
 
     def __init__(
-        self, here: Runtime, group: Group, state: State, *, optimizers: Sequence[Any], total_steps: int
+        self, here: Runtime, group: Group, state: State, *, optimizers: Sequence[Any], total_steps: int | None
     ) -> None:
         self._here, self._group, self._state, self._total_steps = here, group, state, total_steps
         self._saves = Saves(here, group, state)
@@ -47,8 +47,8 @@ class TrainingRun(ABC):
         here.progress.report(
             state="training",
             step=self._step,
-            totalSteps=self._total_steps,
             resume="exact" if self._exact else "approximate",
+            **self._known_total(),
             **self._first_status(),
         )
         self._control.begin(self._step)
@@ -120,7 +120,12 @@ class TrainingRun(ABC):
 
     def _pace_at(self, steps_per_second: float) -> dict[str, float]:
         """Speed and time that is left, as the status has them, after a new measurement (0 where there is none)."""
-        return self._pace.keys(steps_per_second, self._total_steps - self._step)
+        left = None if self._total_steps is None else self._total_steps - self._step
+        return self._pace.keys(steps_per_second, left)
+
+    def _known_total(self) -> dict[str, int]:
+        """How many steps there will be, as the status has it; nothing while nobody knows."""
+        return {} if self._total_steps is None else {"totalSteps": self._total_steps}
 
     def _save_is_due(self) -> bool:
         """Whether steps or the clock ask for a save that is not taken yet."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -127,9 +129,16 @@ class TrainedModel(ABC):
 
         Of a model with its own `test_step`, which updates metrics as it likes: its part of the mean of what that gives.
         """
-        if self.own_test:
-            return own_step.evaluate_replica(lambda: self.model.test_step(self.pack(x, y, sample_weight)), cut)
-        return self._evaluate(cut, x, y, sample_weight)
+        if not self.own_test:
+            return self._evaluate(cut, x, y, sample_weight)
+        apart = cut.may_be_empty and not self._traits.central_storage
+        with contextlib.nullcontext() if apart or not cut.may_be_empty else self._counting(cut):
+            test = functools.partial(self.model.test_step, self.pack(x, y, sample_weight))
+            return own_step.evaluate_replica(test, cut, only_where_counted=apart)
+
+    @abstractmethod
+    def _counting(self, cut: Cut) -> AbstractContextManager[Any]:
+        """While this lasts, metrics are updated as the strategy needs it, and not where a row only stands in."""
 
     @abstractmethod
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:

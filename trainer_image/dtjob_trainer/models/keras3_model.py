@@ -16,7 +16,7 @@ from keras.src.random import seed_generator
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import losses, optimizers, own_step
+from dtjob_trainer.models import composites, losses, optimizers, own_step
 from dtjob_trainer.models.compiled import TrainedModel, number
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
@@ -73,6 +73,7 @@ class KerasModel(TrainedModel):
             if self.own_step and y is None:  # losses and metrics are built of shapes: take the outputs
                 symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
                 y = model(symbols)
+            composites.build(model, x, y, sample_weight)
             model._symbolic_build(data_batch=(x, y, sample_weight))
         self._generator = _global_seed_generator()
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
@@ -173,12 +174,13 @@ class KerasModel(TrainedModel):
         return losses.replaced(seed_generator, global_seed_generator=lambda: self._generator)
 
     @contextlib.contextmanager
-    def _counting(self) -> Iterator[None]:
+    def _counting(self, cut: Cut) -> Iterator[None]:
         """While this lasts, metrics are updated, also where replicas or workers share their variables.
 
         Many of Keras 3's assign `variable + x`. Of shared variables the sum over CentralStorage's replicas would count
         the old value once for each, and under ParameterServer workers would overwrite each other's: there what is
-        counted from zero is added, by the variable's own operation.
+        counted from zero is added, by the variable's own operation. CentralStorage's replicas assign together, so that
+        none may leave that out: one whose row only stands in adds nothing.
         """
         if not self._traits.shared_variables:
             yield
@@ -190,9 +192,9 @@ class KerasModel(TrainedModel):
         for variable in variables:
             value = scope.get_current_value(variable)
             if variable.aggregation == "sum":
-                variable.assign_add(value)
+                variable.assign_add(cut.counted(value))
             elif value is not None:
-                variable.assign(value)
+                variable.assign(tf.where(cut.examples > 0, value, variable.value) if cut.may_be_empty else value)
 
     def _call(self, x: Any, training: bool) -> Any:
         model = self.model
@@ -208,11 +210,12 @@ class KerasModel(TrainedModel):
         tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
 
         def update() -> Any:
-            with self._counting():
+            with self._counting(cut):
                 self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
             return tf.constant(0)
 
-        if cut.may_be_empty:  # a replica that stands in with one row of no weight must not count it
+        # a replica that stands in with one row of no weight must not count it
+        if cut.may_be_empty and not self._traits.central_storage:
             tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
         else:
             update()

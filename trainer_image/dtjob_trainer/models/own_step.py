@@ -35,10 +35,10 @@ def flat(logs: Any) -> dict[str, Any]:
     return found
 
 
-def evaluate_replica(step: Callable[[], Any], cut: Cut) -> dict[str, Any]:
+def evaluate_replica(step: Callable[[], Any], cut: Cut, *, only_where_counted: bool) -> dict[str, Any]:
     """One replica's test `step`, which updates metrics as it likes: its part of the mean of what that gives.
 
-    A replica whose row only stands in does not evaluate it.
+    - only_where_counted: evaluate no row that only stands in.
     """
     names: list[str] = []
 
@@ -48,7 +48,7 @@ def evaluate_replica(step: Callable[[], Any], cut: Cut) -> dict[str, Any]:
         names.extend(logs)
         return [tf.reduce_mean(tf.cast(value, tf.float32)) for value in logs.values()]
 
-    if cut.may_be_empty:
+    if only_where_counted:
         values = tf.cond(cut.examples > 0, evaluate, lambda: [tf.constant(0.0) for _ in names])
     else:
         values = evaluate()

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import keras
 import tensorflow as tf
 import tf_keras
 from tensorflow.python.autograph.core import ag_ctx
+from tensorflow.python.distribute.ps_values import AggregatingVariable
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import optimizers, tf_keras_losses
+from dtjob_trainer.models import losses, optimizers, tf_keras_losses
 from dtjob_trainer.models.compiled import TrainedModel, number
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group
 
 _Generator = backend.RandomGenerator
+_own_add = AggregatingVariable.assign_add
+_adding: ContextVar[Cut | None] = ContextVar("adding", default=None)
+"""The cut of the replica of CentralStorage whose metrics are being updated."""
 
 
 class LegacyModel(TrainedModel):
@@ -115,7 +120,7 @@ class LegacyModel(TrainedModel):
         return tf_keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        with self._counted(cut):
+        with self._counting(cut):
             with tf.GradientTape() as tape:
                 y_pred = self.model(x, training=True)
                 loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
@@ -124,7 +129,7 @@ class LegacyModel(TrainedModel):
         return tf.cast(loss, tf.float32)
 
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        with self._counted(cut):
+        with self._counting(cut):
             y_pred = self.model(x, training=False)
             loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
             self._update_metrics(x, y, y_pred, sample_weight)
@@ -137,8 +142,23 @@ class LegacyModel(TrainedModel):
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:
         """While this lasts, tf_keras's losses are those of the global batch; its optimizers sum first by themselves."""
-        with tf_keras_losses.of_global_batch():
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(tf_keras_losses.of_global_batch())
+            if self._traits.central_storage:
+                stack.enter_context(
+                    losses.replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
+                )
             yield
+
+    def _add(self, variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """Add to a `variable` of CentralStorage; zero to a metric where this replica's row only stands in.
+
+        Its replicas assign together, so that none may leave it out, and metrics of tf_keras count by adding.
+        """
+        cut = _adding.get()
+        if cut is not None and any(v is variable for metric in self.model.metrics for v in metric.variables):
+            value = cut.counted(tf.cast(value, variable.dtype))
+        return _own_add(variable, value, *args, **kwargs)
 
     def state(self, group: Group) -> State:
         """All variables of the built model."""
@@ -194,10 +214,14 @@ class LegacyModel(TrainedModel):
                 generator._maybe_init()
 
     @contextlib.contextmanager
-    def _counted(self, cut: Cut) -> Iterator[None]:
+    def _counting(self, cut: Cut) -> Iterator[None]:
         """Trace a step whose metrics stay as they were where this replica stands in with a row of no weight."""
         if not cut.may_be_empty:
             yield
+            return
+        if self._traits.central_storage:
+            with losses.setting(_adding, cut):
+                yield
             return
         variables = [v for metric in self.model.metrics for v in metric.variables]
         before = [tf.identity(v.read_value()) for v in variables]

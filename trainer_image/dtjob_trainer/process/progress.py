@@ -100,10 +100,14 @@ class Pace:
     def __init__(self) -> None:
         self._speed = 0.0
 
-    def keys(self, steps_per_second: float, steps_left: int) -> dict[str, float]:
-        """What to report after a new measurement (0 where there is none); empty before the first."""
+    def keys(self, steps_per_second: float, steps_left: int | None) -> dict[str, float]:
+        """What to report after a new measurement (0 where there is none); empty before the first.
+
+        - steps_left: None where nobody knows.
+        """
         if steps_per_second:
             self._speed = 0.7 * self._speed + 0.3 * steps_per_second if self._speed else steps_per_second
         if not self._speed:
             return {}
-        return {"stepsPerSecond": round(self._speed, 2), "etaSeconds": round(steps_left / self._speed, 1)}
+        eta = {} if steps_left is None else {"etaSeconds": round(steps_left / self._speed, 1)}
+        return {"stepsPerSecond": round(self._speed, 2), **eta}

@@ -47,6 +47,7 @@ class Shutdown:
         os.set_blocking(write_end, False)
         signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         self.catch()
+        os.register_at_fork(before=_hold_back, after_in_parent=_go_on, after_in_child=_let_go)
         threading.Thread(target=self._watch, args=(read_end,), name="signals", daemon=True).start()
 
     def catch(self) -> None:
@@ -87,6 +88,22 @@ class Shutdown:
             )
             deadline.daemon = True
             deadline.start()
+
+
+def _hold_back() -> None:
+    """Before the program forks (multiprocessing does): let no SIGTERM come before the child is ready for its own."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _go_on() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
+def _let_go() -> None:
+    """In the child: SIGTERM ends it, and is not told to this process, whose pipe it shares."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _go_on()
 
 
 def stops_training(line: Mapping[str, object], traits: Traits) -> bool:

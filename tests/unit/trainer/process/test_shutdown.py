@@ -1,5 +1,8 @@
 """dtjob_trainer.process.shutdown: who stops whom."""
 
+import subprocess
+import sys
+
 import pytest
 
 from dtjob_trainer.contract.strategy import TRAITS
@@ -31,3 +34,26 @@ def test_the_signalled_task_ends_with_143_and_its_peers_with_75() -> None:
     assert (shutdown.requested, shutdown.exit_code) == (True, 75)
     shutdown.signalled = True
     assert shutdown.exit_code == 143
+
+
+FORKS = """
+import os, signal, time
+from dtjob_trainer.process.shutdown import Shutdown
+shutdown = Shutdown(30)
+shutdown.install()
+shutdown.training_begins()
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+    os._exit(0)
+os.kill(child, signal.SIGTERM)
+_, status = os.waitpid(child, 0)
+assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM, status
+assert not shutdown.wait_signalled(0.2) and not shutdown.requested
+"""
+
+
+def test_a_process_that_the_program_forks_ends_alone_where_it_is_told_to() -> None:
+    """As multiprocessing ends the workers of a PyDataset: neither may they stay, nor stop the training."""
+    result = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,74 @@
+"""Trains cases of programs/one_device.py under a strategy, and by Keras's own `Model.fit` on one device: both agree."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+
+PROGRAM = "one_device.py"
+TOLERANCE = {"mixed_precision": 0.05}
+"""Where numbers have fewer bits than float32."""
+
+
+@cache
+def reference(*arguments: str) -> dict[str, Any]:
+    """What Keras's own `Model.fit` makes of the cases that these arguments of the program name, by case."""
+    with TemporaryDirectory() as directory:
+        out = Path(directory) / "out.pickle"
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
+        environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
+        command = [sys.executable, str(PROGRAMS / PROGRAM), "--reference", f"--out={out}", *arguments]
+        result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        found: dict[str, Any] = pickle.loads(out.read_bytes())
+        return found
+
+
+def check(
+    directory: Path, strategy: str, counts: Mapping[str, int], devices: int, cases: str, *, package: str, examples: int
+) -> None:
+    """Train `cases` (names with commas between them) under a strategy; fails where a number is not one device's.
+
+    `devices`: logical CPUs; 0 leaves the machine's own.
+    """
+    out = directory / "out.pickle"
+    arguments = (f"--examples={examples}", f"--package={package}", f"--cases={cases}")
+    options = {"logicalCPUs": devices} if devices else {}
+    with Cluster(directory, strategy, counts, PROGRAM, f"--out={out}", *arguments, options=options) as run:
+        run.start()
+        run.expect_success(*(task for task in run.tasks if strategy != "ParameterServer" or task == "chief-0"))
+    found = pickle.loads(out.read_bytes())
+    by_keras = reference(*arguments)
+    assert set(found) == set(cases.split(","))
+    wrong = []
+    for case, values in found.items():
+        tolerance = TOLERANCE.get(case, 1e-6)
+        expected, actual = dict(flat(by_keras[case])), dict(flat(values))
+        assert expected.keys() == actual.keys(), case
+        for path, value in expected.items():
+            if isinstance(value, str):
+                assert actual[path] == value
+            elif not np.allclose(actual[path], value, rtol=tolerance, atol=tolerance, equal_nan=True):
+                wrong.append(f"{case}{path}: {actual[path]} for {value}")
+    assert not wrong, "\n".join(wrong)
+
+
+def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every number, text and array of nested dicts and lists, by its path."""
+    if isinstance(value, dict | list | tuple):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in items:
+            yield from flat(part, f"{path}/{key}")
+    else:
+        yield path, value

@@ -1,0 +1,86 @@
+"""Data of which nobody knows the length: where its epochs end in all tasks, and how a run on it resumes."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.trainer.support.harness import Cluster, saved_arrays
+
+EPOCHS, STEPS_PER_EPOCH, EVERY = 6, 16, 10
+LAST, HELD = EPOCHS * STEPS_PER_EPOCH, 3 * STEPS_PER_EPOCH
+BATCH, N = 12, 90
+
+
+def history(directory: Path, kind: str, counts: dict[str, int]) -> tuple[dict[str, list[float]], Cluster]:
+    """What data_lengths.py told under MultiWorkerMirrored."""
+    with Cluster(directory, "MultiWorkerMirrored", counts, "data_lengths.py", kind) as run:
+        run.run()
+        line = next(line for line in run.members[run.tasks[0]].output().splitlines() if line.startswith("history "))
+        found: dict[str, list[float]] = json.loads(line.removeprefix("history "))
+        return found, run
+
+
+def assert_counted(found: dict[str, list[float]], examples: list[int]) -> None:
+    """In each epoch every one of the first so many examples counts once."""
+    assert found["numbers"] == [count * (count - 1) / 2 for count in examples]
+    means = [sum(found["values"][:count]) / count for count in examples]
+    assert found["loss"] == pytest.approx(means, rel=1e-6)
+
+
+def test_tasks_whose_shards_end_at_different_steps_count_every_example_once(tmp_path: Path) -> None:
+    found, run = history(tmp_path, "shards", {"worker": 3})
+    assert_counted(found, [N] * 3)
+    assert run["worker-0"].status["step"] == run["worker-0"].status["totalSteps"] == 3 * 60 // (BATCH // 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "batches"), [("unlike", [2, 2, 2]), ("varying", [5, 2, 7])])
+def test_an_epoch_ends_at_the_same_step_in_all_tasks(tmp_path: Path, kind: str, batches: list[int]) -> None:
+    found, run = history(tmp_path, kind, {"worker": 2})
+    assert_counted(found, [count * BATCH for count in batches])
+    assert run["worker-0"].status["step"] == sum(batches)
+    assert ("must be the same in all" in run["worker-0"].output()) == (kind == "unlike")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "counts", "data"),
+    [
+        ("MultiWorkerMirrored", {"chief": 1, "worker": 1}, "filtered"),
+        pytest.param("MultiWorkerMirrored", {"chief": 1, "worker": 1}, "py", marks=pytest.mark.slow),
+        pytest.param("Mirrored", {"chief": 1}, "filtered", marks=pytest.mark.slow),
+        pytest.param("CentralStorage", {"chief": 1}, "filtered", marks=pytest.mark.slow),
+        pytest.param("CentralStorage", {"chief": 1}, "py", marks=pytest.mark.slow),
+        pytest.param("Default", {"chief": 1}, "generator", marks=pytest.mark.slow),
+        pytest.param("Mirrored", {"chief": 1}, "generator", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_and_resumed_run_ends_with_the_same_bits(
+    tmp_path: Path, strategy: str, counts: dict[str, int], data: str
+) -> None:
+    options = {"logicalCPUs": 2} if strategy in ("Mirrored", "CentralStorage") else {}
+    ends = []
+    for killed in (False, True):
+        directory = tmp_path / str(killed)
+        gate = directory / "gate"
+        program = ("train.py", f"--data={data}", "--hold=3", f"--gate={gate}")
+        with Cluster(directory, strategy, counts, *program, checkpoint={"everySteps": EVERY}, options=options) as run:
+            run.start()
+            run["chief-0"].wait_for_checkpoint(HELD // EVERY * EVERY)
+            if killed:
+                run["chief-0"].wait_for_step(HELD)
+                run["chief-0"].kill()
+                assert run["chief-0"].exit_code() == -signal.SIGKILL
+                for task in run.tasks[1:]:
+                    assert run[task].exit_code() == 75
+                run.start()
+            gate.touch()
+            run.expect_success()
+            chief = run["chief-0"]
+            assert chief.status["resume"] == "exact"
+            assert chief.status["step"] == chief.status["totalSteps"] == LAST
+            first = next(line for line in chief.lines if line.get("state") == "training")
+            assert ("totalSteps" in first) == (killed or data != "filtered")  # found in the first epoch, and kept
+            ends.append((saved_arrays(run.checkpoints, LAST), chief.status["metrics"]))
+    assert ends[0] == ends[1]

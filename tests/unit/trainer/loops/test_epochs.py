@@ -1,0 +1,157 @@
+"""dtjob_trainer.loops.epochs: which batches make which epoch, as Keras has it, and the way back into one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numpy")
+batches = pytest.importorskip("dtjob_trainer.data.batches")
+epochs_of = pytest.importorskip("dtjob_trainer.loops.epochs")
+errors = pytest.importorskip("dtjob_trainer.errors")
+
+
+class Numbers(batches.Source):  # type: ignore[misc,name-defined]
+    """Batches (pass, step) of passes of these lengths, the last of which is that of all further ones."""
+
+    may_be_empty, exact = False, True
+
+    def __init__(self, *lengths: int, known: bool = False, once: bool = False) -> None:
+        self.lengths, self.once = lengths, once
+        self.steps = lengths[0] if known else None
+
+    def epoch(self, number: int, first_step: int) -> Iterator[Any]:
+        length = 0 if self.once and number else self.lengths[min(number, len(self.lengths) - 1)]
+        yield from (batches.Batch((number, step), 1, 1) for step in range(first_step, length))
+
+    def input_spec(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+
+class Alone:
+    """A group of one task."""
+
+    tasks = 1
+
+
+def course(source: Numbers, *, epochs: int, steps: int | None = None, when_out: str = "end the epoch") -> Any:
+    told: list[str] = []
+    made = epochs_of.Epochs(source, Alone(), steps=steps, epochs=epochs, when_out=when_out, tell=told.append)
+    made.told = told
+    return made
+
+
+def run(made: Any, step: int = 0, until: int | None = None, most: int = 1) -> tuple[list[list[tuple[int, int]]], int]:
+    """The batches of each epoch from `step` on, up to `until` steps, and the step after them."""
+    found = []
+    while made.go_on:
+        found.append([])
+        while step != until and (group := made.take(step, most)):
+            found[-1] += [batch.inputs for batch in group]
+            step += len(group)
+        if step == until:
+            break
+        made.end(step)
+    return found, step
+
+
+@pytest.mark.parametrize(
+    ("lengths", "steps", "epochs", "when_out", "expected"),
+    [
+        ((15,), None, 3, "end the epoch", [15, 15, 15]),
+        ((5, 9, 3, 12), None, 4, "end the epoch", [5, 9, 3, 12]),
+        ((15,), 7, 6, "end the epoch", [7, 7, 1, 7, 7, 1]),
+        ((15,), 15, 3, "end the epoch", [15, 15, 15]),
+        ((15,), 20, 2, "end the epoch", [15, 15]),
+        ((15,), 7, 4, "go on", [7, 7, 7, 7]),
+        ((15,), 7, 6, "stop", [7, 7, 1]),
+        ((14,), 7, 6, "stop", [7, 7]),
+    ],
+)
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("most", [1, 4])
+def test_epochs_have_the_steps_that_they_have_in_keras(
+    lengths: tuple[int, ...], steps: int | None, epochs: int, when_out: str, expected: list[int], known: bool, most: int
+) -> None:
+    if known and len(lengths) > 1:
+        return
+    made = course(Numbers(*lengths, known=known), epochs=epochs, steps=steps, when_out=when_out)
+    total = made.total(0)
+    found, last = run(made, most=most)
+    assert [len(epoch) for epoch in found] == expected
+    assert (total == sum(expected)) or not known
+    assert made.total(last) == last == sum(expected)
+    assert len(made.told) == (sum(expected) < epochs * (steps or 0) and when_out != "go on")
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize(
+    ("source", "steps", "when_out"),
+    [
+        (Numbers(4), None, "end the epoch"),
+        (Numbers(4, known=True), 3, "end the epoch"),
+        (Numbers(4), 3, "end the epoch"),
+        (Numbers(4), 3, "go on"),
+        (Numbers(9), 3, "stop"),
+        (Numbers(10, once=True), 3, "end the epoch"),
+        (Numbers(10, once=True), None, "end the epoch"),
+    ],
+)
+def test_a_run_goes_on_where_its_checkpoint_is(source: Numbers, steps: int | None, when_out: str, most: int) -> None:
+    """From every step, also an epoch's last one, whose end is behind us or before us."""
+    whole, last = run(course(source, epochs=4, steps=steps, when_out=when_out))
+    for stop in range(1, last):
+        first = course(source, epochs=4, steps=steps, when_out=when_out)
+        begin, _ = run(first, until=stop)
+        state = {"epochsEnded": first.ended, "data": first.kept(stop)}
+        again = course(source, epochs=4, steps=steps, when_out=when_out)
+        again.take_up(json.loads(json.dumps(state)), stop)
+        rest, _ = run(again, stop, most=most)
+        assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
+
+
+def test_a_checkpoint_of_an_earlier_release_tells_where_the_run_is() -> None:
+    made = course(Numbers(4, known=True), epochs=3)
+    made.take_up({"epochsEnded": 1, "stepsPerEpoch": 4}, 6)
+    assert run(made, 6)[0] == [[(1, 2), (1, 3)], [(2, 0), (2, 1), (2, 2), (2, 3)]]
+    made = course(Numbers(4, known=True), epochs=4, steps=2)
+    made.take_up({"epochsEnded": 2, "stepsPerEpoch": 2}, 5)
+    assert run(made, 5)[0] == [[(1, 1)], [(1, 2), (1, 3)]]
+
+
+def test_other_data_than_the_checkpoints_goes_on_at_the_same_step() -> None:
+    made = course(Numbers(3, known=True), epochs=4)
+    state = {"epochsEnded": 1, "data": course(Numbers(4, known=True), epochs=4).kept(4)}
+    assert not made.same(state)
+    made.take_up(state, 4)
+    assert (made.ended, made.began) == (1, 3)
+    assert run(made, 4)[0][0] == [(1, 1), (1, 2)]
+
+
+def test_the_first_epoch_finds_the_length() -> None:
+    made = course(Numbers(4), epochs=3)
+    assert made.total(0) is made.total(3) is made.steps_per_epoch is None
+    while made.take(step := getattr(made, "at", 0), 1):
+        made.at = step + 1
+    made.end(4)
+    assert made.total(4) == 12
+    assert made.steps_per_epoch == 4
+
+
+def test_an_epoch_ends_where_no_batch_follows() -> None:
+    made = course(Numbers(4), epochs=3, steps=3)
+    ends = []
+    for step in range(4):
+        if step == 3:
+            made.end(3)
+        made.take(step, 1)
+        ends.append(made.ends(step + 1))
+    assert ends == [False, False, True, True]
+
+
+def test_data_without_a_batch_is_refused() -> None:
+    with pytest.raises(errors.DataError, match="no batches"):
+        course(Numbers(0), epochs=1).take(0, 1)

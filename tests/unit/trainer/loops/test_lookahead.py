@@ -1,0 +1,120 @@
+"""dtjob_trainer.loops.lookahead: a pass ends at the same step in every task, and loses no batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+batches = pytest.importorskip("dtjob_trainer.data.batches")
+lookahead = pytest.importorskip("dtjob_trainer.loops.lookahead")
+
+
+class Counts(batches.Source):  # type: ignore[misc,name-defined]
+    """One task's batches, of these numbers of examples."""
+
+    may_be_empty, exact, steps = True, True, None
+
+    def __init__(self, counts: list[int], *, own_ends: bool, size: int = 1) -> None:
+        self.counts, self.own_ends, self.size, self.read = counts, own_ends, size, 0
+
+    def epoch(self, number: int, first_step: int) -> Iterator[Any]:
+        for count in self.counts[first_step:]:
+            self.read += 1
+            yield batches.Batch(("mine",), count, count)
+
+    def input_spec(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def stand_in(self) -> tuple[Any, ...]:
+        return ("stands in",)
+
+    def bytes_of(self, batch: Any) -> int:
+        return self.size
+
+
+class Tasks:
+    """Some tasks as threads, and the sums among them; each must sum as often as the others."""
+
+    def __init__(self, tasks: int) -> None:
+        self.tasks, self.sums = tasks, 0
+        self._barrier = threading.Barrier(tasks, timeout=20)
+        self._vectors: list[Any] = []
+
+    def sum(self, vector: Any) -> Any:
+        self._vectors.append(vector)
+        self._barrier.wait()
+        total = np.sum(self._vectors[-self.tasks :], axis=0)
+        if self._barrier.wait() == 0:
+            self.sums += 1
+        self._barrier.wait()
+        return total
+
+
+def passes(counts: list[list[int]], *, own_ends: bool, most: int = 1, size: int = 1) -> tuple[list[Any], Any, Any]:
+    """What each task takes of its batches, the sources, and the group."""
+    group, told = Tasks(len(counts)), []
+    sources = [Counts(mine, own_ends=own_ends, size=size) for mine in counts]
+
+    def take(source: Counts) -> list[tuple[str, int, int]]:
+        one = lookahead.Pass(source, 0, 0, group, told.append)
+        found = []
+        while taken := one.take(most):
+            found += [(batch.inputs[0], batch.count, batch.total) for batch in taken]
+        assert one.over
+        assert not one.more()
+        return found
+
+    with ThreadPoolExecutor(len(counts)) as pool:
+        return list(pool.map(take, sources)), sources, (group, told)
+
+
+@pytest.mark.parametrize("most", [1, 3, 50])
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 15, 40])
+def test_all_tasks_take_all_batches_of_the_same_data(length: int, most: int) -> None:
+    found, _, (group, told) = passes([[4] * length] * 2, own_ends=False, most=most)
+    assert found == [[("mine", 4, 4)] * length] * 2
+    assert not told
+    assert group.sums <= 4 + length / 8
+
+
+def test_a_pass_ends_with_the_first_task_whose_data_must_be_the_same() -> None:
+    found, _, (_, told) = passes([[4] * 5, [4] * 9, [4] * 30], own_ends=False)
+    assert [len(taken) for taken in found] == [5, 5, 5]
+    assert told
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_pass_goes_on_until_the_last_task_has_no_examples_of_its_own(most: int) -> None:
+    counts = [[4] * 9 + [2], [4, 1], []]
+    found, _, (_, told) = passes(counts, own_ends=True, most=most)
+    assert [len(taken) for taken in found] == [10, 10, 10]
+    assert found[0][:3] == [("mine", 4, 8), ("mine", 4, 5), ("mine", 4, 4)]
+    assert found[1][1:3] == [("mine", 1, 5), ("stands in", 0, 4)]
+    assert found[2][0] == ("stands in", 0, 8)
+    assert [sum(count for _, count, _ in taken) for taken in found] == [sum(mine) for mine in counts]
+    assert not told
+
+
+def test_large_batches_are_not_read_far_ahead() -> None:
+    group = Tasks(1)
+    group.tasks = 2  # as if there were another one, whose numbers are those of this one
+    group.sum = lambda vector: 2 * vector  # type: ignore[method-assign]
+    for size, ahead in ((1, lookahead.MOST_AHEAD), (lookahead.BYTES_AHEAD // 2 + 1, 1)):
+        source = Counts([4] * 100, own_ends=False, size=size)
+        one = lookahead.Pass(source, 0, 0, group)
+        one.take(40)
+        assert 40 <= source.read <= 40 + ahead
+
+
+def test_a_task_alone_reads_one_batch_at_a_time() -> None:
+    source = Counts([4] * 9, own_ends=False)
+    one = lookahead.Pass(source, 0, 0, Tasks(1))
+    assert one.more()
+    assert source.read == 1
+    one.take(2)
+    assert source.read == 2

@@ -1,0 +1,79 @@
+"""The elements of a `tf.data.Dataset`: dense, ragged and sparse tensors, their specs and their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.errors import DataError
+
+KINDS = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
+"""What the parts of an element may be."""
+
+
+def check(spec: Any, argument: str, *, remote: bool) -> None:
+    """Raise DataError where elements of `spec`, of data given as `argument`, cannot be trained on.
+
+    - remote: steps run on other machines.
+    """
+    if isinstance(spec, tuple) and len(spec) not in (1, 2, 3):
+        raise DataError(f"{argument}: elements must be x, (x, y) or (x, y, sample weights), not {len(spec)} parts")
+    for part in keras.tree.flatten(spec):
+        if not isinstance(part, KINDS):
+            raise DataError(f"{argument}: elements must be tensors, dense, ragged or sparse, not {part}")
+        if is_composite(part) and remote:
+            raise DataError(cannot_leave(argument))
+
+
+def cannot_leave(argument: str) -> str:
+    """What is wrong with ragged and sparse tensors, given as `argument`, where steps run on other machines."""
+    return (
+        f"{argument}: ragged and sparse tensors cannot be handed to other machines; make them dense, as by Dataset.map "
+        "with to_tensor() or tf.sparse.to_dense()"
+    )
+
+
+def is_composite(spec: Any) -> bool:
+    """Whether `spec` is of a ragged or sparse tensor."""
+    return not isinstance(spec, tf.TensorSpec)
+
+
+def any_batch(spec: Any) -> Any:
+    """`spec` of one part of a batched element, with a batch dimension of None."""
+    shape = [None, *spec.shape[1:]]
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype)
+    return type(spec)(shape, spec.dtype)
+
+
+def parts_of(spec: Any) -> tuple[Any, ...]:
+    """Specs of the parts of a batched element, each with a batch dimension of None."""
+    parts: tuple[Any, ...] = keras.tree.map_structure(any_batch, spec if isinstance(spec, tuple) else (spec,))
+    return parts
+
+
+def rows_in(inputs: Any) -> int:
+    """Rows of a batch that is there."""
+    part = keras.tree.flatten(inputs)[0]
+    if isinstance(part, tf.RaggedTensor):
+        return int(part.nrows())
+    return int(part.dense_shape[0] if isinstance(part, tf.SparseTensor) else part.shape[0])
+
+
+def rows_of(part: Any, begin: Any, end: Any) -> Any:
+    """Rows of `part` from `begin` up to `end`, which may be tensors."""
+    if not isinstance(part, tf.SparseTensor):
+        return part[begin:end]
+    rank = part.shape.rank
+    first = tf.concat([[tf.cast(begin, tf.int64)], tf.zeros([rank - 1], tf.int64)], 0)
+    size = tf.concat([[tf.cast(end - begin, tf.int64)], part.dense_shape[1:]], 0)
+    cut = tf.sparse.slice(part, first, size)
+    return tf.SparseTensor(cut.indices, cut.values, tf.ensure_shape(size, [rank]))
+
+
+def bytes_of(inputs: Any) -> int:
+    """About how much memory a batch that is there takes."""
+    tensors = tf.nest.flatten(inputs, expand_composites=True)
+    return sum(tensor.dtype.size * int(tf.size(tensor)) for tensor in map(tf.convert_to_tensor, tensors))

@@ -1,0 +1,102 @@
+"""A `keras.utils.PyDataset`, as the batches of one task: read by their numbers, with its own workers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src.trainers.data_adapters.py_dataset_adapter import OrderedEnqueuer
+
+from dtjob_trainer.data.batches import Place, Wanted
+from dtjob_trainer.data.dataset import DatasetSource
+from dtjob_trainer.data.generator import SEEN_FIRST, dataset_of, standard
+from dtjob_trainer.data.sharding import epoch_order
+from dtjob_trainer.errors import DataError
+
+
+class PyDatasetSource(DatasetSource):
+    """A PyDataset, whose every item is a global batch; each task reads all of them by number and takes its rows.
+
+    What comes before the step at which a restarted run goes on is never read.
+    """
+
+    def __init__(self, data: Any, place: Place, wanted: Wanted) -> None:
+        """`wanted.shuffle`: give the batches a new order in each pass, unless there is no end of them (as Keras)."""
+        self._data, self._argument = data, wanted.argument
+        batches = data.num_batches
+        if batches == 0:
+            raise DataError(f"{wanted.argument}: the PyDataset has no batches; its __len__ returned 0")
+        if batches is None and wanted.steps is None and wanted.at_most is None:
+            raise DataError(f"{wanted.argument}: the PyDataset has no end; give {wanted.steps_argument}")
+        self._seed = wanted.seed if wanted.shuffle else None
+        self._indices: Sequence[int] = ()
+        self._parallel = data.workers > 1 or (data.workers > 0 and data.use_multiprocessing)
+        seen = range(SEEN_FIRST if batches is None else min(SEEN_FIRST, batches))
+        dataset = dataset_of(self._batches, [standard(data[index], wanted.argument) for index in seen])
+        super().__init__(dataset.with_options(_one_thread()) if self._parallel else dataset, place, wanted)
+        if batches is not None:
+            self.steps = min(batches, wanted.at_most or batches)
+
+    def epoch_begins(self) -> None:
+        """Tell the PyDataset, as Keras does."""
+        self._data.on_epoch_begin()
+
+    def epoch_ends(self) -> None:
+        """Tell the PyDataset, which may shuffle its examples then."""
+        self._data.on_epoch_end()
+
+    def _from(self, number: int, first_step: int) -> Any:
+        batches = self._data.num_batches
+        if batches is None:
+            self._indices = range(first_step, sys.maxsize)
+        elif self._seed is None:
+            self._indices = range(first_step, batches)
+        else:
+            self._indices = epoch_order(batches, self._seed, number)[first_step:].tolist()
+        return self._dataset if self._parallel else self._dataset.prefetch(2)  # workers have a queue of their own
+
+    def _batches(self) -> Iterator[Any]:
+        """The batches of `_indices`, read by the PyDataset's workers where it has several."""
+        items = _by_workers(self._data, self._indices) if self._parallel else map(self._data.__getitem__, self._indices)
+        for item in items:
+            yield standard(item, self._argument)
+
+
+class _Chosen(keras.utils.PyDataset):  # type: ignore[misc]
+    """Some items of a PyDataset, in the order in which they are wanted."""
+
+    def __init__(self, data: Any, indices: Sequence[int]) -> None:
+        super().__init__(data.workers, data.use_multiprocessing, data.max_queue_size)
+        self._data, self._indices = data, indices
+
+    @property
+    def num_batches(self) -> int:
+        """How many they are."""
+        return len(self._indices)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._data[self._indices[index]]
+
+
+def _by_workers(data: Any, indices: Sequence[int]) -> Iterator[Any]:
+    """Those items of `data`, read ahead by Keras's own workers."""
+    enqueuer = OrderedEnqueuer(
+        _Chosen(data, indices), data.workers, data.use_multiprocessing, data.max_queue_size, shuffle=False
+    )
+    enqueuer.start()
+    try:
+        yield from islice(enqueuer.get(), len(indices))
+    finally:
+        enqueuer.stop()
+
+
+def _one_thread() -> Any:
+    """As Keras has it: there are threads or processes enough."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.threading.private_threadpool_size = 1
+    return options

@@ -1,0 +1,33 @@
+"""Ragged and sparse tensors as arrays in memory: any rows of them, as Keras's own slicing takes them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
+
+
+class Sliced:
+    """One ragged or sparse tensor, or a sparse matrix of SciPy, with floats in Keras's default precision."""
+
+    def __init__(self, tensor: Any) -> None:
+        if data_adapter_utils.is_scipy_sparse(tensor):
+            tensor = data_adapter_utils.scipy_sparse_to_tf_sparse(tensor)
+        self._count = int(tensor.shape[0])
+        self._rows = array_slicing.convert_to_sliceable(tensor)
+        first = self.rows([0]) if len(self) else tensor
+        self.spec = tf.type_spec_from_value(first)
+        """Spec of some rows."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rows(self, numbers: Any) -> Any:
+        """The tensor of the rows of these numbers, in their order."""
+        return self._rows[numbers]
+
+
+def can_slice(value: Any) -> bool:
+    """Whether `value` is such a tensor."""
+    return isinstance(value, tf.RaggedTensor | tf.SparseTensor) or data_adapter_utils.is_scipy_sparse(value)

@@ -1,0 +1,172 @@
+"""Which batches make an epoch: how steps, epochs and passes over the data stand to each other, as Keras has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.errors import DataError
+from dtjob_trainer.loops.lookahead import Pass
+
+if TYPE_CHECKING:  # as there
+    from dtjob_trainer.strategies.collective import Group
+
+WhenOut = Literal["end the epoch", "go on", "stop"]
+"""What to do where a pass ends within an epoch of a given number of steps: end that epoch early and begin a new pass
+with the next (Keras 3), begin a new pass at once (tf_keras with arrays), or train no further (tf_keras else)."""
+
+
+class Epochs:
+    """Hands out the batches of one epoch after the other, and knows where in the data training is.
+
+    A pass begins where an epoch does; it may span several epochs where these have a number of steps of their own.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        group: Group,
+        *,
+        steps: int | None,
+        epochs: int,
+        when_out: WhenOut,
+        tell: Callable[[str], None],
+    ) -> None:
+        """`steps` of an epoch; None: a pass makes one. `tell` is given warnings."""
+        self.source, self.epochs, self.steps = source, epochs, steps
+        self._group, self._tell = group, tell
+        self._when_out: WhenOut = "stop" if source.once else when_out
+        self.ended = 0
+        """Epochs that have ended."""
+        self.began = 0
+        """The step at which the present epoch began."""
+        self._out = False
+        """There is no data for another epoch."""
+        self._length = source.steps
+        """Steps of a pass, once one of them has shown it."""
+        self._passes, self._pass_began = 0, 0
+        self._pass: Pass | None = None
+        self._told = False
+
+    @property
+    def go_on(self) -> bool:
+        """Whether there is another epoch to train."""
+        return self.ended < self.epochs and not self._out
+
+    @property
+    def steps_per_epoch(self) -> int | None:
+        """Steps of an epoch that is not cut short, where that is known."""
+        return self.steps if self.steps is not None else self._length
+
+    def total(self, step: int) -> int | None:
+        """Steps of the whole run, as far as is known after `step`; None: unknown."""
+        if not self.go_on:
+            return step
+        spanned = (self.began - self._pass_began) // self.steps if self.steps is not None else 0
+        left = self.epochs - self.ended + spanned
+        return self._pass_began + total if (total := self._steps_of(left)) is not None else None
+
+    def begin(self) -> None:
+        """Tell the data that an epoch begins."""
+        self.source.epoch_begins()
+
+    def take(self, step: int, most: int) -> list[Batch]:
+        """Up to `most` next batches of the epoch, of which `step` steps of the run are done; none where it has ended.
+
+        Collective. Raises DataError where the data has no batches at all.
+        """
+        left = most if self.steps is None else min(most, self.began + self.steps - step)
+        if left <= 0 or (found := self._current(step).take(left)):
+            return found if left > 0 else []
+        if step == self._pass_began:
+            raise DataError("x: it has no batches; give it examples")
+        self._length, self._passes, self._pass_began, self._pass = step - self._pass_began, self._passes + 1, step, None
+        if self.steps is None:
+            return []
+        if step == self.began or self._when_out == "go on":  # it ended with the last epoch
+            return self.take(step, most)
+        self._warn(step)
+        return []
+
+    def ends(self, step: int) -> bool:
+        """Whether the epoch has no steps after `step`. Collective."""
+        if self.steps is not None and (step >= self.began + self.steps or self._when_out == "go on"):
+            return step >= self.began + self.steps
+        return not self._current(step).more()
+
+    def end_steps(self) -> None:
+        """Tell the data that the epoch's steps are done; its validation is to come."""
+        self.source.epoch_ends()
+
+    def end(self, step: int) -> None:
+        """All of the epoch is done, after `step`. Collective."""
+        self.ended, self.began = self.ended + 1, step
+        if self._when_out == "stop" and self.ended < self.epochs:
+            self._out = self._passes > 0 or not self._current(step).more()
+            if self._out:
+                self._warn(step)
+
+    def kept(self, step: int) -> dict[str, Any]:
+        """What a checkpoint keeps of this after `step`, as JSON has it."""
+        over = self._pass is not None and self._pass.over
+        return {
+            "steps": self.steps,
+            "length": step - self._pass_began if over else self._length,
+            "began": self.began,
+            "passes": self._passes + over,
+            "passBegan": step if over else self._pass_began,
+            "out": self._out,
+        }
+
+    def same(self, state: Mapping[str, Any]) -> bool:
+        """Whether epochs are what they were where a checkpoint was written with this `state`."""
+        if "data" not in state:  # of an earlier release
+            return bool(state["stepsPerEpoch"] == self.steps_per_epoch)
+        steps, length = state["data"]["steps"], state["data"]["length"]
+        return steps == self.steps and (length == self.source.steps or None in (length, self.source.steps))
+
+    def take_up(self, state: Mapping[str, Any], step: int) -> None:
+        """Go on where `kept` gave the `data` of this `state`, after `step`."""
+        same, size = self.same(state), self.steps_per_epoch
+        self.ended = state["epochsEnded"] if same or size is None else step // size
+        if same and "data" in state:
+            kept = state["data"]
+            self.began, self._out = kept["began"], kept["out"]
+            self._passes, self._pass_began = kept["passes"], kept["passBegan"]
+            self._length = kept["length"] if self.source.steps is None else self.source.steps
+        else:
+            self.began = state["data"]["began"] if size is None else self.ended * size
+            self._passes, self._pass_began = self.ended, self.began
+            if self.steps is not None:
+                length = self.source.steps or step + 1
+                self._passes, self._pass_began = step // length, step // length * length
+
+    def _current(self, step: int) -> Pass:
+        if self._pass is None:
+            self._pass = Pass(self.source, self._passes, step - self._pass_began, self._group, self._tell)
+        return self._pass
+
+    def _steps_of(self, epochs: int) -> int | None:
+        """Steps of so many epochs that begin with a pass, None where that is unknown."""
+        length = self._length
+        if self.steps is None:
+            return None if length is None else epochs * length
+        if length is None or self._when_out == "go on":
+            return epochs * self.steps
+        if self._when_out == "stop":
+            return min(epochs * self.steps, length)
+        passes, more = divmod(epochs, -(-length // self.steps))
+        return passes * length + min(more * self.steps, length)
+
+    def _warn(self, step: int) -> None:
+        """Say, once, that the data has ended before its time."""
+        if self._told:
+            return
+        self._told = True
+        then = "training ends" if self._when_out == "stop" else "each such epoch ends there, and the next begins anew"
+        wanted = f"steps_per_epoch={self.steps} and " if self.steps is not None else ""
+        self._tell(
+            f"the data ran out after {step} steps, but {wanted}epochs={self.epochs} ask for more: {then}; give "
+            "steps_per_epoch * epochs batches or more, as with repeat()"
+        )

@@ -1,0 +1,96 @@
+"""The batches of one pass over the data, which ends at the same step in every task."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.errors import DataError
+
+if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
+    from dtjob_trainer.strategies.collective import Group
+
+MOST_AHEAD = 8
+"""The most batches that are read before the tasks agree on whether all of them have them."""
+BYTES_AHEAD = 2**26
+"""The most memory that such batches take in a task, where they are more than one."""
+
+
+class Pass:
+    """The batches of one pass. Collective where its length is unknown and there are several tasks: all take alike."""
+
+    def __init__(
+        self, source: Source, number: int, first_step: int, group: Group, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`tell` is told where the data is not the same in all tasks, as it must be unless it has ends of its own."""
+        self._source, self._group, self._tell = source, group, tell
+        self._batches: Iterator[Batch] = source.epoch(number, first_step)
+        self._ready: deque[Batch] = deque()
+        self._ahead = 1
+        self._ended = False
+
+    def take(self, most: int) -> list[Batch]:
+        """The next `most` batches; fewer where it ends, none where it has ended."""
+        found: list[Batch] = []
+        while len(found) < most and self.more():
+            found.append(self._ready.popleft())
+        return found
+
+    def more(self) -> bool:
+        """Whether there is another batch; reads it where that is not known."""
+        if not self._ready and not self._ended:
+            if self._group.tasks > 1 and self._source.steps is None:
+                self._agree()
+            else:
+                self._ready.extend(islice(self._batches, 1))
+                self._ended = not self._ready
+        return bool(self._ready)
+
+    @property
+    def over(self) -> bool:
+        """Whether it is known already that there is none."""
+        return self._ended and not self._ready
+
+    def _agree(self) -> None:
+        """Read some batches and agree with all tasks on those that there are. Collective."""
+        size, source = self._ahead, self._source
+        mine = list(islice(self._batches, size))
+        # per batch the tasks that have it, and their examples; at last the tasks that want no more at once
+        summed = np.zeros(2 * size + 1)
+        summed[: len(mine)] = 1
+        summed[size : size + len(mine)] = [batch.count for batch in mine]
+        summed[-1] = 2 * sum(map(source.bytes_of, mine)) > BYTES_AHEAD
+        summed = self._group.sum(summed)
+        enough = 1 if source.own_ends else self._group.tasks
+        for step in range(size):
+            having = summed[step]
+            if having < enough:
+                self._ended = True
+                if having:
+                    self._tell("the data ended at another step in some tasks; it must be the same in all of them")
+                break
+            batch = mine[step] if step < len(mine) else Batch(source.stand_in(), 0, 0)
+            self._ready.append(replace(batch, total=int(summed[size + step])) if source.own_ends else batch)
+        if not summed[-1]:
+            self._ahead = min(2 * size, MOST_AHEAD)
+
+
+def whole_pass(source: Source, group: Group, size: int) -> Iterator[list[Batch]]:
+    """All batches to validate on, `size` at a time. Collective as above.
+
+    `source.epoch_ends()` was called before, as Keras does. Raises DataError where there are none.
+    """
+    source.epoch_begins()
+    batches, empty = Pass(source, 0, 0, group), True
+    while found := batches.take(size):
+        yield found
+        empty = False
+    if empty:
+        raise DataError("validation_data: it has no batches; give it examples")
+    source.epoch_ends()

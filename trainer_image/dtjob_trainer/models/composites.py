@@ -1,0 +1,36 @@
+"""Keras 3's models of ragged and sparse tensors: built from specs that say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src import backend
+
+
+def build(model: Any, *parts: Any) -> None:
+    """Build model, metrics and losses where some of x, y and weights, given by their specs, are ragged or sparse.
+
+    Keras's own way takes all of them for dense, and leaves alone what is built already.
+    """
+    if all(spec is None or isinstance(spec, tf.TensorSpec) for spec in keras.tree.flatten(parts)):
+        return
+    x, y, sample_weight = keras.tree.map_structure(_symbol, parts)
+    y_pred = backend.compute_output_spec(model, x, training=False)
+    arguments = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
+    if model._compile_metrics is not None and not model._compile_metrics.built:
+        backend.compute_output_spec(model.compute_metrics, **arguments)
+    if model._compile_loss is not None and not model._compile_loss.built:
+        backend.compute_output_spec(model._compute_loss, training=False, **arguments)
+
+
+def _symbol(spec: Any) -> Any:
+    """Keras's symbolic tensor of a `tf.TypeSpec`."""
+    if spec is None:
+        return None
+    dtype = spec.dtype.name
+    if isinstance(spec, tf.RaggedTensorSpec):
+        ranks = {"ragged_rank": spec.ragged_rank, "row_splits_dtype": spec.row_splits_dtype}
+        return keras.KerasTensor(spec.shape, dtype, ragged=True, **ranks)
+    return keras.KerasTensor(spec.shape, dtype, sparse=isinstance(spec, tf.SparseTensorSpec))
