@@ -83,9 +83,13 @@ def auto_kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
 
 
 @pytest.fixture
-def operator(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[OperatorProcess]:
+def operator(
+    cluster: ControlPlane, namespace: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[OperatorProcess]:
     """`dtjob operator` for the test's namespace, running. Its log is printed where the test fails."""
-    process = OperatorProcess(cluster.kubeconfig, namespace, tmp_path / "operator.log")
+    marker = request.node.get_closest_marker("resync_seconds")
+    resync = float(marker.args[0]) if marker else 180.0
+    process = OperatorProcess(cluster.kubeconfig, namespace, tmp_path / "operator.log", resync)
     process.start()
     yield process
     if process.running():
