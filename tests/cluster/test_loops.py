@@ -34,19 +34,19 @@ async def until(holds: Any, what: str) -> None:
     assert holds(), what
 
 
-async def test_kopf_that_ends_and_takes_others_with_it_is_begun_again(
+async def test_watches_that_fail_and_workers_that_are_cancelled_are_begun_again(
     cluster: ControlPlane, api: Api, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, begun, reconcilers = kopf.operator, 0, 0
+    whole, begun, reconcilers = kopf.spawn_tasks, 0, 0
     run_reconciler = Reconciler.run
 
-    async def operator(**arguments: Any) -> None:
+    async def spawn(**arguments: Any) -> Any:
         nonlocal begun
         begun += 1
         if begun > 1:
             return await whole(**arguments)
         await asyncio.sleep(0.5)
-        for task in asyncio.all_tasks():  # as kopf does, with those that are younger than it
+        for task in asyncio.all_tasks():
             if "Reconciler._work" in repr(task.get_coro()):
                 task.cancel()
         raise RuntimeError("Watcher for pods.v1@none has failed")
@@ -56,7 +56,7 @@ async def test_kopf_that_ends_and_takes_others_with_it_is_begun_again(
         reconcilers += 1
         await run_reconciler(self, workers)
 
-    monkeypatch.setattr(kopf, "operator", operator)
+    monkeypatch.setattr(kopf, "spawn_tasks", spawn)
     monkeypatch.setattr(Reconciler, "run", run)
     options = process.Options(
         namespaces=[namespace], kubeconfig=str(cluster.kubeconfig), resync_seconds=180, report_seconds=5
