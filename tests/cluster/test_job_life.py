@@ -146,21 +146,3 @@ def test_a_template_that_the_api_server_refuses_is_named(
     conditions = {c["type"]: c["status"] for c in blocked["status"]["conditions"]}
     assert conditions["Blocked"] == "True"
     assert f"{GROUP}/v1alpha1" == blocked["apiVersion"]
-
-
-def test_a_quota_blocks_in_words_and_goes_on_when_it_is_raised(
-    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
-) -> None:
-    quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
-    api.create("resourcequotas", namespace, quota | {"spec": {"hard": {"pods": "1"}}})
-    api.wait_for("resourcequotas", namespace, "few", lambda found: found and found.get("status", {}).get("hard"))
-    api.create("dtjobs", namespace, job())
-    blocked = api.wait_for(
-        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "Blocked"
-    )
-    assert blocked is not None
-    assert "exceeded quota: few" in blocked["status"]["message"]
-    api.delete("resourcequotas", namespace, "few")
-    wait_phase(api, namespace, "Running")
-    conditions = {c["type"]: c["status"] for c in api.get("dtjobs", namespace, "digits")["status"]["conditions"]}
-    assert conditions["Blocked"] == "False"

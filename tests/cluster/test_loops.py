@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import kopf
 import pytest
 
 from dtjob.controller.reconciler import Reconciler
-from dtjob.kube import process
+from tests.cluster.support.in_process import operator_here
 from tests.cluster.support.jobs import job
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
-
-
-@pytest.fixture(autouse=True)
-def recursion_limit() -> Iterator[None]:
-    """The operator raises it for its process, which is this one here."""
-    limit = sys.getrecursionlimit()
-    yield
-    sys.setrecursionlimit(limit)
 
 
 async def until(holds: Any, what: str) -> None:
@@ -58,13 +46,7 @@ async def test_watches_that_fail_and_workers_that_are_cancelled_are_begun_again(
 
     monkeypatch.setattr(kopf, "spawn_tasks", spawn)
     monkeypatch.setattr(Reconciler, "run", run)
-    options = process.Options(
-        namespaces=[namespace], kubeconfig=str(cluster.kubeconfig), resync_seconds=180, report_seconds=5
-    )
-    running = asyncio.create_task(process.run(options))
-    await until(lambda: begun == 2 and reconcilers == 2, "both begin again")
-    await asyncio.to_thread(api.create, "dtjobs", namespace, job())
-    await until(lambda: len(api.list("pods", namespace)) == 3, "the watch tells of a new job, and it is worked on")
-    os.kill(os.getpid(), signal.SIGTERM)
-    async with asyncio.timeout(60):
-        await running
+    async with operator_here(cluster, namespace):
+        await until(lambda: begun == 2 and reconcilers == 2, "both begin again")
+        await asyncio.to_thread(api.create, "dtjobs", namespace, job())
+        await until(lambda: len(api.list("pods", namespace)) == 3, "the watch tells of a new job, and it is worked on")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
-from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.kubelet import Kubelet, run_at
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api
 
@@ -50,14 +49,6 @@ def served() -> Iterator[ServedStatus]:
     server = ServedStatus()
     yield server
     server.close()
-
-
-def run_at(api: Api, namespace: str, kubelet: Kubelet, pod: str, address: str) -> None:
-    """Run the pod and give it this address."""
-    kubelet.run(pod)
-    found = api.get("pods", namespace, pod)
-    found["status"] |= {"podIP": address, "podIPs": [{"ip": address}]}
-    api.replace("pods", namespace, found, "status")
 
 
 def test_step_and_checkpoint_come_from_the_chief(
@@ -140,21 +131,3 @@ def test_what_a_report_brings_never_keeps_a_job_from_going_on(
     assert progress["step"] == 120
     assert kept.items() <= progress.items()
     assert len(progress.get("metrics", {})) <= 64
-
-
-def test_a_chief_that_accepts_and_never_answers_is_a_condition(
-    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as hung:
-        port = hung.getsockname()[1]
-        api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": port}))
-        run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
-
-        def unreachable(found: Any) -> bool:
-            conditions = (found or {}).get("status", {}).get("conditions", ())
-            return any((one["type"], one["status"]) == ("StatusReachable", "False") for one in conditions)
-
-        found = api.wait_for("dtjobs", namespace, "digits", unreachable, timeout=120)
-    assert found is not None
-    assert found["status"]["phase"] == "Running"
-    assert found["status"].get("restarts", {}).get("total", 0) == 0

@@ -70,6 +70,7 @@ def test_a_quota_is_asked_by_one_pod_now_and_then(
         "dtjobs", namespace, "digits", lambda f: f and "exceeded quota" in f.get("status", {}).get("message", "")
     )
     assert found is not None
+    assert found["status"]["reason"] == "Blocked"
     assert found["status"]["message"].count("exceeded quota") == 1
     assert f"({WORKERS - ALLOWED} more such pods wait)" in found["status"]["message"]
     api.wait(
@@ -95,3 +96,5 @@ def test_a_quota_is_asked_by_one_pod_now_and_then(
     )
     api.wait("pods", namespace, lambda pods: len(pods) == WORKERS + 1)
     wait_phase(api, namespace, "Running")
+    conditions = {c["type"]: c["status"] for c in api.get("dtjobs", namespace, "digits")["status"]["conditions"]}
+    assert conditions["Blocked"] == "False"

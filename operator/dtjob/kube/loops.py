@@ -15,8 +15,7 @@ WELL_AFTER_SECONDS = 60.0
 
 
 async def keep_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run until cancelled; what raises, ends, or is cancelled by somebody else (kopf ends all younger tasks when it
-    ends itself) begins anew after a pause."""
+    """Run until cancelled; what raises, ends, or is cancelled by somebody else begins anew after a pause."""
     loop, pause = asyncio.get_running_loop(), FIRST_PAUSE_SECONDS
     while True:
         began = loop.time()

@@ -346,3 +346,11 @@ def _set_condition(status: Object, kind: str, value: bool, reason: str = "", mes
     condition |= {"message": message} if message else {}
     others = [own for own in status.get("conditions", []) if own["type"] != kind]
     status["conditions"] = [*others, condition]
+
+
+def run_at(api: Api, namespace: str, kubelet: Kubelet, pod: str, address: str) -> None:
+    """Run the pod and give it this address."""
+    kubelet.run(pod)
+    found = api.get("pods", namespace, pod)
+    found["status"] |= {"podIP": address, "podIPs": [{"ip": address}]}
+    api.replace("pods", namespace, found, "status")
