@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -222,9 +223,9 @@ def count_tasks(status: Status, views: Iterable[TaskView]) -> Status:
 def replica_statuses(views: Iterable[TaskView]) -> dict[str, dict[str, int]]:
     """Tasks by role and state: total, and active, pending, succeeded, failed where above 0."""
     counts: dict[str, dict[str, int]] = {}
-    for view in views:
-        role = counts.setdefault(view.task.role.value, {"replicas": 0})
-        role["replicas"] += 1
-        if name := COUNTED_AS.get(view.state):
-            role[name] = role.get(name, 0) + 1
+    for (role, state), number in Counter((view.task.role, view.state) for view in views).items():
+        counted = counts.setdefault(role.value, {"replicas": 0})
+        counted["replicas"] += number
+        if name := COUNTED_AS.get(state):
+            counted[name] = counted.get(name, 0) + number
     return counts

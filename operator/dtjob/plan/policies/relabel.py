@@ -6,6 +6,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, Relabel
 from dtjob.plan.children import TaskView
+from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.situation import Situation
 
 NAMED = 3
@@ -19,7 +20,7 @@ def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
         Relabel(pod["metadata"]["name"], pod["metadata"]["uid"], _lost(name, uid, view, pod))
         for view in situation.views
         for pod in view.pods
-        if not _is_labelled(name, uid, view, pod)
+        if not (facts := facts_of(pod)).labelled or (pod is view.pod and facts.serves != uid)
     ]
     if not found:
         return [], []
@@ -28,15 +29,6 @@ def lost_labels(situation: Situation) -> tuple[list[Relabel], list[Event]]:
     changed = ", ".join(sorted(found[0].labels))
     told = f"Somebody changed labels by which dtjob finds its pods ({changed}); they are put back on {names}{more}"
     return found, [Event("Warning", "LabelsRestored", told)]
-
-
-def _is_labelled(name: str, uid: str, view: TaskView, pod: Manifest) -> bool:
-    """Whether the pod has all labels that `_lost` asks for; thousands are looked at in each plan."""
-    found = labels.of(pod)
-    by_labels = f"{name}-{found.get(labels.ROLE)}-{found.get(labels.INDEX)}-{found.get(labels.ATTEMPT)}"
-    named = by_labels == pod["metadata"]["name"] and found.get(labels.JOB_NAME) == name
-    serves = pod is not view.pod or found.get(labels.SERVING) == uid
-    return named and serves and found.get(labels.JOB_UID) == uid
 
 
 def _lost(name: str, uid: str, view: TaskView, pod: Manifest) -> dict[str, str]:
