@@ -58,9 +58,8 @@ refused(["batch_size"], data=dataset.batch(4, drop_remainder=True))
 distributed = dt.strategy().experimental_distribute_dataset(dataset.batch(4))
 refused(["batch_size"], data=distributed)
 refused(["tf.data.Dataset"], data=lambda context: x)
-refused(
-    ["batch"], data=lambda context: dataset.take(6).filter(lambda row: True)
-)  # ends in the middle of the second batch
+# It ends in the middle of the second batch.
+refused(["data", "total_steps"], data=lambda context: dataset.take(6).filter(lambda row: True))
 seen = keras.metrics.Sum()  # a metric is state as well
 last = dt.train(
     returns(lambda batch: seen.update_state(tf.ones(tf.shape(batch)[0]))),
