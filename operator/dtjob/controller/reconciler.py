@@ -30,6 +30,9 @@ from dtjob.plan.plan import plan
 
 logger = logging.getLogger(__name__)
 
+LOOK_AGAIN_SECONDS = 1.0
+"""After this a job is looked at again of which a pod had gone before a call reached it."""
+
 
 class Reconciler:
     """Brings jobs to what they should be, one plan at a time for each job."""
@@ -211,7 +214,9 @@ class Reconciler:
         """Put the labels back. The watch may have said that the pod is gone: what is stored now is newer than that."""
         logger.info("%s/%s: putting labels back on Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
         stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
-        if stored is not None and self._store.apply(stored) is not None:
+        if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
+            self._queue.add_after(key, LOOK_AGAIN_SECONDS)
+        elif self._store.apply(stored) is not None:
             self._queue.add(key)
 
 
