@@ -27,10 +27,13 @@ def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
     seen = start.items() <= status.restored.items() or (first and not status.restored and step == 0)
     if step is None or seen:
         return situation, []
+    restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
+    if status.rendezvous_port is None and not status.restored:
+        # Begun under an earlier operator, which noted no start: what was saved since is no loss.
+        return situation.with_status(replace(status, restored=restored)), []
     event = _event(situation, step, situation.written.progress.checkpoint_step)
     newest = report.get("checkpoint", {})
     progress = replace(status.progress, checkpoint=newest if "step" in newest else {})
-    restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
     return situation.with_status(replace(status, restored=restored, progress=progress)), [event]
 
 
