@@ -12,6 +12,7 @@ from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
 from tests.unit.operator.simulation.operator import World
+from tests.unit.operator.simulation.plain import copied
 
 CHIEF = "digits-chief-0-0"
 
@@ -138,3 +139,27 @@ def test_a_pod_whose_owner_is_no_job_is_asked_for_once(name: str, next_one: str 
         made.run(5)
         assert made.cluster.calls.count(f"get Pod {name}") == 1
         assert {one for one in made.pods if one.endswith("-1")} == ({next_one} if next_one else set())
+
+
+@pytest.mark.parametrize("after", [0.0, 0.02])
+def test_labels_that_somebody_takes_again_and_again_are_put_back_ever_later(after: float):
+    """As an admission webhook does that lets nobody set them, or a controller a moment later."""
+    with world(builders.job()) as made:
+        running(made)
+        relabel = made.cluster.relabel
+
+        async def in_vain(namespace: str, name: str, *arguments: Any) -> Manifest | None:
+            stored = await relabel(namespace, name, *arguments)
+            if after:
+                made.loop.call_later(after, take_label, made, name, labels.ROLE)
+                return stored
+            take_label(made, name, labels.ROLE)
+            return copied(made.pods[name])
+
+        made.cluster.relabel = in_vain  # type: ignore[method-assign]
+        take_label(made, CHIEF, labels.ROLE)
+        made.run(300)
+        assert 5 < made.cluster.calls.count(f"relabel {CHIEF}") < 20
+        made.cluster.relabel = relabel  # type: ignore[method-assign]
+        made.run(61)
+        assert labels.of(made.pods[CHIEF])[labels.ROLE] == "chief"
