@@ -65,9 +65,10 @@ class Holds:
         return hold is not None and now < hold.until
 
     def next_try(self, key: JobKey, now: float) -> float | None:
-        """Seconds until the first of what is held of this job may be tried, None where nothing is."""
+        """Seconds until the first of what is held of this job may be tried, None where nothing is. At least
+        FIRST_SECONDS: what is over by now may be held up by something else, such as a pod by its role."""
         waits = [hold.until - now for hold in self._holds.get(key, {}).values()]
-        return max(0.0, min(waits)) if waits else None
+        return max(FIRST_SECONDS, min(waits)) if waits else None
 
     def _put(self, key: JobKey, what: str, hold: Hold) -> None:
         self._holds.setdefault(key, {})[what] = hold

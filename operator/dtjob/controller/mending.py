@@ -1,4 +1,5 @@
-"""How often an object may be mended: others may want it otherwise, such as an admission webhook or a GitOps tool."""
+"""How often an object may be mended or labelled: others may want it otherwise, such as an admission webhook or a GitOps
+tool."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from dtjob.api.phase import Phase
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
 from dtjob.controller.creation import CALLS_AT_ONCE, TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.look import look
+from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.pace import progress_every
@@ -29,6 +30,9 @@ from dtjob.plan.actions import Action, Create, Delete, Event, Mend, Plan, Relabe
 from dtjob.plan.plan import plan
 
 logger = logging.getLogger(__name__)
+
+LOOK_AGAIN_SECONDS = 1.0
+"""After this a job is looked at again of which a pod had gone before a call reached it."""
 
 
 class Reconciler:
@@ -54,6 +58,7 @@ class Reconciler:
         self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
         self._tallies: dict[JobKey, Tally] = {}
         """What the plan that is being carried out has come to, by job."""
+        self._relabelled = Mending()
         self._creation = Creation(cluster, store, queue, self._slots, self._tallies, clock)
 
     async def run(self, workers: int = 10) -> None:
@@ -208,11 +213,20 @@ class Reconciler:
             self._queue.add(key)
 
     async def _relabel(self, key: JobKey, action: Relabel) -> None:
-        """Put the labels back. The watch may have said that the pod is gone: what is stored now is newer than that."""
+        """Put the labels back, unless that was done too often lately. The watch may have said that the pod is gone:
+        what is stored now is newer than that."""
+        now = self._clock()
+        if wait := self._relabelled.wait(action.uid, now):
+            self._queue.add_after(key, wait.total_seconds())
+            return
         logger.info("%s/%s: putting labels back on Pod %s: %s", *key, action.name, ", ".join(sorted(action.labels)))
         stored = await self._cluster.relabel(key[0], action.name, action.uid, action.labels)
-        if stored is not None and self._store.apply(stored) is not None:
-            self._queue.add(key)
+        self._relabelled.note(action.uid, now)
+        if stored is None:  # of a pod that was asked for by name no watch tells that it has gone
+            self._queue.add_after(key, LOOK_AGAIN_SECONDS)
+            return
+        self._store.apply(stored)
+        self._queue.add(key)  # the labels may be as before, which is no news to the store
 
 
 def _what(action: Action) -> str:

@@ -89,6 +89,8 @@ class Store:
         manifest = kept(manifest)
         if manifest["kind"] == "Pod":
             manifest = ObservedPod(manifest)
+        if isinstance(known, ObservedPod):
+            known.forget_view()
         if known is not None and _is_news_to_nobody(known, manifest):
             shelf[name] = manifest
             return None
@@ -116,6 +118,8 @@ class Store:
         if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"] or _version(known) > gone_at:
             return None
         del shelf[name]
+        if isinstance(known, ObservedPod):
+            known.forget_view()
         if manifest["kind"] == KIND:
             self._forget(key)
             self._going_on.discard(key)

@@ -92,8 +92,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         found = await resync(cluster, store, options.namespaces)
         for key in found.changed:
             queue.add(key)
-        await config_maps.look_for_unknown()
         watched.note(found.refused)
+        await config_maps.look_for_unknown()
         metrics.resynced()
 
     if not await _unless_stopped(stop, _first_resync(resync_once)):

@@ -18,9 +18,10 @@ from dtjob.controller.cluster import JobKey
 from dtjob.controller.status_client import NoStatus, read_status
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.objects import labels, topology
+from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import container_status
+from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.report import bounded
 from dtjob.plan.silence import Silence
 
@@ -110,10 +111,9 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
         return []
     wanted, port = {topology.chief_task(job).id, f"{Role.EVALUATOR.value}-0"}, job.spec.network.status_port
     return [
-        Supervisor(key, labels.task_id(pod), pod["metadata"]["uid"], host, port)
-        for pod in store.children(key).owned(job, "Pod")
-        # Somebody may have taken our labels away.
-        if labels.names_a_task(pod) and labels.task_id(pod) in wanted and (host := _running_at(pod))
+        Supervisor(key, task_id, pod["metadata"]["uid"], host, port)
+        for pod in store.children(key).owned_pods(job)
+        if (task_id := facts_of(pod).task_id) in wanted and task_id is not None and (host := _running_at(pod))
     ]
 
 

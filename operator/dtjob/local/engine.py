@@ -128,7 +128,7 @@ class Engine:
 
     @property
     def _pods(self) -> list[Manifest]:
-        return self._children.owned(self.job, "Pod")
+        return self._children.owned_pods(self.job)
 
     def _on_change(self, type_: str, manifest: Manifest) -> None:
         """What the watch is in a cluster. Called within the change, so the store is never behind."""

@@ -35,7 +35,7 @@ def active(pods: Iterable[Manifest]) -> list[Manifest]:
 def is_over(job: Job, status: dict[str, Any], observed: Children, now: datetime) -> bool:
     """Whether an ended job's last process is gone: others than the chief may still have something to write, and an
     evaluator that has failed gets another try."""
-    if status.get("phase") not in ENDED or active(observed.owned(job, "Pod")):
+    if status.get("phase") not in ENDED or active(observed.owned_pods(job)):
         return False
     return evaluator_left(Situation.of(job.model_copy(update={"status": status}), observed, now)) is None
 

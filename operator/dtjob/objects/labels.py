@@ -36,12 +36,6 @@ def controlling_job(manifest: Manifest) -> str | None:
     return None
 
 
-def names_a_task(pod: Manifest) -> bool:
-    """Whether the pod has all the labels that say which attempt at which task it is."""
-    found = of(pod)
-    return ROLE in found and found.get(INDEX, "").isdecimal() and found.get(ATTEMPT, "").isdecimal()
-
-
 def task_id(pod: Manifest) -> str:
     """The task that a pod of ours is an attempt at, such as `worker-1`; raises KeyError on a pod without our
     labels."""

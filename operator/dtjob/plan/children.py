@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
-from dtjob.objects import labels, topology
+from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.attempts import Attempts
@@ -39,13 +39,6 @@ class Children:
     silences: Mapping[str, Silence] = field(default_factory=dict)
     """Supervisors that run and whose status cannot be read, by task id."""
     gone: Set[str] = frozenset()
-
-    def owned(self, job: Job, kind: str) -> list[Manifest]:
-        """The objects of one kind that this very job controls."""
-        if kind == "Pod":
-            return self.owned_pods(job)
-        of_kind = (child for child in self.objects if child["kind"] == kind)
-        return [child for child in of_kind if labels.controller_uid(child) == job.metadata.uid]
 
     def owned_pods(self, job: Job) -> list[Manifest]:
         """The pods that this very job controls."""

@@ -6,8 +6,10 @@ user's own ends with whatever code its program has for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
@@ -15,6 +17,7 @@ from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import TaskView, container_status, deleting, ended, finished, lost_at
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
@@ -74,7 +77,7 @@ def explain(situation: Situation) -> Explain | Nothing:
     in_time, failed = situation.now - incident.started_at <= WINDOW, str(first.get("task", ""))
     views = [view for view in situation.training if view.task.id == failed] if in_time else []
     if incident.cause == Cause.ERROR:
-        views += _suspects(situation, failed, first.get("exitCode"))
+        views += _suspects_of(situation, incident, first)
     began = incident.errors.attempts if incident.errors else incident.attempts
     now, candidates = situation.now, []
     for view in views:
@@ -112,6 +115,19 @@ def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
     # The time is the node's: a clock that is ahead of ours must not hold the end back.
     in_time = -timedelta(seconds=2) <= situation.now - failure.time < wait
     return Wait(failure.time + wait, failure) if in_time else None
+
+
+def _suspects_of(situation: Situation, incident: Incident, first: Mapping[str, Any]) -> list[TaskView]:
+    """The tasks whose loss would explain the incident. `first` may be a later failure already, of a task's successor,
+    over which the job is about to fail: then a row of errors says that there are such tasks."""
+    task, began = str(first.get("task", "")), incident.attempts or Attempts()
+    _, attempt = topology.named_attempt(situation.job.metadata.name, str(first.get("pod", "")))
+    if attempt is None or attempt <= began.of(task):
+        return _suspects(situation, task, first.get("exitCode"))
+    if incident.errors is None:
+        return []
+    only_the_chief = situation.job.spec.strategy is Strategy.PARAMETER_SERVER
+    return _suspects(situation, situation.chief.task.id if only_the_chief else "", RESTARTED_IN_VAIN)
 
 
 def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[TaskView]:

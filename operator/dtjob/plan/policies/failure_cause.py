@@ -82,6 +82,10 @@ def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None where nobody did."""
     written = [_failed_init_end(status).get("finishedAt")]
     written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
+    if (
+        end := terminated(pod)
+    ) is not None:  # it may have no time: then the earliest one, as `now` moves with each look
+        written += [end.get("startedAt"), pod["metadata"]["creationTimestamp"]]
     return ended_at(pod) or next((times.parse(text) for text in written if text), None)
 
 

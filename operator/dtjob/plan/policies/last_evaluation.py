@@ -93,7 +93,7 @@ def evaluates_after_all(situation: Situation) -> bool:
 
 def keeps_account(situation: Situation) -> bool:
     """Whether `status.finished` says who has finished: not of a job that ended under an operator that did not write
-    it. Whether an evaluator without a pod had finished then, nobody knows."""
+    it. Whether an evaluator without a pod had finished then, nobody knows; one that has a pod may end by itself."""
     return not situation.written.ended or bool(situation.written.finished)
 
 
@@ -102,7 +102,9 @@ def _left(situation: Situation) -> _Left | None:
     if status.phase is not Phase.SUCCEEDED or status.completion_time is None or situation.job.spec.program is None:
         return None
     view = next((view for view in situation.views if view.evaluates), None)
-    if view is None or view.state is PodState.SUCCEEDED or not keeps_account(situation):
+    if view is None or view.state is PodState.SUCCEEDED:
+        return None
+    if view.state not in (PodState.RUNNING, PodState.PENDING) and not keeps_account(situation):
         return None
     if view.state is not PodState.RUNNING and holds(status.conditions, EVALUATION_GIVEN_UP):
         return None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import ended, finished, lost_at
+from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.situation import Situation
 
 
@@ -28,8 +30,8 @@ def why_the_chief_waits(situation: Situation) -> str:
     pod = writer_left(situation)
     if pod is None:
         return ""
-    name, uid = situation.chief.task.id, situation.job.metadata.uid
-    whose = "its earlier pod" if labels.controller_uid(pod) == uid else "pod"
+    name = situation.chief.task.id
+    whose = "its earlier pod" if _controls(situation.job, pod) else "pod"
     text = f"{name} waits: {whose} {pod['metadata']['name']}{_where(pod, situation.now)} has not ended"
     if whose == "pod":
         text += ", may write the same checkpoints, and is not this job's but bears its name"
@@ -43,8 +45,12 @@ def when_its_node_counts_as_lost(situation: Situation) -> datetime | None:
 
 
 def _others(situation: Situation) -> list[Manifest]:
-    uid = situation.job.metadata.uid
-    return [one for one in situation.children.objects if one["kind"] == "Pod" and labels.controller_uid(one) != uid]
+    return [one for one in situation.children.objects if one["kind"] == "Pod" and not _controls(situation.job, one)]
+
+
+def _controls(job: Job, pod: Manifest) -> bool:
+    """Whether the pod's owner is this job in name and uid: somebody may have edited one of them."""
+    return facts_of(pod).controller == job.metadata.uid and labels.controlling_job(pod) == job.metadata.name
 
 
 def _where(pod: Manifest, now: datetime) -> str:

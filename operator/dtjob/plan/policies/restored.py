@@ -24,13 +24,17 @@ def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
     step, start = report.get("restoredStep"), _start(report)
     status = situation.status
     first = start == {"attempt": 0, "incarnation": 0}
-    seen = start.items() <= status.restored.items() or (first and not status.restored and step == 0)
+    # Of a job that an earlier operator began nobody noted the start: what was saved since is no loss.
+    unnoted = status.rendezvous_port is None and not status.restored
+    seen = start.items() <= status.restored.items() or (first and not status.restored and step == 0 and not unnoted)
     if step is None or seen:
         return situation, []
+    restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
+    if unnoted:
+        return situation.with_status(replace(status, restored=restored)), []
     event = _event(situation, step, situation.written.progress.checkpoint_step)
     newest = report.get("checkpoint", {})
     progress = replace(status.progress, checkpoint=newest if "step" in newest else {})
-    restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
     return situation.with_status(replace(status, restored=restored, progress=progress)), [event]
 
 

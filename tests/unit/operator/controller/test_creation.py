@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from dtjob.api.job import KIND
-from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.creation import CALLS_AT_ONCE, batches
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
@@ -169,3 +169,29 @@ def test_pods_of_an_earlier_job_are_waited_for_one_by_one(seconds: float) -> Non
         made.run(1)
         assert labels.controller_uid(made.pods["digits-worker-7-0"]) == "applied-again"
         assert {event.reason for event in made.cluster.events} == {"SuccessfulCreate"}
+
+
+def test_a_held_pod_of_a_refused_role_makes_nobody_look_again_and_again() -> None:
+    """A stranger has one name, and later a quota refuses the role: the pod may be tried again before the role may."""
+    with world(4) as made:
+        made.cluster.put(stranger("Pod", "digits-worker-3-0"))
+        made.run(10)
+        create, looks = made.cluster.create, 0
+
+        async def no_workers(manifest: Manifest) -> Manifest:
+            if labels.of(manifest).get(labels.ROLE) == "worker":
+                raise Refused("exceeded quota")
+            return await create(manifest)
+
+        made.cluster.create = no_workers  # type: ignore[method-assign]
+        done = made.queue.done
+
+        def counted(key: JobKey) -> None:
+            nonlocal looks
+            looks += 1
+            done(key)
+
+        made.queue.done = counted  # type: ignore[method-assign]
+        made.cluster.remove("Pod", "digits-worker-0-0")  # its replacement is refused
+        made.run(60)
+        assert looks < 60

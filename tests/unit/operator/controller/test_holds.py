@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.controller.holds import LONGEST_SECONDS, Holds
+from dtjob.controller.holds import FIRST_SECONDS, LONGEST_SECONDS, Holds
 
 KEY = ("default", "digits")
 
@@ -35,7 +35,7 @@ def test_the_next_try_is_the_earliest():
     holds.refused(KEY, "Pod/a", 100)
     holds.refused(KEY, "Pod/b", 105)
     assert holds.next_try(KEY, 110) == 5
-    assert holds.next_try(KEY, 116) == 0
+    assert holds.next_try(KEY, 116) == FIRST_SECONDS
     holds.lift(KEY, "Pod/a")
     assert holds.next_try(KEY, 110) == 10
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dtjob.controller.cluster import ClusterError
 from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
 from tests.unit.operator.simulation.operator import World
+from tests.unit.operator.simulation.plain import copied
 
 CHIEF = "digits-chief-0-0"
 
@@ -107,3 +111,55 @@ def test_a_pod_that_lost_its_label_before_all_were_there_is_named_again():
         made.cluster.failing.clear()
         made.run(60)
         assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
+
+
+def test_a_pod_that_goes_before_its_labels_are_back_is_replaced():
+    """The watch has told of its end already, when its label went, and nothing else happens to the job."""
+    with world(builders.job()) as made:
+        running(made)
+        relabel = made.cluster.relabel
+
+        async def too_late(*arguments: Any) -> Manifest | None:
+            made.cluster.remove("Pod", CHIEF)
+            return await relabel(*arguments)
+
+        made.cluster.relabel = too_late  # type: ignore[method-assign]
+        take_label(made, CHIEF, labels.JOB_NAME)
+        made.run(30)
+        assert "digits-chief-0-1" in made.pods
+
+
+@pytest.mark.parametrize(("name", "next_one"), [("digits-worker-1-0", "digits-worker-1-1"), (CHIEF, None)])
+def test_a_pod_whose_owner_is_no_job_is_asked_for_once(name: str, next_one: str | None):
+    """Somebody has edited its owner reference and left the uid in it. A chief's successor waits for its end."""
+    with world(builders.job()) as made:
+        running(made)
+        made.cluster.rules.tampered.add(made.pods[name]["metadata"]["uid"])
+        made.cluster.change("Pod", name, lambda one: one["metadata"]["ownerReferences"][0].update(apiVersion="b/v1"))
+        made.run(5)
+        assert made.cluster.calls.count(f"get Pod {name}") == 1
+        assert {one for one in made.pods if one.endswith("-1")} == ({next_one} if next_one else set())
+
+
+@pytest.mark.parametrize("after", [0.0, 0.02])
+def test_labels_that_somebody_takes_again_and_again_are_put_back_ever_later(after: float):
+    """As an admission webhook does that lets nobody set them, or a controller a moment later."""
+    with world(builders.job()) as made:
+        running(made)
+        relabel = made.cluster.relabel
+
+        async def in_vain(namespace: str, name: str, *arguments: Any) -> Manifest | None:
+            stored = await relabel(namespace, name, *arguments)
+            if after:
+                made.loop.call_later(after, take_label, made, name, labels.ROLE)
+                return stored
+            take_label(made, name, labels.ROLE)
+            return copied(made.pods[name])
+
+        made.cluster.relabel = in_vain  # type: ignore[method-assign]
+        take_label(made, CHIEF, labels.ROLE)
+        made.run(300)
+        assert 5 < made.cluster.calls.count(f"relabel {CHIEF}") < 20
+        made.cluster.relabel = relabel  # type: ignore[method-assign]
+        made.run(61)
+        assert labels.of(made.pods[CHIEF])[labels.ROLE] == "chief"

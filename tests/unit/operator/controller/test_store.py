@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import Any
 
 from dtjob.controller.store import TOMBSTONES, Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.attempts import Attempts
+from dtjob.plan.children import view_tasks
+from dtjob.plan.pod_facts import ObservedPod
 from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
@@ -214,3 +218,25 @@ def test_jobs_that_go_on_are_counted():
     assert store.jobs_going_on() == 1
     store.remove(versioned(job, 5, uid="applied-again"))
     assert store.jobs_going_on() == 0
+
+
+def test_a_pod_that_was_replaced_or_removed_is_let_go_of_at_once():
+    """A full search for garbage comes after thousands of them."""
+
+    def left() -> list[str]:
+        found = (one["metadata"] for one in gc.get_objects() if type(one) is ObservedPod)
+        return [one["resourceVersion"] for one in found if one["uid"] == "pod-to-go"]
+
+    store = Store()
+    gc.disable()
+    try:
+        for version, address in ((11, "10.0.0.1"), (12, "10.0.0.2"), (13, "10.0.0.2")):
+            pod = versioned(running(version), version, uid="pod-to-go")
+            pod["status"] = {**pod["status"], "podIP": address}
+            store.apply(pod)
+            view_tasks(JOB, store.children(KEY), Attempts(), builders.NOW)
+            assert left() == [str(version)]
+        store.remove(versioned(POD, 14, uid="pod-to-go"))
+        assert left() == []
+    finally:
+        gc.enable()

@@ -75,11 +75,18 @@ def test_a_pod_that_does_not_run_is_not_asked() -> None:
 
 
 @pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
-def test_a_pod_whose_labels_somebody_took_away_does_not_end_the_operator(label: str) -> None:
+def test_a_chief_whose_labels_somebody_took_away_is_asked_all_the_same(label: str) -> None:
+    job = builders.job()
+    pod = builders.pod(job, "chief-0", builders.running())
+    del pod["metadata"]["labels"][label]
+    assert list(asked(stored(job, **{"chief-0": pod}))) == ["chief-0"]
+
+
+def test_a_worker_that_somebody_has_labelled_as_the_chief_does_not_speak_for_it() -> None:
     job = builders.job()
     pod = builders.pod(job, "worker-1", builders.running())
-    del pod["metadata"]["labels"][label]
-    assert list(asked(stored(job, **{"worker-1": pod}))) == ["chief-0"]
+    pod["metadata"]["labels"] |= {labels.ROLE: "chief", labels.INDEX: "0"}
+    assert [one.pod_uid for one in reports.supervisors_to_ask(stored(job, **{"worker-1": pod}))] == ["chief-0"]
 
 
 def test_a_job_of_older_rules_and_a_strangers_pod_are_passed_over() -> None:

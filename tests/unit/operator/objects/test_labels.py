@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dtjob.objects import labels
 from tests.unit.operator import builders
 
 
 def test_a_pod_of_ours_says_which_attempt_at_which_task_it_is() -> None:
     pod = builders.pod(builders.job(), "worker-1", attempt=3)
-    assert labels.names_a_task(pod)
     assert (labels.task_id(pod), labels.attempt(pod)) == ("worker-1", 3)
     assert labels.controller_uid(pod) == builders.JOB_UID
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {labels.ROLE: None},
-        {labels.INDEX: None},
-        {labels.ATTEMPT: None},
-        {labels.INDEX: "one"},
-        {labels.ATTEMPT: "-1"},
-    ],
-)
-def test_a_pod_whose_labels_somebody_changed_names_no_task(changes: dict[str, str | None]) -> None:
-    pod = builders.pod(builders.job(), "worker-1")
-    changed = {**pod["metadata"]["labels"], **changes}
-    pod["metadata"]["labels"] = {name: value for name, value in changed.items() if value is not None}
-    assert not labels.names_a_task(pod)
 
 
 def test_an_object_without_labels_or_owner_is_nobodys() -> None:

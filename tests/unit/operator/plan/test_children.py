@@ -84,7 +84,7 @@ def test_owned_is_by_uid_and_not_by_label():
     ours, others = builders.pod(JOB, "worker-0"), builders.pod(builders.job(uid="earlier"), "worker-1")
     orphan = builders.pod(JOB, "chief-0")
     del orphan["metadata"]["ownerReferences"]
-    assert Children((ours, others, orphan)).owned(JOB, "Pod") == [ours]
+    assert Children((ours, others, orphan)).owned_pods(JOB) == [ours]
 
 
 @pytest.mark.parametrize(

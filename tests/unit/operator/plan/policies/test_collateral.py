@@ -259,3 +259,26 @@ def test_the_end_waits_until_the_pod_has_ended_with_its_container(status: dict[s
     situation = builders.situation(job, builders.pod(job, "chief-0", status), now=at(seconds))
     failure = failed(situation, "chief-0")
     assert wait_for_word(situation, failure) == (Wait(at(10), failure) if waits else None)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "lost", "again"),
+    [
+        ("MultiWorkerMirrored", "worker-1", "worker-1"),
+        ("ParameterServer", "ps-1", "worker-1"),
+    ],
+)
+def test_a_later_failure_of_the_lost_ones_successor_hides_nothing(strategy: str, lost: str, again: str):
+    """The status has it for the first failure while the job waits, before it ends, for what its nodes may tell."""
+    job, pods = of(strategy)
+    attempts = Attempts(dict.fromkeys(pods, 1))
+    incident = Incident(NOW, Cause.ERROR, NOW, charged=1, attempts=Attempts(), errors=Errors(NOW, 1, Attempts()))
+    old = conditions(pods[lost], TAINTED)
+    successors = [builders.pod(job, task, builders.running(), attempt=1) for task in pods]
+    pending = {"task": again, "pod": f"digits-{again}-1", "cause": "Error", "exitCode": 1}
+    situation = builders.situation(
+        job, *successors, old, now=at(80), incident=incident, attempts=attempts, first_failure=pending
+    )
+    found = explain(situation)
+    assert isinstance(found, Explain)
+    assert (found.first.task.id, found.incident.cause) == (lost, Cause.DISRUPTION)

@@ -228,3 +228,12 @@ def test_a_job_that_succeeded_under_an_older_operator_is_left_alone(now: datetim
         assert pod_calls(made) == []
         assert "finished" not in (made.status or {})
         assert made.events == ()
+
+
+def test_one_that_is_at_work_when_the_operator_is_upgraded_is_let_finish():
+    """An older operator saw the job succeed, and does not say in its status who had finished."""
+    life = Life(builders.running())
+    life.plan(NOW)
+    status = {name: value for name, value in life.job.status.items() if name != "finished"}
+    made = plan(builders.with_status(life.job, status), Children(life.objects), at(90_000))
+    assert pod_calls(made) == []

@@ -299,3 +299,14 @@ def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
     decision = restart_evaluator(situation, failures(situation), (builders.task(lost),))
     assert isinstance(decision, FollowChief | Wait | Nothing)
     assert replaced(decision) == expected
+
+
+def test_an_end_without_a_time_is_not_waited_for_without_end():
+    """It would be just now at each look, and the others of the group would have to show themselves after it."""
+    job = builders.job(program=False)
+    pods = builders.all_pods(job)
+    end = builders.ended(1)
+    del end["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
+    pods["worker-0"]["status"] = end
+    situation = see(job, *pods.values(), now=at(60))
+    assert isinstance(restart_training(situation, failures(situation)), Begin)
