@@ -94,8 +94,9 @@ class Source(ABC):
         """(x, y, sample weights) as `tf.TypeSpec`s with a batch dimension of None."""
         return triple(self.input_spec())
 
-    def stand_in(self) -> tuple[Any, ...]:
-        """Inputs of one row, of no weight, for a task that has come to its end; of sources with `own_ends` alone."""
+    def stand_in(self, number: int) -> tuple[Any, ...]:
+        """Inputs of one row, of no weight, for a task that has come to the end of pass `number`; of sources with
+        `own_ends` alone."""
         raise NotImplementedError
 
     def bytes_of(self, batch: Batch) -> int:

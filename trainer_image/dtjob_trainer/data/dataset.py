@@ -66,7 +66,7 @@ class DatasetSource(Source):
 
     def _batch(self, element: Any) -> Batch:
         """This task's rows of `element`."""
-        inputs = element if isinstance(element, tuple) else (element,)
+        inputs = elements.as_inputs(element)
         total = elements.rows_in(inputs)
         low, high = share(total, self._place.shard, self._place.shards)
         begin, end = (low, high) if high > low else (0, 1)
