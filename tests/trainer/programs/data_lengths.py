@@ -75,9 +75,7 @@ class Sum(keras.layers.Layer):
 ragged = options.kind == "ragged"
 inputs = keras.Input((None,) if ragged else (1,), ragged=ragged, sparse=options.kind == "sparse")
 model = keras.Sequential([inputs, *([Sum()] if ragged else []), keras.layers.Dense(1, kernel_initializer="zeros")])
-model.compile(
-    keras.optimizers.SGD(0.0), lambda y, p: (y[:, :1] - p) ** 2 + tf.math.log(y[:, 2:]), metrics=[Count()]
-)
+model.compile(keras.optimizers.SGD(0.0), lambda y, p: (y[:, :1] - p) ** 2 + tf.math.log(y[:, 2:]), metrics=[Count()])
 data = {"x": generated} if options.kind in ("unlike", "varying") else {"x": shards, "batch_size": BATCH}
 history = dt.fit(model, **data, epochs=EPOCHS).history
 if dt.is_chief():

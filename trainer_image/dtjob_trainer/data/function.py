@@ -102,9 +102,9 @@ class FunctionSource(Source):
             yield batch
 
     def stand_in(self, number: int) -> tuple[Any, ...]:
-        """This task's first row of pass `number`: a made-up one may have no logarithm. One of ones where it has none."""
+        """This task's first row of pass `number`, as a made-up one may have no logarithm; of ones where it has none."""
         if self._first is None or self._first[0] != number:  # a restarted run begins within the pass
-            row = next(iter(self._call(number, 0)[0].batch(1)), None)
+            row = next(iter(self._call(number, 0)[0].take(1).batch(1)), None)
             self._first = number, self._made_up() if row is None else elements.as_inputs(row)
         return self._first[1]
 
@@ -172,4 +172,3 @@ def _check(dataset: Any, wanted: Wanted, place: Place) -> None:
         kind = type(dataset).__name__
         raise DataError(f"{wanted.argument}: the data function must return a tf.data.Dataset, not {kind}")
     elements.check(dataset.element_spec, wanted.argument, remote=place.remote)
-
