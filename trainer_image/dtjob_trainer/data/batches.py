@@ -58,8 +58,15 @@ class Wanted:
     """Seed of the order."""
     shuffle: bool = False
     """Whether to give the examples a new order in each epoch, where they have none of their own."""
+    endless: bool = False
+    """Whether a pass may go on without an end."""
     drop_last: bool = False
     """Whether to leave out a last batch that is not full."""
+
+    @property
+    def needs_end(self) -> bool:
+        """Whether nothing but the end of the data ends a pass."""
+        return self.steps is None and self.at_most is None and not self.endless
 
 
 class Source(ABC):

@@ -13,7 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements, randomness
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
 from dtjob_trainer.data.context import DataContext
-from dtjob_trainer.data.dataset import DatasetSource
+from dtjob_trainer.data.dataset import DatasetSource, check_end
 from dtjob_trainer.data.sharding import Sizes, less_than_a_batch, share
 from dtjob_trainer.errors import DataError
 
@@ -56,6 +56,8 @@ class FunctionSource(Source):
         sizes = told
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
             sizes = Sizes(int(dataset.cardinality()), batch_size, wanted.drop_last)
+        if sizes is None:
+            check_end(dataset, wanted)
         if sizes is not None and sizes.steps == 0:
             raise DataError(less_than_a_batch(argument, sizes))
         if sizes is not None and steps is not None and steps > sizes.steps:
