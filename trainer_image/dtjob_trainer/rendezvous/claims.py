@@ -26,6 +26,8 @@ class _Name:
     """Addresses to which it led when it was looked up last."""
     problem: str | None = None
     """Why it was none of those that were looked for; of the one that plays the task."""
+    claim_problem: str = ""
+    """The same of the newest claim."""
     claims: dict[str, tuple[Registration, float]] = field(default_factory=dict)
     """By address, what was said last from there and when."""
 
@@ -52,6 +54,17 @@ class Claims:
             claims.pop(next(iter(claims)))
         claims[plain(address)] = (registration, now)
 
+    def withdraw(self, registration: Registration) -> None:
+        """Forget this registration where it is such a claim: whoever made it has gone."""
+        claims = self._name(registration.task).claims
+        for address in [one for one, (said, _) in claims.items() if said == registration]:
+            del claims[address]
+
+    def claim_problem(self, task: str) -> str:
+        """Why the newest claim of the task does not count yet, in words; empty where there is none."""
+        name = self._name(task)
+        return name.claim_problem if name.claims else ""
+
     def claimed(self, registration: Registration) -> bool:
         """Whether this registration is such a claim."""
         return any(one == registration for one, _ in self._name(registration.task).claims.values())
@@ -73,11 +86,14 @@ class Claims:
         name.resolved = frozenset(map(plain, addresses))
         name.problem = name_problem(host, list(addresses), address) if address is not None else None
         true = [one for one in name.claims if one in name.resolved]
+        for one in name.claims:
+            name.claim_problem = name_problem(host, list(addresses), one) or ""
         return [(registration, one, heard_at) for one in true for registration, heard_at in (name.claims.pop(one),)]
 
     def failed(self, task: str, problem: str) -> None:
         """Take in that the task's name could not be looked up. What it led to before stays believed."""
-        self._name(task).problem = problem
+        name = self._name(task)
+        name.problem = name.claim_problem = problem
 
     def _name(self, task: str) -> _Name:
         return self._names.setdefault(task, _Name())
