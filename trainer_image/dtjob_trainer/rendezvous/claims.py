@@ -24,6 +24,8 @@ class _Name:
 
     resolved: frozenset[str] = frozenset()
     """Addresses to which it led when it was looked up last."""
+    ever: frozenset[str] = frozenset()
+    """Addresses to which it ever led: of several name servers some lag behind."""
     problem: str | None = None
     """Why it was none of those that were looked for; of the one that plays the task."""
     claim_problem: str = ""
@@ -41,6 +43,10 @@ class Claims:
     def leads_to(self, task: str, address: str | None) -> bool:
         """Whether the task's name is known to lead to `address`."""
         return address is None or plain(address) in self._name(task).resolved
+
+    def led_to(self, task: str, address: str | None) -> bool:
+        """Whether the task's name has ever led to `address`."""
+        return address is None or plain(address) in self._name(task).ever
 
     def problem(self, task: str) -> str:
         """Why that is not known, in words."""
@@ -84,6 +90,7 @@ class Claims:
         """Take in a look-up of the task's name; `address` is that of who plays it. Gives the claims that are true."""
         name = self._name(task)
         name.resolved = frozenset(map(plain, addresses))
+        name.ever |= name.resolved
         name.problem = name_problem(host, list(addresses), address) if address is not None else None
         true = [one for one in name.claims if one in name.resolved]
         for one in name.claims:

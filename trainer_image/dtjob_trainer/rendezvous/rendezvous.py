@@ -220,7 +220,7 @@ class Rendezvous:
     def _outdated(self, r: Registration) -> str | None:
         """Why what is said from a believed address is overtaken by what was said before."""
         member = self._members.get(r.task)
-        if member is None or not self._claims.leads_to(r.task, member.address):
+        if member is None or not self._claims.led_to(r.task, member.address):
             return None
         known = member.registration
         if r.attempt < known.attempt:
