@@ -29,8 +29,12 @@ def assert_counted(found: dict[str, list[float]], examples: list[int]) -> None:
     assert found["loss"] == pytest.approx(means, rel=1e-6)
 
 
-def test_tasks_whose_shards_end_at_different_steps_count_every_example_once(tmp_path: Path) -> None:
-    found, run = history(tmp_path, "shards", {"worker": 3})
+@pytest.mark.parametrize(
+    "kind", ["shards", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("ragged", "sparse"))]
+)
+def test_tasks_whose_shards_end_at_different_steps_count_every_example_once(tmp_path: Path, kind: str) -> None:
+    """A task that has come to its end stands in with a row that must break nothing."""
+    found, run = history(tmp_path, kind, {"worker": 3})
     assert_counted(found, [N] * 3)
     assert run["worker-0"].status["step"] == run["worker-0"].status["totalSteps"] == 3 * 60 // (BATCH // 3)
 

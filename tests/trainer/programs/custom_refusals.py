@@ -20,6 +20,14 @@ def step_fn(batch: Any) -> Any:
     return tf.reduce_sum(built(batch))
 
 
+class Batches(keras.utils.PyDataset):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, index: int) -> Any:
+        return x[4 * index : 4 * index + 4]
+
+
 def refused(words: list[str], step: Any = step_fn, data: Any = x, variables: Any = built, **options: Any) -> None:
     """`train` must raise a ValueError whose message holds all of `words`."""
     message = None
@@ -60,6 +68,10 @@ refused(["batch_size"], data=distributed)
 refused(["tf.data.Dataset"], data=lambda context: x)
 # It ends in the middle of the second batch.
 refused(["data", "total_steps"], data=lambda context: dataset.take(6).filter(lambda row: True))
+refused(["data", "generator", "from_generator"], data=(x[:4] for _ in range(9)), batch_size=None)
+refused(["data", "Batches", "from_generator"], data=Batches(), batch_size=None)
+for endless in (lambda: dataset.repeat()), (lambda: dataset.filter(lambda row: True).repeat()):
+    dt.train(step_fn, endless, variables=[built, optimizer], total_steps=7, batch_size=4)
 seen = keras.metrics.Sum()  # a metric is state as well
 last = dt.train(
     returns(lambda batch: seen.update_state(tf.ones(tf.shape(batch)[0]))),

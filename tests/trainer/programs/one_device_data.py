@@ -155,6 +155,12 @@ def py_dataset():
 def generators():
     found = {"endless": train(compiled(dense(), adam(), "mse"), batches(99), epochs=3, steps_per_epoch=5)}
     found["one epoch"] = train(compiled(dense(), adam(), "mse"), batches(), epochs=1, validation_data=(xv, yv))
+    # Keras's own second validation on a generator sees its first two batches alone
+    for name, held_out, steps in ("held out", batches(), None), ("some held out", batches(99), 3):
+        data = of_unknown_length(batched(x, y)).take(steps or N) if options.reference else held_out
+        found[name] = train(
+            compiled(dense(), "sgd", "mse"), x, y, epochs=3, validation_data=data, validation_steps=steps
+        )
     ended = train(compiled(dense(), "sgd", "mse"), batches(), epochs=2, steps_per_epoch=3)
     return found | {"ended": ended}
 

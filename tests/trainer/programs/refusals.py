@@ -117,6 +117,8 @@ dataset = tf.data.Dataset.from_tensor_slices((x, y))
 refused(["batch_size"], fit(good, dataset.batch(5), batch_size=5))
 refused(["y"], fit(good, dataset.batch(5), y))
 refused(["x", "no end", "steps_per_epoch"], fit(good, dataset.batch(5).repeat()))
+for endless in (lambda context: dataset.repeat()), (lambda: dataset.repeat()):
+    refused(["x", "no end", "steps_per_epoch"], fit(good, endless))
 refused(["tf.data.Dataset"], fit(good, lambda context: x))
 refused(["tf.data.Dataset"], fit(good, lambda: x))
 refused(["x", "one argument", "or none", "(context, more)"], fit(good, lambda context, more: dataset))

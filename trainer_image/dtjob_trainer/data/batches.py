@@ -58,8 +58,17 @@ class Wanted:
     """Seed of the order."""
     shuffle: bool = False
     """Whether to give the examples a new order in each epoch, where they have none of their own."""
+    alike: bool = False
+    """Whether all passes must give the same batches, as a validation's."""
+    endless: bool = False
+    """Whether a pass may go on without an end."""
     drop_last: bool = False
     """Whether to leave out a last batch that is not full."""
+
+    @property
+    def needs_end(self) -> bool:
+        """Whether nothing but the end of the data ends a pass."""
+        return self.steps is None and self.at_most is None and not self.endless
 
 
 class Source(ABC):
@@ -94,8 +103,9 @@ class Source(ABC):
         """(x, y, sample weights) as `tf.TypeSpec`s with a batch dimension of None."""
         return triple(self.input_spec())
 
-    def stand_in(self) -> tuple[Any, ...]:
-        """Inputs of one row, of no weight, for a task that has come to its end; of sources with `own_ends` alone."""
+    def stand_in(self, number: int) -> tuple[Any, ...]:
+        """Inputs of one row, of no weight, for a task that has come to the end of pass `number`; of sources with
+        `own_ends` alone."""
         raise NotImplementedError
 
     def bytes_of(self, batch: Batch) -> int:

@@ -32,9 +32,9 @@ class ClassWeighted(Source):
         """The batches of pass `number` from `first_step` on."""
         return self._source.epoch(number, first_step)
 
-    def stand_in(self) -> tuple[Any, ...]:
+    def stand_in(self, number: int) -> tuple[Any, ...]:
         """Inputs of one row of no weight."""
-        return self._source.stand_in()
+        return self._source.stand_in(number)
 
     def bytes_of(self, batch: Batch) -> int:
         """About how much memory `batch` takes."""

@@ -23,8 +23,7 @@ class DatasetSource(Source):
         elements.check(dataset.element_spec, argument, remote=place.remote)
         if cardinality == 0:
             raise DataError(no_batches(argument))
-        if cardinality == tf.data.INFINITE_CARDINALITY and wanted.steps is None and wanted.at_most is None:
-            raise DataError(f"{argument}: the Dataset has no end; give {wanted.steps_argument}, or leave out repeat()")
+        check_end(dataset, wanted)
         if place.shards > 1:
             if randomness.in_any_order(dataset):
                 raise DataError(
@@ -66,13 +65,21 @@ class DatasetSource(Source):
 
     def _batch(self, element: Any) -> Batch:
         """This task's rows of `element`."""
-        inputs = element if isinstance(element, tuple) else (element,)
+        inputs = elements.as_inputs(element)
         total = elements.rows_in(inputs)
         low, high = share(total, self._place.shard, self._place.shards)
         begin, end = (low, high) if high > low else (0, 1)
         if self._place.shards > 1:
             inputs = keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs)
         return Batch(inputs, high - low, total)
+
+
+def check_end(dataset: Any, wanted: Wanted) -> None:
+    """Raise DataError where `dataset` has no end and must have one."""
+    if wanted.needs_end and dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+        raise DataError(
+            f"{wanted.argument}: the Dataset has no end; give {wanted.steps_argument}, or leave out repeat()"
+        )
 
 
 def no_batches(argument: str) -> str:

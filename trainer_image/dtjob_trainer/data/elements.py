@@ -54,6 +54,20 @@ def parts_of(spec: Any) -> tuple[Any, ...]:
     return parts
 
 
+def as_inputs(element: Any) -> tuple[Any, ...]:
+    """The parts of an element that is there."""
+    return element if isinstance(element, tuple) else (element,)
+
+
+def made_up_row(spec: Any) -> Any:
+    """One row of ones as `spec` has them; of zeros (empty texts) where they are no floats, such as numbers of words."""
+    shape = [1, *(1 if size is None else size for size in spec.shape[1:])]
+    row = (tf.ones if spec.dtype.is_floating else tf.zeros)(shape, spec.dtype)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensor.from_tensor(row, ragged_rank=spec.ragged_rank, row_splits_dtype=spec.row_splits_dtype)
+    return tf.sparse.from_dense(row) if is_composite(spec) else row
+
+
 def rows_in(inputs: Any) -> int:
     """Rows of a batch that is there."""
     part = keras.tree.flatten(inputs)[0]

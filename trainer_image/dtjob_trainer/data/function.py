@@ -13,7 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements, randomness
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
 from dtjob_trainer.data.context import DataContext
-from dtjob_trainer.data.dataset import DatasetSource
+from dtjob_trainer.data.dataset import DatasetSource, check_end
 from dtjob_trainer.data.sharding import Sizes, less_than_a_batch, share
 from dtjob_trainer.errors import DataError
 
@@ -56,6 +56,8 @@ class FunctionSource(Source):
         sizes = told
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
             sizes = Sizes(int(dataset.cardinality()), batch_size, wanted.drop_last)
+        if sizes is None:
+            check_end(dataset, wanted)
         if sizes is not None and sizes.steps == 0:
             raise DataError(less_than_a_batch(argument, sizes))
         if sizes is not None and steps is not None and steps > sizes.steps:
@@ -69,6 +71,8 @@ class FunctionSource(Source):
         self.may_be_empty = place.replicas > 1 if sizes is None else sizes.smallest_share(place.replicas) == 0
         self.own_ends = unknown and place.shards > 1 and not wanted.drop_last
         self.exact = randomness.repeats(dataset, from_begin=told is None)
+        self._first: tuple[int, tuple[Any, ...]] | None = None
+        """A pass and its first row."""
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`; where the function did not ask for indices, earlier examples are skipped.
@@ -93,18 +97,28 @@ class FunctionSource(Source):
                 )
             if element is None:
                 return
-            yield self._batch(step, element)
+            batch = self._batch(step, element)
+            if step == 0 and self.own_ends:
+                first = keras.tree.map_structure(lambda part: elements.rows_of(part, 0, 1), batch.inputs)
+                self._first = number, first
+            yield batch
 
-    def stand_in(self) -> tuple[Any, ...]:
-        """One row of zeros (empty texts)."""
-        return tuple(keras.tree.map_structure(_row, self.input_spec()))
+    def stand_in(self, number: int) -> tuple[Any, ...]:
+        """This task's first row of pass `number`, as a made-up one may have no logarithm; of ones where it has none."""
+        if self._first is None or self._first[0] != number:  # a restarted run begins within the pass
+            row = next(iter(self._call(number, 0)[0].take(1).batch(1)), None)
+            self._first = number, self._made_up() if row is None else elements.as_inputs(row)
+        return self._first[1]
+
+    def _made_up(self) -> tuple[Any, ...]:
+        return tuple(keras.tree.map_structure(elements.made_up_row, self.input_spec()))
 
     def bytes_of(self, batch: Batch) -> int:
         """About how much memory `batch` takes."""
         return elements.bytes_of(batch.inputs)
 
     def _batch(self, step: int, element: Any) -> Batch:
-        inputs = element if isinstance(element, tuple) else (element,)
+        inputs = elements.as_inputs(element)
         rows = elements.rows_in(inputs)
         if self.sizes is None:
             return Batch(inputs, rows, rows)
@@ -160,8 +174,3 @@ def _check(dataset: Any, wanted: Wanted, place: Place) -> None:
         kind = type(dataset).__name__
         raise DataError(f"{wanted.argument}: the data function must return a tf.data.Dataset, not {kind}")
     elements.check(dataset.element_spec, wanted.argument, remote=place.remote)
-
-
-def _row(spec: Any) -> Any:
-    """One row of zeros as `spec` has them."""
-    return tf.zeros([1, *(1 if size is None else size for size in spec.shape[1:])], spec.dtype)

@@ -19,7 +19,10 @@ SEEN_FIRST = data_adapter_utils.NUM_BATCHES_FOR_TENSOR_SPEC
 
 
 class GeneratorSource(DatasetSource):
-    """A generator, whose every batch is a global one. There is one pass, which a restarted run reads once more."""
+    """A generator, whose every batch is a global one. There is one pass, which a restarted run reads once more.
+
+    Where all passes must be alike, its batches are kept in memory.
+    """
 
     once = True
 
@@ -34,7 +37,10 @@ class GeneratorSource(DatasetSource):
         if not first:
             raise DataError(f"{wanted.argument}: the generator has no batches")
         every = chain(first, (standard(batch, wanted.argument) for batch in generator))
-        super().__init__(dataset_of(lambda: every, first), place, wanted)
+        dataset = dataset_of(lambda: every, first)
+        if wanted.alike:  # what was read is gone
+            dataset = (dataset if wanted.at_most is None else dataset.take(wanted.at_most)).cache()
+        super().__init__(dataset, place, wanted)
 
 
 def dataset_of(batches: Any, first: list[Any]) -> Any:

@@ -109,7 +109,7 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
         if batch_size is not None:
             raise DataError("data: a distributed dataset brings its own batches; leave out batch_size")
         return DistributedFeed(data)
-    wanted = Wanted("data", "total_steps", batch_size, seed=seed, shuffle=True, drop_last=True)
+    wanted = Wanted("data", "total_steps", batch_size, seed=seed, shuffle=True, drop_last=True, endless=True)
     one_long_epoch = replace(wanted, steps=total_steps)
     if isinstance(data, tf.data.Dataset):
         rows = _rows_of_dataset(data, place)
@@ -117,6 +117,11 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
             data, wanted = data.repeat(), one_long_epoch
         source = sources.make(data, None, None, wanted, place)
         return SourceFeed(source, rows // place.shards if rows is not None else None)
+    if sources.is_batched(data):
+        raise DataError(
+            f"data: a {type(data).__name__} is for fit alone; give arrays, a batched tf.data.Dataset "
+            "(tf.data.Dataset.from_generator makes one) or a data function"
+        )
     size = batch_size if batch_size is not None else sources.DEFAULT_BATCH_SIZE
     if size % place.replicas:
         raise DataError(

@@ -63,7 +63,10 @@ class Epochs:
         """Steps of the whole run, as far as is known after `step`; None: unknown."""
         if not self.go_on:
             return step
-        spanned = (self.began - self._pass_began) // self.steps if self.steps is not None else 0
+        if self.steps is not None and self._when_out == "go on":
+            return self.began + (self.epochs - self.ended) * self.steps
+        # -1 where the pass ended with the present epoch's steps, whose validation is not done
+        spanned = (self.began - self._pass_began) // (self.steps or self._length or 1)
         left = self.epochs - self.ended + spanned
         return self._pass_began + total if (total := self._steps_of(left)) is not None else None
 
@@ -136,7 +139,10 @@ class Epochs:
             self._passes, self._pass_began = kept["passes"], kept["passBegan"]
             self._length = kept["length"] if self.source.steps is None else self.source.steps
         else:
-            self.began = state["data"]["began"] if size is None else self.ended * size
+            if size is None:
+                self.began = state["data"]["began"] if "data" in state else self.ended * state["stepsPerEpoch"]
+            else:
+                self.began = self.ended * size
             self._passes, self._pass_began = self.ended, self.began
             if self.steps is not None:
                 length = self.source.steps or step + 1
@@ -152,7 +158,7 @@ class Epochs:
         length = self._length
         if self.steps is None:
             return None if length is None else epochs * length
-        if length is None or self._when_out == "go on":
+        if length is None:
             return epochs * self.steps
         if self._when_out == "stop":
             return min(epochs * self.steps, length)

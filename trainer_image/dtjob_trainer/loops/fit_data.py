@@ -82,6 +82,7 @@ class FitData:
             # of what brings its own batches, that is the size of training's batches alone
             batch_size=None if sources.is_batched(x) else self._batch_size,
             any_batch_size=True,
+            alike=True,
             at_most=steps,
             seed=self._seed,
         )

@@ -29,7 +29,7 @@ class Pass:
         self, source: Source, number: int, first_step: int, group: Group, tell: Callable[[str], None] = lambda _: None
     ) -> None:
         """`tell` is told where the data is not the same in all tasks, as it must be unless it has ends of its own."""
-        self._source, self._group, self._tell = source, group, tell
+        self._source, self._number, self._group, self._tell = source, number, group, tell
         self._batches: Iterator[Batch] = source.epoch(number, first_step)
         self._ready: deque[Batch] = deque()
         self._ahead = 1
@@ -75,7 +75,7 @@ class Pass:
                 if having:
                     self._tell("the data ended at another step in some tasks; it must be the same in all of them")
                 break
-            batch = mine[step] if step < len(mine) else Batch(source.stand_in(), 0, 0)
+            batch = mine[step] if step < len(mine) else Batch(source.stand_in(self._number), 0, 0)
             self._ready.append(replace(batch, total=int(summed[size + step])) if source.own_ends else batch)
         if not summed[-1]:
             self._ahead = min(2 * size, MOST_AHEAD)

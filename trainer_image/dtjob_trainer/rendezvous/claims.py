@@ -24,8 +24,12 @@ class _Name:
 
     resolved: frozenset[str] = frozenset()
     """Addresses to which it led when it was looked up last."""
+    ever: frozenset[str] = frozenset()
+    """Addresses to which it ever led: of several name servers some lag behind."""
     problem: str | None = None
     """Why it was none of those that were looked for; of the one that plays the task."""
+    claim_problem: str = ""
+    """The same of the newest claim."""
     claims: dict[str, tuple[Registration, float]] = field(default_factory=dict)
     """By address, what was said last from there and when."""
 
@@ -40,6 +44,10 @@ class Claims:
         """Whether the task's name is known to lead to `address`."""
         return address is None or plain(address) in self._name(task).resolved
 
+    def led_to(self, task: str, address: str | None) -> bool:
+        """Whether the task's name has ever led to `address`."""
+        return address is None or plain(address) in self._name(task).ever
+
     def problem(self, task: str) -> str:
         """Why that is not known, in words."""
         return self._name(task).problem or "looking up its name"
@@ -51,6 +59,17 @@ class Claims:
         while len(claims) >= MOST_CLAIMS:
             claims.pop(next(iter(claims)))
         claims[plain(address)] = (registration, now)
+
+    def withdraw(self, registration: Registration) -> None:
+        """Forget this registration where it is such a claim: whoever made it has gone."""
+        claims = self._name(registration.task).claims
+        for address in [one for one, (said, _) in claims.items() if said == registration]:
+            del claims[address]
+
+    def claim_problem(self, task: str) -> str:
+        """Why the newest claim of the task does not count yet, in words; empty where there is none."""
+        name = self._name(task)
+        return name.claim_problem if name.claims else ""
 
     def claimed(self, registration: Registration) -> bool:
         """Whether this registration is such a claim."""
@@ -71,13 +90,17 @@ class Claims:
         """Take in a look-up of the task's name; `address` is that of who plays it. Gives the claims that are true."""
         name = self._name(task)
         name.resolved = frozenset(map(plain, addresses))
+        name.ever |= name.resolved
         name.problem = name_problem(host, list(addresses), address) if address is not None else None
         true = [one for one in name.claims if one in name.resolved]
+        for one in name.claims:
+            name.claim_problem = name_problem(host, list(addresses), one) or ""
         return [(registration, one, heard_at) for one in true for registration, heard_at in (name.claims.pop(one),)]
 
     def failed(self, task: str, problem: str) -> None:
         """Take in that the task's name could not be looked up. What it led to before stays believed."""
-        self._name(task).problem = problem
+        name = self._name(task)
+        name.problem = name.claim_problem = problem
 
     def _name(self, task: str) -> _Name:
         return self._names.setdefault(task, _Name())

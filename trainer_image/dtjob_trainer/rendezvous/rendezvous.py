@@ -117,6 +117,7 @@ class Rendezvous:
 
     def disconnected(self, registration: Registration) -> None:
         """The connection broke over which `registration` was waiting for its answer: it no longer counts as present."""
+        self._claims.withdraw(registration)
         member = self._members.get(registration.task)
         if member and member.registration == registration and registration.phase == "waiting":
             self._forget(registration.task)
@@ -134,7 +135,9 @@ class Rendezvous:
     def addresses_to_check(self, task: str, now: float) -> list[str]:
         """The addresses that `task` registered from, where its host name is not known to lead there yet."""
         member = self._members.get(task)
-        return self._claims.looked_for(task, member.address if member else None, now - self.lease)
+        addresses = self._claims.looked_for(task, member.address if member else None, now - self.lease)
+        self._update(task)
+        return addresses
 
     def name_resolved(self, task: str, host: str, addresses: Sequence[str], now: float) -> None:
         """A look-up's outcome: the host name of `task` leads to `addresses`. A claim from one of them is true."""
@@ -170,11 +173,12 @@ class Rendezvous:
 
     def _why_not_ready(self, task: str) -> str | None:
         member = self._members.get(task)
+        claim = self._claims.claim_problem(task)
         if member is None or not member.current:
-            return ""
+            return claim
         serves = task in self._servers
         if member.registration.phase != ("serving" if serves else "waiting"):
-            return "not serving yet" if serves else "still running"
+            return claim or ("not serving yet" if serves else "still running")
         return None if self._claims.leads_to(task, member.address) else self._claims.problem(task)
 
     def _forget(self, task: str) -> None:
@@ -216,7 +220,7 @@ class Rendezvous:
     def _outdated(self, r: Registration) -> str | None:
         """Why what is said from a believed address is overtaken by what was said before."""
         member = self._members.get(r.task)
-        if member is None or not self._claims.leads_to(r.task, member.address):
+        if member is None or not self._claims.led_to(r.task, member.address):
             return None
         known = member.registration
         if r.attempt < known.attempt:

@@ -122,6 +122,36 @@ def test_a_checkpoint_of_an_earlier_release_tells_where_the_run_is() -> None:
     assert run(made, 5)[0] == [[(1, 1)], [(1, 2), (1, 3)]]
 
 
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("lengths", "steps", "when_out", "expected"),
+    [
+        ((4,), None, "end the epoch", 12),
+        ((4,), 3, "end the epoch", 7),
+        ((5,), 4, "go on", 12),
+        ((9,), 4, "stop", 9),
+    ],
+)
+def test_a_resumed_run_has_as_many_steps(
+    lengths: tuple[int, ...], steps: int | None, when_out: str, expected: int, known: bool
+) -> None:
+    """Also where its checkpoint is of an epoch's last step, before the validation."""
+    for stop in range(lengths[0] + 1, expected):  # the first pass has shown the length
+        first = course(Numbers(*lengths, known=known), epochs=3, steps=steps, when_out=when_out)
+        run(first, until=stop)
+        first.ends(stop)  # as the loop asks before it saves
+        again = course(Numbers(*lengths, known=known), epochs=3, steps=steps, when_out=when_out)
+        again.take_up(json.loads(json.dumps({"epochsEnded": first.ended, "data": first.kept(stop)})), stop)
+        assert again.total(stop) == expected
+
+
+def test_a_checkpoint_of_an_earlier_release_for_data_that_is_of_unknown_length_now() -> None:
+    made = course(Numbers(4), epochs=3)
+    made.take_up({"epochsEnded": 1, "stepsPerEpoch": 5}, 6)
+    assert (made.ended, made.began) == (1, 5)
+    assert run(made, 6)[0] == [[(1, 1), (1, 2), (1, 3)], [(2, 0), (2, 1), (2, 2), (2, 3)]]
+
+
 def test_other_data_than_the_checkpoints_goes_on_at_the_same_step() -> None:
     made = course(Numbers(3, known=True), epochs=4)
     state = {"epochsEnded": 1, "data": course(Numbers(4, known=True), epochs=4).kept(4)}

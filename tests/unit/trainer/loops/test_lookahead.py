@@ -30,7 +30,7 @@ class Counts(batches.Source):  # type: ignore[misc,name-defined]
     def input_spec(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
-    def stand_in(self) -> tuple[Any, ...]:
+    def stand_in(self, number: int) -> tuple[Any, ...]:
         return ("stands in",)
 
     def bytes_of(self, batch: Any) -> int:

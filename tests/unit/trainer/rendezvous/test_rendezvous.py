@@ -213,6 +213,47 @@ def test_a_successor_counts_when_its_name_leads_to_it() -> None:
     assert (old.kind, old.message) == ("refused", "attempt 0 of worker-1 was replaced by attempt 1")
 
 
+def test_a_successor_that_its_name_does_not_lead_to_is_waited_for_by_that_reason() -> None:
+    rendezvous = in_a_round(ADDRESSES)
+    successor = registration("worker-1", attempt=1)
+    rendezvous.register(successor, "10.0.0.3", 1)
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.2"], 1)
+    lags = "worker-1 (its name w resolves to 10.0.0.2, but it registered from 10.0.0.3)"
+    assert lags in rendezvous.missing(1)
+    assert lags in rendezvous.missing(2 + rendezvous.lease), "its predecessor is not heard any more"
+    rendezvous.name_failed("worker-1", "its name w does not resolve: none")
+    assert "worker-1 (its name w does not resolve: none)" in rendezvous.missing(2 + rendezvous.lease)
+    assert rendezvous.addresses_to_check("worker-1", 2 + rendezvous.lease) == []
+    assert "worker-1" in rendezvous.missing(2 + rendezvous.lease)
+
+
+def test_a_successor_that_went_away_before_its_name_led_to_it_does_not_count() -> None:
+    rendezvous = in_a_round(ADDRESSES)
+    successor = registration("worker-1", attempt=1)
+    rendezvous.register(successor, "10.0.0.3", 1)
+    rendezvous.disconnected(successor)
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.3"], 2)
+    assert rendezvous.register(registration("chief-0", "running", generation=1), None, 2).kind == "continue"
+    assert "worker-1 (still running)" in rendezvous.missing(2)
+
+
+def test_a_name_server_that_lags_behind_does_not_bring_a_predecessor_back() -> None:
+    """As that of a node which was cut off: it runs on beside its successor."""
+    rendezvous = in_a_round(ADDRESSES)
+    rendezvous.register(registration("worker-1", attempt=1), "10.0.0.3", 1)
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.3"], 1)
+    predecessor = registration("worker-1", "running", generation=1)
+    rendezvous.register(predecessor, "10.0.0.2", 2)
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.2"], 2)
+    answer = rendezvous.register(predecessor, "10.0.0.2", 2)
+    assert (answer.kind, answer.message) == ("refused", "attempt 0 of worker-1 was replaced by attempt 1")
+    rendezvous.register(registration("worker-1", attempt=1), "10.0.0.3", 2)
+    for task, address in ("chief-0", None), ("worker-0", ADDRESSES["worker-0"]):
+        rendezvous.register(registration(task, incarnation=1, generation=1), address, 2)
+    rendezvous.name_resolved("worker-1", "w", ["10.0.0.3"], 2)
+    assert rendezvous.generation == 2
+
+
 def test_strangers_that_claim_a_task_are_forgotten() -> None:
     rendezvous = in_a_round(ADDRESSES)
     for number in range(100):
