@@ -14,7 +14,7 @@ def build(model: Any, *parts: Any) -> None:
 
     Keras's own way takes all of them for dense, and leaves alone what is built already.
     """
-    if all(spec is None or isinstance(spec, tf.TensorSpec) for spec in keras.tree.flatten(parts)):
+    if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in keras.tree.flatten(parts)):
         return
     x, y, sample_weight = keras.tree.map_structure(_symbol, parts)
     y_pred = backend.compute_output_spec(model, x, training=False)
@@ -26,9 +26,9 @@ def build(model: Any, *parts: Any) -> None:
 
 
 def _symbol(spec: Any) -> Any:
-    """Keras's symbolic tensor of a `tf.TypeSpec`."""
-    if spec is None:
-        return None
+    """Keras's symbolic tensor of a `tf.TypeSpec`; what is one already, or None, as it is."""
+    if spec is None or isinstance(spec, keras.KerasTensor):
+        return spec
     dtype = spec.dtype.name
     if isinstance(spec, tf.RaggedTensorSpec):
         ranks = {"ragged_rank": spec.ragged_rank, "row_splits_dtype": spec.row_splits_dtype}
