@@ -116,6 +116,7 @@ class Store:
         shelf, name, key = place
         known = shelf.get(name)
         if known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"] or _version(known) > gone_at:
+            self._tidy(key)
             return None
         del shelf[name]
         if isinstance(known, ObservedPod):
@@ -123,6 +124,7 @@ class Store:
         if manifest["kind"] == KIND:
             self._forget(key)
             self._going_on.discard(key)
+        self._tidy(key)
         return key
 
     def prune(self, kind: str, present: Set[str], list_version: int, unlisted: Collection[str] = ()) -> set[JobKey]:
@@ -187,6 +189,12 @@ class Store:
         self._reports.pop(key, None)
         self._problems.pop(key, None)
         self._silences.pop(key, None)
+
+    def _tidy(self, key: JobKey) -> None:
+        """Hold nothing for a job that is gone with all its pods: of its ConfigMap's end no list or watch tells."""
+        children = self._children.get(key)
+        if key not in self._jobs and children is not None and all(kind == "ConfigMap" for kind, _ in children):
+            del self._children[key]
 
     def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey] | None:
         """Shelf, name there and job of an object; None where it names no job."""

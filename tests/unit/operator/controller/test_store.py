@@ -240,3 +240,16 @@ def test_a_pod_that_was_replaced_or_removed_is_let_go_of_at_once():
         assert left() == []
     finally:
         gc.enable()
+
+
+def test_of_a_job_that_is_gone_nothing_is_held():
+    """Its ConfigMap is in no list and no watch; hundreds of jobs a day would each leave one behind."""
+    store = Store()
+    job = versioned(job_manifest(JOB), 1)
+    config_map = builders.stored(shared.config_map(JOB))
+    for one in (job, POD, config_map):
+        store.apply(one)
+    store.remove(versioned(job, 20))
+    assert len(store.children(KEY).objects) == 2, "its pod is still there, and a job of its name must wait for it"
+    store.remove(versioned(POD, 21))
+    assert store._children == {}
