@@ -167,14 +167,16 @@ class Reconciler:
         await self._cluster.emit(manifest, Event("Warning", "InvalidSpec", message))
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
-        """Out of service, then away, then the objects that pods need, then pods; each group at once."""
+        """Out of service, then away, then the objects that pods need, then pods; each group at once. Labels come last:
+        an admission policy that does not let them back holds up nothing else."""
         actions = list(actions)
         if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
-        await self._all(key, [action for action in actions if isinstance(action, StopServing | Relabel)])
+        await self._all(key, [action for action in actions if isinstance(action, StopServing)])
         await self._all(key, [action for action in actions if isinstance(action, Delete)])
         makes = [action for action in actions if isinstance(action, Create | Mend)]
         await self._creation.make(key, job.metadata.uid, makes)
+        await self._all(key, [action for action in actions if isinstance(action, Relabel)])
 
     async def _all(self, key: JobKey, actions: Sequence[Delete | StopServing | Relabel]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have

@@ -163,3 +163,14 @@ def test_labels_that_somebody_takes_again_and_again_are_put_back_ever_later(afte
         made.cluster.relabel = relabel  # type: ignore[method-assign]
         made.run(61)
         assert labels.of(made.pods[CHIEF])[labels.ROLE] == "chief"
+
+
+def test_a_label_that_may_not_be_put_back_holds_up_nothing_else():
+    """An admission policy may refuse the patch; training restarts all the same."""
+    with world(builders.job()) as made:
+        running(made)
+        made.cluster.failing[f"relabel {CHIEF}"] = ClusterError("denied the request")
+        take_label(made, CHIEF, labels.ROLE)
+        made.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.ended(1, made.now())))
+        made.run(60)
+        assert "digits-worker-0-1" in made.pods
