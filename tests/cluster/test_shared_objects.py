@@ -11,22 +11,11 @@ from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
+from tests.cluster.support.shared_objects import FOREIGN, spec_of, wait_spec
 from tools.cluster.rest import Api, Object
 
 THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 OPEN_TO_ALL: Object = {"spec": {"ingress": [{}]}}
-FOREIGN = {"metadata": {"labels": {"mesh.example.com/revision": "7"}, "annotations": {"mesh.example.com/at": "noon"}}}
-
-
-def spec_of(api: Api, kind: str, namespace: str) -> Object:
-    found: Object = api.get(kind, namespace, "digits")["spec"]
-    return found
-
-
-def wait_spec(api: Api, kind: str, namespace: str, wanted: Object) -> Object:
-    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted)
-    assert found is not None
-    return found
 
 
 def config_map_of(api: Api, namespace: str) -> str:

@@ -5,20 +5,8 @@ from __future__ import annotations
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
-from tools.cluster.rest import Api, Object
-
-FOREIGN = {"metadata": {"labels": {"mesh.example.com/revision": "7"}, "annotations": {"mesh.example.com/at": "noon"}}}
-
-
-def spec_of(api: Api, kind: str, namespace: str) -> Object:
-    found: Object = api.get(kind, namespace, "digits")["spec"]
-    return found
-
-
-def wait_spec(api: Api, kind: str, namespace: str, wanted: Object) -> Object:
-    found = api.wait_for(kind, namespace, "digits", lambda one: one and one["spec"] == wanted)
-    assert found is not None
-    return found
+from tests.cluster.support.shared_objects import FOREIGN, spec_of, wait_spec
+from tools.cluster.rest import Api
 
 
 def test_an_upgrade_reaches_the_objects_that_are_there(
