@@ -5,7 +5,8 @@ Whatever walks such a job (copies, checks, writes JSON) would raise RecursionErr
 
 from __future__ import annotations
 
-from dtjob.controller.status_client import deeper_than
+from typing import Any
+
 from dtjob.objects.manifest import Manifest
 
 DEEPEST = 64
@@ -27,3 +28,18 @@ def shallow(job: Manifest) -> Manifest:
     instead = {"spec": dict(TOO_DEEP), "status": {}}
     too_deep = {name: other for name, other in instead.items() if deeper_than(job.get(name), DEEPEST - 1)}
     return {**job, "metadata": metadata, **too_deep}
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether objects and lists are nested in it more than so many levels deep; found without recursion."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [
+            inner
+            for one in layer
+            if isinstance(one, (dict, list))
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not layer:
+            return False
+    return any(isinstance(one, (dict, list)) for one in layer)

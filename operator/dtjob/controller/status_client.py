@@ -13,6 +13,8 @@ import io
 import json
 from typing import Any
 
+from dtjob.controller.nesting import deeper_than
+
 LONGEST = 64 * 1024
 """Bytes of an answer, head and body, that are read at most."""
 DEEPEST = 8
@@ -116,18 +118,3 @@ def parse_report(text: bytes | str) -> dict[str, Any]:
 
 
 _TOO_DEEP: dict[str, Any] = {}
-
-
-def deeper_than(value: Any, levels: int) -> bool:
-    """Whether objects and lists are nested in it more than so many levels deep; found without recursion."""
-    layer = [value]
-    for _ in range(levels):
-        layer = [
-            inner
-            for one in layer
-            if isinstance(one, (dict, list))
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not layer:
-            return False
-    return any(isinstance(one, (dict, list)) for one in layer)

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from dtjob.controller.status_client import DEEPEST, LONGEST, NoStatus, deeper_than, parse_report, read_status
+from dtjob.controller.nesting import deeper_than
+from dtjob.controller.status_client import DEEPEST, LONGEST, NoStatus, parse_report, read_status
 from dtjob.local.addresses import free_ports
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
