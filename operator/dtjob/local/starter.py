@@ -73,7 +73,7 @@ class Starter:
         """End the launchers. What was started goes on."""
         for answering in self._answering.values():
             answering.cancel()
-        for launcher in self._launchers.values():
+        for launcher in (*self._launchers.values(), *([self._ahead] if self._ahead else [])):
             launcher.close()
 
     async def _fork(self, command: Command, output: int) -> Process | None:

@@ -75,6 +75,12 @@ async def test_a_launcher_that_is_there_already_serves_its_environment(starter, 
     assert not Path(f"/proc/{ahead.pid}").exists()
 
 
+def test_a_launcher_that_nothing_was_asked_of_ends_with_the_others(starter):
+    ahead = launcher.Launcher(read_by_imports(os.environ))
+    Starter(ahead).close()
+    assert not Path(f"/proc/{ahead.pid}").exists()
+
+
 async def test_a_launcher_that_no_task_can_use_ends_at_once(starter):
     ahead = launcher.Launcher(read_by_imports(os.environ))
     given = Starter(ahead)
