@@ -16,8 +16,8 @@ def data():
     return (digits["images"][:n] / 16.0)[..., None].astype("float32"), digits["target"][:n]
 
 
-def model():
-    """A small convolutional network, not compiled."""
+def model(keras=keras):
+    """A small convolutional network, not compiled; `keras` may be tf_keras."""
     return keras.Sequential(
         [
             keras.Input((8, 8, 1)),
@@ -31,6 +31,6 @@ def model():
     )
 
 
-def loss():
-    """The loss of a batch: cross entropy from logits."""
+def loss(keras=keras):
+    """The loss of a batch: cross entropy from logits; `keras` may be tf_keras."""
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -26,6 +26,9 @@ def test_a_forked_process_is_as_an_executed_one(tmp_path: Path) -> None:
     forked, executed = said(tmp_path / "forked"), said(tmp_path / "executed")
     for key in forked.keys() | executed.keys():
         assert forked[key] == executed[key], key
+    assert len(executed["imported"]) == 5, "nothing is left to be imported by dt.fit, dt.train and dt.save"
+    assert executed["frozen"], "what was imported is gone through by no look for garbage"
+    assert executed["looks for garbage"]
 
 
 def said(file: Path) -> dict[str, Any]:

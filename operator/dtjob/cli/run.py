@@ -21,8 +21,10 @@ from dtjob.local.addresses import NoFreePorts
 from dtjob.local.display.screen import Screen, log_to, write_line
 from dtjob.local.display.summary import summary, summary_text
 from dtjob.local.engine import Engine
+from dtjob.local.launcher import Launcher
 from dtjob.local.outcome import Outcome
 from dtjob.local.runs import Run, RunStateError, open_run
+from dtjob.local.starter import Starter
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.pod import pod
@@ -38,8 +40,11 @@ class Options:
     json_output: bool = False
 
 
-def run(options: Options) -> int:
-    """Train the job. Returns the exit code: 0 succeeded, 1 failed, 128+n stopped by signal n. Raises BadInput."""
+def run(options: Options, ahead: Launcher | None = None) -> int:
+    """Train the job. Returns the exit code: 0 succeeded, 1 failed, 128+n stopped by signal n. Raises BadInput.
+
+    `ahead`: a launcher that imports TensorFlow already.
+    """
     job = read_job(options.file)
     check_runs_here(job)
     try:
@@ -47,7 +52,7 @@ def run(options: Options) -> int:
     except RunStateError as error:
         raise BadInput(str(error)) from None
     try:
-        outcome = asyncio.run(_train(job, record, options))
+        outcome = asyncio.run(_train(job, record, options, Starter(ahead)))
     except NoFreePorts as error:
         raise BadInput(str(error)) from None
     finally:
@@ -86,9 +91,9 @@ def check_runs_here(job: Job) -> None:
         raise BadInput(f"spec.program.entry: {program.entry} {where}")
 
 
-async def _train(job: Job, record: Run, options: Options) -> Outcome:
+async def _train(job: Job, record: Run, options: Options, starter: Starter) -> Outcome:
     screen = Screen(sys.stderr if options.json_output else sys.stdout)
-    engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event)
+    engine = Engine(job, record, lambda snapshot: screen.observe(snapshot, engine.stopping), screen.event, starter)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, _stop, engine, screen, number)
     with contextlib.ExitStack() as stack:

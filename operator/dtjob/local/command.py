@@ -13,10 +13,10 @@ from typing import Any
 
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.local.addresses import Addresses
+from dtjob.local.inherited import inherited
 from dtjob.objects.manifest import Manifest
 
 _REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^()]*)\))")
-_INHERITED_NOT = ("DTJOB_", "TF_CONFIG")
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,13 @@ def local_command(
     cluster_file: Path,
     checkpoints: Path,
     termination_log: Path,
-    inherited: Mapping[str, str],
+    environ: Mapping[str, str],
     python: str = sys.executable,
 ) -> Command:
     """The supervisor process that stands for `pod`.
 
     The supervisor is run by `python`, addresses become loopback ones, the cluster file and the checkpoint directory
-    become local paths (a `gs://` directory stays), everything else is as in the pod. `inherited` is dtjob's own
-    environment.
+    become local paths (a `gs://` directory stays), everything else is as in the pod. `environ` is dtjob's own.
     """
     container = training_container(pod)
     variables = container_environment(container)
@@ -94,10 +93,9 @@ def local_command(
         settings = json.loads(variables["DTJOB_CHECKPOINT"])
         settings["directory"] = local_directory(settings["directory"], checkpoints)
         local["DTJOB_CHECKPOINT"] = json.dumps(settings)
-    own = {name: value for name, value in inherited.items() if not name.startswith(_INHERITED_NOT)}
     _interpreter, *module = container["command"]
     arguments = [expand(text, variables) for text in container.get("args") or ()]
-    return Command([python, *module, *arguments], {**own, "PYTHONUNBUFFERED": "1", **local})
+    return Command([python, *module, *arguments], {**inherited(environ), **local})
 
 
 def local_directory(directory: str, checkpoints: Path) -> str:

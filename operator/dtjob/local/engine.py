@@ -25,6 +25,7 @@ from dtjob.local.outcome import Outcome
 from dtjob.local.poller import Poller, Report
 from dtjob.local.recovery import Recoveries, counts
 from dtjob.local.runs import UNFINISHED, Run
+from dtjob.local.starter import Starter
 from dtjob.objects import labels, topology
 from dtjob.objects.grace import pod_seconds
 from dtjob.objects.manifest import Manifest
@@ -42,7 +43,14 @@ Observer = Callable[[Snapshot], None]
 class Engine:
     """One `dtjob run`. `observe` is called after every look at the supervisors, `say` with each event of the plan."""
 
-    def __init__(self, job: Job, run: Run, observe: Observer, say: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        run: Run,
+        observe: Observer,
+        say: Callable[[Event], None],
+        starter: Starter | None = None,
+    ) -> None:
         self._run, self._observe = run, observe
         self.job = job_here(job, run.record.uid)
         self._key: JobKey = (job.metadata.namespace, job.metadata.name)
@@ -60,6 +68,7 @@ class Engine:
             self._on_change,
             on_event=say,
             on_status=self._on_status,
+            starter=starter,
         )
 
     async def run(self) -> Outcome:

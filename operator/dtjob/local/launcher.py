@@ -54,6 +54,7 @@ class Launcher:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Start it; its imports see `environment`. Raises OSError."""
+        self.environment = dict(environment)
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_REQUEST)
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process is there)

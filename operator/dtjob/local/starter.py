@@ -36,16 +36,24 @@ class Process(Protocol):
 class Starter:
     """Starts processes for one run, and ends the launchers with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: Launcher | None = None) -> None:
+        """`ahead`: a launcher that was started already, for whichever environment; it is ours now."""
+        self._ahead = ahead
         self._launchers: dict[frozenset[tuple[str, str]], Launcher] = {}
         self._answering: dict[Launcher, asyncio.Task[bool]] = {}
         self._forking = asyncio.Lock()
 
     def prepare(self, commands: Iterable[Command]) -> None:
         """Have a launcher for each environment of these that is another, and let it begin with its imports."""
-        for command in commands:
-            read = read_by_imports(command.environment)
-            if is_supervisor(command) and frozenset(read.items()) not in self._launchers:
+        wanted = [read_by_imports(command.environment) for command in commands if is_supervisor(command)]
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            if ahead.environment in wanted:
+                self._launchers[frozenset(ahead.environment.items())] = ahead
+            else:
+                ahead.close()
+        for read in wanted:
+            if frozenset(read.items()) not in self._launchers:
                 with contextlib.suppress(OSError):
                     self._launchers[frozenset(read.items())] = Launcher(read)
 
@@ -65,7 +73,7 @@ class Starter:
         """End the launchers. What was started goes on."""
         for answering in self._answering.values():
             answering.cancel()
-        for launcher in self._launchers.values():
+        for launcher in (*self._launchers.values(), *([self._ahead] if self._ahead else [])):
             launcher.close()
 
     async def _fork(self, command: Command, output: int) -> Process | None:

@@ -1,5 +1,6 @@
 """Prints what a program may notice of how its process was started."""
 
+import gc
 import json
 import os
 import resource
@@ -8,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+LOOPS = ("dtjob_trainer.loops.fit", "dtjob_trainer.loops.train", "dtjob_trainer.checkpoint.model_file")
 numbers = [number for number in signal.Signals if number not in (signal.SIGKILL, signal.SIGSTOP)]
 print(
     json.dumps(
@@ -27,6 +29,9 @@ print(
             "input": str(Path("/proc/self/fd/0").readlink()),
             "unbuffered": sys.stdout.write_through,
             "flags": str(sys.flags),
+            "imported": [name for name in ("keras", "tensorflow", *LOOPS) if name in sys.modules],
+            "frozen": gc.get_freeze_count() >= 100_000,
+            "looks for garbage": gc.isenabled(),
         }
     )
 )

@@ -60,3 +60,32 @@ async def test_no_launcher_is_no_hindrance(starter, tmp_path: Path, misbehaviour
     for _ in range(2):
         process = await starter.start(task, tmp_path / "log")
         assert await process.wait() == 0
+
+
+async def test_a_launcher_that_is_there_already_serves_its_environment(starter, tmp_path: Path):
+    task = command("a.py", DTJOB_INDEX="1")
+    ahead = launcher.Launcher(read_by_imports(task.environment))
+    given = Starter(ahead)
+    try:
+        given.prepare([task, command("b.py", OTHER="1")])
+        assert await (await given.start(task, tmp_path / "log")).wait() == 7
+        assert Path(f"/proc/{ahead.pid}").exists()
+    finally:
+        given.close()
+    assert not Path(f"/proc/{ahead.pid}").exists()
+
+
+def test_a_launcher_that_nothing_was_asked_of_ends_with_the_others(starter):
+    ahead = launcher.Launcher(read_by_imports(os.environ))
+    Starter(ahead).close()
+    assert not Path(f"/proc/{ahead.pid}").exists()
+
+
+async def test_a_launcher_that_no_task_can_use_ends_at_once(starter):
+    ahead = launcher.Launcher(read_by_imports(os.environ))
+    given = Starter(ahead)
+    try:
+        given.prepare([command("a.py", OTHER="1")])
+        assert not Path(f"/proc/{ahead.pid}").exists()
+    finally:
+        given.close()

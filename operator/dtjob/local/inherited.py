@@ -1,0 +1,13 @@
+"""What a task has of dtjob's own environment. Pure; imports nothing, as it is asked before anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NOT = ("DTJOB_", "TF_CONFIG")
+
+
+def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a task that its manifest does not set, where `environ` is dtjob's."""
+    own = {name: value for name, value in environ.items() if not name.startswith(_NOT)}
+    return {**own, "PYTHONUNBUFFERED": "1"}
