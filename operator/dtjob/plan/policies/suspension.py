@@ -64,6 +64,8 @@ def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
     if not holds(before.conditions, SUSPENDED):
         return situation.with_status(status), []
     status = set_condition(status, SUSPENDED, False, JOB_RESUMED, "Job resumed", now)
+    if succeeded(situation):  # with what its pods did last
+        return situation.with_status(status), []
     if active is None:  # it never had a pod
         return situation.with_status(status), [Event("Normal", RESUMED, "Job resumed")]
     tasks, step = _begin_anew(situation), before.progress.checkpoint_step

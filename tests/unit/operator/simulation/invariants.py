@@ -58,6 +58,7 @@ class Rules:
             return
         status = job.get("status") or {}
         name = manifest["metadata"]["name"]
+        assert status.get("phase") != "Suspended", f"a suspended job created {name}"
         if manifest["kind"] != "Pod":
             assert status.get("phase") not in ENDED, f"an ended job created {name}"
             return
@@ -98,7 +99,7 @@ class Rules:
         job = self._owner(stored)
         assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
         status = job.get("status") or {}
-        if stored["kind"] == "Pod" and status.get("phase") not in ENDED:
+        if stored["kind"] == "Pod" and status.get("phase") not in (*ENDED, "Suspended"):
             facts = self._facts[stored["metadata"]["uid"]]
             current = attempt_of(status, facts.task)
             assert facts.attempt < current, f"{stored['metadata']['name']} is the current attempt"
@@ -119,6 +120,9 @@ class Rules:
         ids = [task.id for task in topology.tasks(model)]
         bumped = {task: attempt_of(new, task) - attempt_of(old, task) for task in ids}
         assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
+        if "Suspended" in (old.get("phase"), new.get("phase")):
+            _check_free(old, new, bumped)
+            return
         replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
         self._check_counts(old, new, replaced, self._ended_well(job, old), now)
         self._check_evaluator(model, old, new, bumped)
@@ -186,6 +190,15 @@ class Rules:
         pods = [one for (kind, _), one in self._objects.items() if kind == "Pod"]
         known = [(one, self._facts[_uid(one)]) for one in pods if _uid(one) in self._facts]
         return [(one, facts) for one, facts in known if facts.job_uid == job_uid]
+
+
+def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
+    """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods."""
+    if new.get("phase") == "Suspended":
+        assert set(bumped.values()) <= {0}, "a suspended job starts tasks anew"
+    for block in ("restarts", "incident", "firstFailure"):
+        found = {name: status.get(block) for name, status in (("before", old), ("after", new))}
+        assert (found["before"] or {"total": 0}) == (found["after"] or {"total": 0}), f"suspension changed {found}"
 
 
 def _but_the_evaluator(status: dict[str, Any], block: str) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class PlanRules:
             replaced = {id_ for id_ in ids if attempt_of(after, id_) > attempt_of(before, id_)}
             well = self._well(children, job)
             others = {id_ for id_ in replaced if id_ not in known and id_ not in well and id_ != "evaluator-0"}
+            if before.get("phase") == "Suspended":  # all of its pods are given up, ended or not
+                others |= replaced - known.keys()
             for id_ in replaced & known.keys():
                 moved = attempt_of(before, chief) > known[id_][1]
                 assert others or moved, f"{id_} had finished and is started anew"
