@@ -44,7 +44,7 @@ class Engine:
 
     def __init__(self, job: Job, run: Run, observe: Observer, say: Callable[[Event], None]) -> None:
         self._run, self._observe = run, observe
-        self.job = job_here(job, run.record.uid)
+        self.job = job_here(job, run.record.uid, run.active_before)
         self._key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._store, self._queue = Store(), WorkQueue[JobKey]()
         addresses = Addresses.choose(self.job)

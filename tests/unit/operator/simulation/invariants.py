@@ -95,7 +95,12 @@ class Rules:
                 assert not asked_for, f"{name} of the job before still writes to {made.claim}"
 
     def check_touch(self, stored: Manifest) -> None:
-        """Only what the job owns, and of a job that goes on only what has a successor."""
+        """Only what the job owns, and of a job that goes on only what has a successor; an ended job itself, where it
+        says for how long it stays."""
+        if stored["kind"] == KIND:
+            assert (stored.get("status") or {}).get("phase") in ENDED, "a job that goes on is deleted"
+            assert "ttlSecondsAfterFinished" in (stored["spec"].get("runPolicy") or {}), "nobody asked for that"
+            return
         job = self._owner(stored)
         assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
         status = job.get("status") or {}
