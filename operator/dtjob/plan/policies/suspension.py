@@ -64,12 +64,14 @@ def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
     if not holds(before.conditions, SUSPENDED):
         return situation.with_status(status), []
     status = set_condition(status, SUSPENDED, False, JOB_RESUMED, "Job resumed", now)
-    if succeeded(situation):  # with what its pods did last
-        return situation.with_status(status), []
+    everyone = [view.task for view in situation.views]
+    if succeeded(situation):  # by what its pods did last; its evaluator may have been told to end half-way
+        left = [view.task for view in situation.views if view.evaluates and view.state is not PodState.SUCCEEDED]
+        return situation.with_status(bump_attempts(status, left, everyone) if left else status), []
     if active is None:  # it never had a pod
         return situation.with_status(status), [Event("Normal", RESUMED, "Job resumed")]
     tasks, step = _begin_anew(situation), before.progress.checkpoint_step
-    status = bump_attempts(status, tasks, (view.task for view in situation.views))
+    status = bump_attempts(status, tasks, everyone)
     if checkpoints_end(situation, tasks):
         status = replace(status, progress=replace(status.progress, checkpoint={}))
     where = f"; training goes on{goes_on_from(situation, tasks, step)}" if step >= 0 else ""

@@ -17,6 +17,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
 
 CLAIM = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
+SUSPENDED = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-11-21T10:00:00Z"}
 EMPTY = {"directory": "/checkpoints", "volume": {"emptyDir": {}}}
 
 
@@ -213,8 +214,7 @@ def test_an_ended_job_is_not_suspended(phase: str) -> None:
     ],
 )
 def test_it_says_where_it_goes_on(checkpoint: dict[str, Any], says: str, left: dict[str, int] | None) -> None:
-    suspended = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-11-21T10:00:00Z"}
-    status = {"checkpoint": {"step": 40}, "active": {"seconds": 5}, "conditions": [suspended]}
+    status = {"checkpoint": {"step": 40}, "active": {"seconds": 5}, "conditions": [SUSPENDED]}
     made = plan_answered(builders.job(checkpoint=checkpoint, status=status), Children(), at(1))
     assert says in [one.message for one in made.events]
     assert made.status is not None
@@ -226,9 +226,8 @@ def test_it_says_where_it_goes_on(checkpoint: dict[str, Any], says: str, left: d
     [("MultiWorkerMirrored", ["chief-0", "worker-0", "worker-1"]), ("ParameterServer", ["chief-0", "worker-1"])],
 )
 def test_who_has_finished_is_needed_again_where_its_peers_wait_for_it(strategy: str, again: list[str]) -> None:
-    suspended = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-11-21T10:00:00Z"}
     status = {
-        "conditions": [suspended],
+        "conditions": [SUSPENDED],
         "active": {"seconds": 5},
         "finished": [{"role": "worker", "attempt": 0, "indexes": "0"}],
     }
@@ -252,3 +251,28 @@ def test_it_is_pending_until_all_run_again_and_no_restart() -> None:
     story.flip(False)
     story.settle(at(90))
     assert (story.job.status["phase"], story.job.status["reason"]) == ("Pending", "WaitingForPods")
+
+
+@pytest.mark.parametrize("checkpoint", [CLAIM, None])
+@pytest.mark.parametrize("state", [builders.ended(143), None])
+def test_an_evaluator_that_was_told_to_end_is_made_again_uncounted(
+    checkpoint: dict[str, Any] | None, state: dict[str, Any] | None
+) -> None:
+    """Training has ended well while the job was suspended, and then the job goes on."""
+    status = {"phase": "Suspended", "active": {"seconds": 5}, "conditions": [SUSPENDED]}
+    job = builders.job(
+        evaluator=True, suspend=True, status=status, **({"checkpoint": checkpoint} if checkpoint else {})
+    )
+    pods = [builders.pod(job, "chief-0", builders.ended(0))]
+    if state:
+        pods.append(builders.pod(job, "evaluator-0", state))
+    made = plan_answered(job, Children(tuple(pods)), at(1))
+    assert made.status is not None
+    assert (made.status["phase"], made.status["restarts"]) == ("Succeeded", {"total": 0})
+    assert made.status["attempts"] == {"evaluator-0": 1}
+    assert not [one for one in made.actions if isinstance(one, Create)]
+    again = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": False}), "status": made.status})
+    created = [
+        one.name for one in plan_answered(again, Children(tuple(pods)), at(60)).actions if isinstance(one, Create)
+    ]
+    assert "digits-evaluator-0-1" in created
