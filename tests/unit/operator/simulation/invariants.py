@@ -19,7 +19,7 @@ from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
 from dtjob.plan.children import ended, terminated
 from tests.unit.operator.simulation.accounting import Accounts
-from tests.unit.operator.simulation.facts import Facts, attempt_of
+from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended
 from tests.unit.operator.simulation.guarantees import Must
 
 Objects = Mapping[tuple[str, str], Manifest]
@@ -58,7 +58,7 @@ class Rules:
             return
         status = job.get("status") or {}
         name = manifest["metadata"]["name"]
-        assert status.get("phase") != "Suspended", f"a suspended job created {name}"
+        assert not is_suspended(status), f"a suspended job created {name}"
         if manifest["kind"] != "Pod":
             assert status.get("phase") not in ENDED, f"an ended job created {name}"
             return
@@ -104,7 +104,7 @@ class Rules:
         job = self._owner(stored)
         assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
         status = job.get("status") or {}
-        if stored["kind"] == "Pod" and status.get("phase") not in (*ENDED, "Suspended"):
+        if stored["kind"] == "Pod" and status.get("phase") not in ENDED and not is_suspended(status):
             facts = self._facts[stored["metadata"]["uid"]]
             current = attempt_of(status, facts.task)
             assert facts.attempt < current, f"{stored['metadata']['name']} is the current attempt"
@@ -125,7 +125,7 @@ class Rules:
         ids = [task.id for task in topology.tasks(model)]
         bumped = {task: attempt_of(new, task) - attempt_of(old, task) for task in ids}
         assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
-        if "Suspended" in (old.get("phase"), new.get("phase")):
+        if is_suspended(old) or is_suspended(new):
             _check_free(old, new, bumped)
             return
         replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
@@ -199,7 +199,7 @@ class Rules:
 
 def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
     """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods."""
-    if new.get("phase") == "Suspended":
+    if is_suspended(new):
         assert set(bumped.values()) <= {0}, "a suspended job starts tasks anew"
     for block in ("restarts", "incident", "firstFailure"):
         found = {name: status.get(block) for name, status in (("before", old), ("after", new))}
