@@ -124,6 +124,14 @@ def test_without_the_finalizers_right_strict_admission_refuses_children(
     api.wait_for("dtjobs", namespace, "digits", says("blockOwnerDeletion"))
 
 
+def succeed_and_be_deleted(cluster: AuditedControlPlane, api: Api, namespace: str) -> None:
+    """The job has succeeded, and the operator deletes it."""
+    wait_phase(api, namespace, "Succeeded")
+    at_once = json.dumps({"spec": {"runPolicy": {"ttlSecondsAfterFinished": {"succeeded": 0}}}})
+    cluster.kubectl("patch", "dtjob", "digits", "--type=merge", f"--patch={at_once}", f"--namespace={namespace}")
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found is None)
+
+
 def test_install_work_upgrade_uninstall_reinstall(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
@@ -178,7 +186,7 @@ def test_install_work_upgrade_uninstall_reinstall(
 
     install(helm, api)
     installed.start()
-    wait_phase(api, namespace, "Succeeded")
+    succeed_and_be_deleted(cluster, api, namespace)
 
     allowed = granted(cluster)
     assert installed.terminate() == 0

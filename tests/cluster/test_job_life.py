@@ -82,7 +82,8 @@ def test_columns_at_every_stage_and_collection_at_the_end(
     assert columns(kubectl)["STEP"] == "460"
     assert columns(kubectl, "-o", "wide")["PROGRESS"] == "100%"
     assert done["status"]["progress"]["metrics"] == {"val_accuracy": 0.97}
-    assert "condition met" in kubectl("wait", "--for=condition=Succeeded", "dtjob/digits", "--timeout=5s").stdout
+    for word in ("Succeeded", "Complete"):
+        assert "condition met" in kubectl("wait", f"--for=condition={word}", "dtjob/digits", "--timeout=5s").stdout
     events = kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout
     assert "worker-1 failed (exit code 3)" in events
     kubectl("delete", "dtjob", "digits")

@@ -45,6 +45,14 @@ CHANGES = [
     bad("remove-volume-mount", _changed("checkpoint", "mount", to="Chief"), "spec.checkpoint", _AGAIN),
     bad("change-priority", _changed("scheduling", "priorityClassName", to="low"), "spec.scheduling", _AGAIN),
     bad("change-port", _changed("network", "port", to=4000), "spec.network", _AGAIN),
+    bad("change-manager", _changed("managedBy", to="kueue.x-k8s.io/multikueue"), "spec.managedBy", _AGAIN),
+    bad("remove-manager", _changed("managedBy", to=...), "spec.managedBy", _AGAIN),
+    bad(
+        "change-resources",
+        _changed("replicas", "chief", "resources", "limits", to={"memory": "8Gi"}),
+        "spec.replicas",
+        "while a job is suspended, its templates' scheduling, labels, annotations and resources can",
+    ),
 ]
 
 CHANGES_TAKEN = {
@@ -52,4 +60,9 @@ CHANGES_TAKEN = {
     "more-restarts": _changed("failurePolicy", "maxRestarts", to=30),
     "no-failure-policy": _changed("failurePolicy", to=...),
     "clean-no-pods": _changed("runPolicy", "cleanPods", to="None"),
+    "suspend": _changed("suspend", to=True),
+    "suspend-left-out": _changed("suspend", to=...),
+    "later-deadline": _changed("runPolicy", "activeDeadlineSeconds", to=172800),
+    "no-deadline": _changed("runPolicy", "activeDeadlineSeconds", to=...),
+    "no-time-to-live": _changed("runPolicy", "ttlSecondsAfterFinished", to=...),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.refusals.grace import GRACE_TAKEN
+from tests.refusals.life import LIFE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
 
 EVERYTHING = job(
@@ -57,7 +58,14 @@ EVERYTHING = job(
     evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
     tensorBoard={"everySteps": 50, "profile": {"firstStep": 100, "steps": 3}},
     failurePolicy={"maxRestarts": 3, "maxDisruptions": 20, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
-    runPolicy={"cleanPods": "All"},
+    runPolicy={
+        "cleanPods": "All",
+        "activeDeadlineSeconds": 86400,
+        "startDeadlineSeconds": 1800,
+        "ttlSecondsAfterFinished": {"succeeded": 3600, "failed": 604800},
+    },
+    suspend=False,
+    managedBy="training.dtjob.dev/dtjob-controller",
     scheduling={"priorityClassName": "high"},
     network={"port": 3000, "statusPort": 3001, "policy": "None"},
 )
@@ -112,6 +120,7 @@ GOOD: dict[str, Manifest] = {
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
     "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
     **GRACE_TAKEN,
+    **LIFE_TAKEN,
     "fields-left-empty": job(
         replicas={"chief": None, "worker": {"count": None}},
         program={"entry": "a.py", "args": None},

@@ -45,7 +45,7 @@ capabilities: {drop: [ALL]}
 {{- define "dtjob.rules" -}}
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs]
-  verbs: [list, watch]
+  verbs: [list, watch, delete]  # delete: runPolicy.ttlSecondsAfterFinished
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs/status]
   verbs: [update]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dtjob.api.block import Block, OpenBlock
+from dtjob.api.block import UNSET_IN_CLUSTER, Block, OpenBlock
 from dtjob.api.checkpoint import Checkpoint, Evaluation, TensorBoard
 from dtjob.api.failure_policy import FailurePolicy
 from dtjob.api.network import Network
@@ -25,6 +25,8 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND = "DistributedTrainingJob"
 PLURAL = "distributedtrainingjobs"
+CONTROLLER = f"{GROUP}/dtjob-controller"
+"""What `spec.managedBy` calls this operator."""
 
 
 class Spec(Block):
@@ -55,6 +57,12 @@ class Spec(Block):
     """How the pods are placed."""
     network: Network = Network()
     """Ports, and who may reach them."""
+    suspend: Annotated[bool, Field(json_schema_extra=UNSET_IN_CLUSTER)] = False
+    """true: the job saves, within checkpoint.saveTimeoutSeconds, and gives all its pods back; false: it goes on at that
+    checkpoint. As in a Job; the budget of restarts stays as it is. false where left out."""
+    managed_by: Annotated[str, Field(max_length=63)] | None = None
+    """Who runs this job, as in a Job: a domain-prefixed path such as kueue.x-k8s.io/multikueue. dtjob leaves a job
+    alone that is another's. Left out, or training.dtjob.dev/dtjob-controller: dtjob does."""
 
 
 class Metadata(OpenBlock):

@@ -148,6 +148,8 @@ class Container(OpenBlock):
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the container. `tensorflow` is the training container; leave it out to add sidecars only."""
+    image: Annotated[str, Field(max_length=1024)] | None = None
+    """Its image. Of the training container spec.image is the short way."""
     env: Environment | None = None
     """Environment variables. TF_CONFIG and names that begin with DTJOB_ are dtjob's own."""
     command: Annotated[list[str], Field(max_length=256)] | None = None

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from dtjob.api.job import Job
+from dtjob.cli.explain_life import life
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.manifest import Manifest
@@ -64,6 +65,7 @@ def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
         config = json.dumps(task["tfConfig"]) if task["tfConfig"] else "none: it stands alone"
         lines.append(f"    TF_CONFIG  {config}")
     lines += ["", "Checkpoints:", *_checkpoints(job)]
+    lines += ["", "Life:", *life(job)]
     lines += ["", f"The objects in full: dtjob explain -o yaml. Under `dtjob run`: {LOCAL}"]
     return "\n".join(lines)
 

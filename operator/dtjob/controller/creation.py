@@ -164,6 +164,8 @@ class Creation:
 
         async def lane() -> None:
             for create in iterator:
+                if not self._is_wanted(key):
+                    return
                 try:
                     async with self._slots:
                         if await self._one(key, create):
@@ -255,9 +257,11 @@ class Creation:
         return found
 
     def _is_wanted(self, key: JobKey) -> bool:
-        """Whether the job is still there: thousands of pods take a while to make."""
+        """Whether the job is still there and not suspended meanwhile: thousands of pods take a while to make."""
         job = self._store.job(key)
-        return job is not None and job["metadata"]["uid"] == self._uids[key] and not deleting(job)
+        if job is None or job["metadata"]["uid"] != self._uids[key] or deleting(job):
+            return False
+        return not job["spec"].get("suspend")
 
     def _due(self, key: JobKey, creates: Sequence[Made]) -> list[Made]:
         return [create for create in creates if not self._is_held(key, create)]

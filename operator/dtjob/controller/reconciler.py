@@ -28,6 +28,7 @@ from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, Plan, Relabel, StopServing
 from dtjob.plan.plan import plan
+from dtjob.plan.policies.managed_by import is_ours
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +111,8 @@ class Reconciler:
             return None
         if manifest["spec"] == TOO_DEEP:
             await self._say_invalid(manifest, TOO_DEEP_MESSAGE)
+            return None
+        if not is_ours(manifest["spec"]):
             return None
         try:
             job = Job.model_validate(manifest)

@@ -80,7 +80,8 @@ def schema() -> Schema:
             "status": status_schema(),
         },
     }
-    placed = [(rule.at, rule.validation()) for rule in RULES] + [("spec", rule.validation()) for rule in UNCHANGING]
+    placed = [(rule.at, rule.validation()) for rule in RULES]
+    placed += [placed for field in UNCHANGING for placed in field.validations()]
     for path, validation in placed:
         for part in _parts(root, path):
             part.setdefault(VALIDATIONS, []).append(validation)

@@ -76,7 +76,7 @@ def changed_fields(manifest: Value, old: Value) -> list[Problem]:
     return [
         Problem(f"spec.{field.field}", field.message)
         for field in UNCHANGING
-        if new_spec[field.field] != old_spec[field.field]
+        if not field.allows(new_spec[field.field], old_spec[field.field], old)
     ]
 
 

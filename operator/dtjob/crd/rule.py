@@ -78,6 +78,14 @@ class Unchanging:
             cel = f"has({new}) == has({old}) && (!has({new}) || {cel})"
         return {"rule": cel, "message": self.message, "reason": Reason.FORBIDDEN.value, "fieldPath": f".{self.field}"}
 
+    def validations(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """All rules on the field's change, each with the path at which it stands."""
+        yield "spec", self.validation()
+
+    def allows(self, new: Value, old: Value, old_manifest: Value) -> bool:
+        """Whether the field may change so, in a job that was `old_manifest`."""
+        return bool(new == old)
+
 
 def values_at(manifest: Value, path: str) -> Iterator[tuple[str, Value]]:
     """Every value at a path with `*` and `[]`, with its own path: `spec.replicas.ps`, `spec.program.env[1]`."""

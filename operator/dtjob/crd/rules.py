@@ -9,23 +9,32 @@ from __future__ import annotations
 from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_grace import GRACE_RULES
+from dtjob.crd.rules_life import LIFE_RULES
 from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
 from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
 from dtjob.crd.rules_volume import VOLUME_RULES
-from dtjob.crd.schema import spec_schema
+from dtjob.crd.schema import Schema, spec_schema
+from dtjob.crd.suspended_roles import UnchangingRoles
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
-    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES),
+    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES),
 )
 
-CHANGEABLE = ("failurePolicy", "runPolicy")
-"""Fields of the spec that may change while the job exists; all others are in the pods already."""
+CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")
+"""Fields of the spec that may change while the job exists; all others are in the pods already, or say whose it is."""
+IN_PART = {"replicas": UnchangingRoles}
+"""Fields of which a part may change at times."""
+
+
+def _unchanging(name: str, field: Schema) -> Unchanging:
+    required = name in spec_schema()["required"] or "default" in field
+    return IN_PART.get(name, Unchanging)(name, required, has_keyed_lists(field))
+
 
 UNCHANGING: tuple[Unchanging, ...] = tuple(
-    Unchanging(name, name in spec_schema()["required"] or "default" in field, has_keyed_lists(field))
-    for name, field in spec_schema()["properties"].items()
-    if name not in CHANGEABLE
+    _unchanging(name, field) for name, field in spec_schema()["properties"].items() if name not in CHANGEABLE
 )
+"""One rule about a job's change for each field that cannot."""

@@ -64,7 +64,7 @@ def status_schema() -> Schema:
     """The schema of a job's status."""
     condition = _block(
         "One condition.",
-        type=_text(f"Kind of condition, such as {_either(*list(Phase)[1:])}."),
+        type=_text(f"Kind of condition, such as {_either(*list(Phase)[1:], 'Complete')}."),
         status={"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it holds."},
         reason=_text("Why, in one word for programs."),
         message=_text("Why, in words for people."),
@@ -88,8 +88,11 @@ def status_schema() -> Schema:
         image=_text("The operator's default image when the job began, where spec.image is left out: all pods have it."),
         rendezvousPort=_whole("The port where the job's pods, and nobody else, agree on when training starts."),
         ready=_text("Tasks that are up, of all tasks: 3/4."),
-        startTime=_time("When the operator first saw the job."),
+        startTime=_time(
+            "When the operator first saw the job; of one that was created suspended, when it first went on."
+        ),
         completionTime=_time("When the job succeeded or failed."),
+        active=_active(),
         replicaStatuses=_map("Tasks by role and state.", _replica_status()),
         progress=_progress(),
         checkpoint=_block(
@@ -114,6 +117,15 @@ def status_schema() -> Schema:
             "type": "boolean",
             "description": "Whether every task at its attempt has had its pod: one that is missing then was deleted.",
         },
+    )
+
+
+def _active() -> Schema:
+    return _block(
+        "How long the job has been active, by the operator's clock; suspension does not count.",
+        since=_time("Since when it is active; not there while it is suspended."),
+        seconds=_whole("How long it was active before that."),
+        allRanAt=_time("When all tasks that train first ran since then."),
     )
 
 

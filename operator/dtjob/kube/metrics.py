@@ -25,6 +25,7 @@ from dtjob.controller.observer import Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.policies.managed_by import is_ours
 
 RECONCILE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: from a look that changes nothing to one that creates a job of many pods."""
@@ -133,7 +134,7 @@ def new_restarts(old: dict[str, Any], new: dict[str, Any]) -> dict[str, int]:
 
 
 def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
-    """Jobs by phase and strategy, and how far each job is that has not ended."""
+    """Our jobs by phase and strategy, and how far each job is that has not ended."""
     by_phase: Counts[tuple[str, str]] = Counts()
     families = {
         name: GaugeMetricFamily(name, text, labels=["namespace", "name"])
@@ -145,6 +146,8 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
         )
     }
     for job in jobs:
+        if not is_ours(_block(job, "spec")):
+            continue
         status = job.get("status") or {}
         phase = str(status.get("phase") or Phase.PENDING)
         by_phase[phase, str(_block(job, "spec").get("strategy", ""))] += 1

@@ -52,7 +52,7 @@ class Engine:
         starter: Starter | None = None,
     ) -> None:
         self._run, self._observe = run, observe
-        self.job = job_here(job, run.record.uid)
+        self.job = job_here(job, run.record.uid, run.active_before)
         self._key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._store, self._queue = Store(), WorkQueue[JobKey]()
         addresses = Addresses.choose(self.job)

@@ -8,27 +8,43 @@ from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.api.run_policy import CleanPods
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.activity import Activity
+from dtjob.plan.policies.managed_by import is_ours
 
 DEFAULTS = Defaults(image=sys.executable, directories_stay=True)
 """A job needs no image here: this Python stands for it; and no volume for its checkpoints."""
 
 
-def job_here(job: Job, uid: str) -> Job:
-    """The job as one run on this machine has it.
+def job_here(job: Job, uid: str, before: Activity | None = None) -> Job:
+    """The job as one run on this machine has it. `before` is how long it was active in the starts of this run before.
 
     Its cleanPods is never None: files and logs stay anyway, and no process stays after the run, which would wait for
-    ever for those that only serve.
+    ever for those that only serve. What `left_aside` names is left out.
     """
-    spec = job.spec
-    if spec.run_policy.clean_pods is CleanPods.NONE:
-        run_policy = spec.run_policy.model_copy(update={"clean_pods": CleanPods.RUNNING})
-        spec = spec.model_copy(update={"run_policy": run_policy})
+    policy: dict[str, object] = {"ttl_seconds_after_finished": None}
+    if job.spec.run_policy.clean_pods is CleanPods.NONE:
+        policy["clean_pods"] = CleanPods.RUNNING
+    run_policy = job.spec.run_policy.model_copy(update=policy)
+    spec = job.spec.model_copy(update={"run_policy": run_policy, "suspend": False, "managed_by": None})
     metadata = job.metadata.model_copy(update={"uid": uid, "generation": 1})
-    return job.model_copy(update={"metadata": metadata, "spec": spec, "status": {}})
+    status = {"active": before.to_json()} if before else {}
+    return job.model_copy(update={"metadata": metadata, "spec": spec, "status": status})
+
+
+def left_aside(job: Job) -> list[str]:
+    """The fields of the job that mean nothing to a run on this machine, with the reason."""
+    found = []
+    if job.spec.suspend:
+        found.append("spec.suspend: the job trains here; Ctrl-C has it save and end, and the same command resumes it")
+    if not is_ours({"managedBy": job.spec.managed_by}):
+        found.append(f"spec.managedBy: {job.spec.managed_by} runs no jobs here")
+    if job.spec.run_policy.ttl_seconds_after_finished is not None:
+        found.append("spec.runPolicy.ttlSecondsAfterFinished: a run's files stay until you delete them")
+    return found
 
 
 def manifest_of(job: Job) -> Manifest:
     """The job as an API server would store it."""
     dumped = job.model_dump(mode="json", by_alias=True, exclude_unset=True)
     metadata = {**dumped["metadata"], "namespace": job.metadata.namespace}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": dumped["spec"], "status": {}}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": dumped["spec"], "status": job.status}

@@ -8,11 +8,13 @@ import json
 import os
 import uuid
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
+from dtjob.plan.activity import Activity
 
 FILE = "run.json"
 LOCK = "lock"
@@ -58,6 +60,8 @@ class Run:
     """In words: whether it is new or resumed, and why."""
     resumed: bool
     lock: IO[str]
+    active_before: Activity | None = None
+    """How long its job was active in earlier starts: runPolicy.activeDeadlineSeconds counts that."""
 
     @property
     def checkpoints(self) -> Path:
@@ -89,9 +93,16 @@ class Run:
         self.lock.close()
 
 
+OF_THE_RUN_POLICY = {"active_deadline_seconds", "start_deadline_seconds", "ttl_seconds_after_finished"}
+"""Fields of runPolicy that say nothing about what is trained: a run goes on under others."""
+
+
 def spec_hash(job: Job) -> str:
-    """Twelve hex digits that change with the job's spec."""
-    content = job.spec.model_dump_json(by_alias=True, exclude_unset=True)
+    """Twelve hex digits that change with what the job's spec says about the training."""
+    written = job.spec.run_policy.model_fields_set
+    only_times = bool(written) and written <= OF_THE_RUN_POLICY
+    left_out = {"suspend": True, "managed_by": True, "run_policy": True if only_times else OF_THE_RUN_POLICY}
+    content = job.spec.model_dump_json(by_alias=True, exclude_unset=True, exclude=left_out)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
@@ -114,13 +125,14 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
     if latest and record and is_done(latest, record.uid):
         record = replace(record, phase=Phase.SUCCEEDED.value)  # dtjob itself was killed after the training had ended
     resume, why = choose(record, latest.name if latest else "", spec_hash(job), fresh)
+    active_before = None
     if resume and latest is not None and record is not None:
-        directory = latest
+        directory, active_before = latest, _active_before(latest, record)
         record = replace(record, phase=UNFINISHED, starts=record.starts + 1, spec_hash=spec_hash(job), status=None)
     else:
         directory = home / f"run-{_number(latest) + 1 if latest else 1}"
         record = RunRecord(uid=str(uuid.uuid4()), job=job.metadata.name, spec_hash=spec_hash(job))
-    run = Run(directory, record, why, resume, lock)
+    run = Run(directory, record, why, resume, lock, active_before)
     for path in (run.directory, run.checkpoints, run.logs):
         path.mkdir(parents=True, exist_ok=True)
     _write(run.directory, run.record)
@@ -155,6 +167,16 @@ def is_done(directory: Path, uid: str) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(mark, dict) and mark.get("uid") == uid
+
+
+def _active_before(directory: Path, record: RunRecord) -> Activity | None:
+    """How long the job of an unfinished run was active until its record was last written, which is as it is stopped. A
+    run that has failed gets all its time again, as it gets its restarts."""
+    active = (record.status or {}).get("active")
+    if record.phase == Phase.FAILED or not active:
+        return None
+    written = datetime.fromtimestamp((directory / FILE).stat().st_mtime, UTC)
+    return Activity.from_json(active).ended(written)
 
 
 def _number(path: Path) -> int:

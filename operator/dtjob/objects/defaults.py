@@ -63,8 +63,7 @@ def lacks_image(job: Job, defaults: Defaults) -> bool:
 def _names_image(replica: Replica) -> bool:
     spec = replica.template.spec if replica.template else None
     containers = (spec.containers if spec else None) or []
-    extra = [container.model_extra or {} for container in containers if container.name == TRAINING_CONTAINER]
-    return any(one.get("image") for one in extra)
+    return any(container.image for container in containers if container.name == TRAINING_CONTAINER)
 
 
 def parse_label(text: str) -> tuple[str, str]:

@@ -16,6 +16,11 @@ EVALUATION_GIVEN_UP = "EvaluationGivenUp"
 CHECKPOINTS_KEPT = "CheckpointsKept"
 """Checkpoints outlive the pod that writes them; there from the start, where a job has checkpoints."""
 
+SUSPENDED = "Suspended"
+"""The job is to have no pods for now, as in batch/v1."""
+COMPLETE = "Complete"
+"""The job has succeeded: batch/v1's word beside our own, for tools that know Jobs."""
+
 Conditions = tuple[dict[str, Any], ...]
 
 

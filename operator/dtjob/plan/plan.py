@@ -22,6 +22,7 @@ from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kep
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
+from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
 from dtjob.plan.policies.last_evaluation import (
     deadline,
     evaluate_last,
@@ -30,13 +31,16 @@ from dtjob.plan.policies.last_evaluation import (
     keeps_account,
     leave_the_chief,
 )
+from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
-from dtjob.plan.policies.success import succeeded
+from dtjob.plan.policies.success import say_complete, succeeded
+from dtjob.plan.policies.suspension import go_on, is_suspended, suspend
+from dtjob.plan.policies.time_to_live import deletion
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import confirm_phase, count_tasks, set_condition, set_phase
@@ -49,19 +53,31 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     Idempotent: planning again on the plan's own outcome gives nothing more to do. Touches only objects whose
     controller is this very job (by uid).
     """
+    if not is_ours({"managedBy": job.spec.managed_by}):
+        return Plan()
     situation = Situation.of(job, children, now, defaults)
     if situation.status.ended:
         return _after_the_end(situation)
-    if lacks_image(job, defaults):
-        return _without_image(situation)
+    if is_suspended(situation):
+        situation, away, told = suspend(situation)
+        return _finish(situation, away, told, [])
+    return _active(*go_on(situation))
+
+
+def _active(situation: Situation, resumed: Iterable[Event]) -> Plan:
+    """A job that is to be active. `resumed` is what users are told where it was suspended until now."""
+    if lacks_image(situation.job, situation.defaults):
+        return _without_image(situation, resumed)
     situation = _with_image(situation)
     situation, kept = say_whether_checkpoints_are_kept(situation)
     situation, restored = note_restored(situation)
-    told = [*kept, *restored]
+    told = [*resumed, *kept, *restored]
     if succeeded(situation):
         return _succeed(situation, told)
     if names := vanished(situation):
         return Plan(ask_for=names)
+    if late := overdue(situation):
+        return _cut_off(situation, late, told)
     return _go_on(situation, told)
 
 
@@ -93,14 +109,16 @@ def _with_image(situation: Situation) -> Situation:
     return situation.with_status(replace(situation.status, image=image))
 
 
-def _without_image(situation: Situation) -> Plan:
+def _without_image(situation: Situation, resumed: Iterable[Event]) -> Plan:
     """Start nothing, and say which field to write; an operator with a default image goes on from here."""
+    if late := overdue(situation):
+        return _cut_off(situation, late, resumed)
     told = situation.status.reason == IMAGE_MISSING
     status = set_phase(situation.status, Phase.PENDING, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, situation.now)
     status = set_condition(status, BLOCKED, True, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, situation.now)
     status = replace(count_tasks(status, situation.views), ready=f"0/{len(situation.views)}")
     events = [] if told else [Event("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)]
-    return _finish(situation.with_status(status), [], events, [])
+    return _finish(situation.with_status(status), [], [*resumed, *events], [deadline_changes_at(situation)])
 
 
 def _succeed(situation: Situation, told: Iterable[Event]) -> Plan:
@@ -117,31 +135,38 @@ def _give_up(situation: Situation, decision: GiveUp, told: Iterable[Event]) -> P
     return _after_the_end(situation.with_status(status), [*told, failed])
 
 
+def _cut_off(situation: Situation, late: Overdue, told: Iterable[Event]) -> Plan:
+    """A deadline ends the job."""
+    status = set_phase(situation.status, Phase.FAILED, late.reason, late.message, situation.now)
+    return _after_the_end(situation.with_status(status), [*told, Event("Warning", late.reason, late.message)])
+
+
 def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
     """An ended job only gives up its pods; of one that has succeeded, the evaluator first does what is left to it."""
     decision = evaluate_last(situation)
     situation, told = write_ahead(situation, decision)
     evaluator, status = evaluator_left(situation), situation.status
-    made = converge_evaluator(situation, evaluator) if evaluator else []
+    made = converge_evaluator(situation, evaluator) if evaluator and not situation.job.spec.suspend else []
     if evaluates_after_all(situation):
         status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", situation.now)
     counted = count_tasks(status, situation.views)
     status = counted if keeps_account(situation) else replace(counted, finished=status.finished)
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
-        status = replace(status, ready=situation.status.ready)
+        status = say_complete(replace(status, ready=situation.status.ready))
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
     if status.observed_generation != situation.written.observed_generation:
         status = confirm_phase(status)
     removed, look_again_at = pods_to_remove(situation)
-    due = [look_again_at, decision.until if isinstance(decision, Wait) else None, deadline(situation)]
-    return _finish(situation.with_status(status), [*made, *removed], [*events, *told], due)
+    deleted, due_at = deletion(situation, lingers=look_again_at is not None)
+    due = [look_again_at, decision.until if isinstance(decision, Wait) else None, deadline(situation), due_at]
+    return _finish(situation.with_status(status), [*made, *removed, *deleted], [*events, *told], due)
 
 
 def _describe(situation: Situation) -> tuple[Situation, list[Event]]:
     """Set phase, conditions and counts; the event is for a job that has just become blocked."""
     now, problems = situation.now, situation.children.problems
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
-    status = set_phase(situation.status, *standing(situation), now)
+    status = note_all_ran(situation, set_phase(situation.status, *standing(situation), now))
     status = set_condition(status, BLOCKED, bool(blocked), "CannotCreate" if blocked else "Created", blocked, now)
     status = replace(
         count_tasks(status, situation.views),
@@ -159,6 +184,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     incident = situation.status.incident
     lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
+    lost.append(deadline_changes_at(situation))
     return [*waits, incident.not_before if incident else None, *lost]
 
 

@@ -13,9 +13,10 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.objects.rendezvous import STATUS_FIELD
 from dtjob.objects.topology import Task
 from dtjob.plan import finished
+from dtjob.plan.activity import Activity
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import PodState, TaskView
-from dtjob.plan.conditions import CHECKPOINTS_KEPT, Conditions, with_condition
+from dtjob.plan.conditions import CHECKPOINTS_KEPT, COMPLETE, Conditions, with_condition
 from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
 
@@ -73,6 +74,8 @@ class Status:
     ready: str | None = None
     start_time: str | None = None
     completion_time: datetime | None = None
+    active: Activity | None = None
+    """How long it has been active; None before it first was, and in jobs that an earlier operator began."""
     replica_statuses: Mapping[str, Any] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     restarts: Restarts = field(default_factory=Restarts)
@@ -102,6 +105,7 @@ class Status:
             ready=fields.get("ready"),
             start_time=fields.get("startTime"),
             completion_time=times.parse(fields["completionTime"]) if fields.get("completionTime") else None,
+            active=Activity.from_json(fields["active"]) if "active" in fields else None,
             replica_statuses=fields.get("replicaStatuses", {}),
             progress=Progress(fields.get("progress", {}), fields.get("checkpoint", {}), fields.get("evaluation", {})),
             restarts=Restarts.from_json(fields.get("restarts", {})),
@@ -131,6 +135,7 @@ class Status:
             "ready": self.ready,
             "startTime": self.start_time,
             "completionTime": times.rfc3339(self.completion_time) if self.completion_time else None,
+            "active": self.active.to_json() if self.active else None,
             "replicaStatuses": dict(self.replica_statuses) or None,
             "progress": dict(self.progress.training) or None,
             "checkpoint": dict(self.progress.checkpoint) or None,
@@ -189,7 +194,7 @@ def set_condition(status: Status, type_: str, holds: bool, reason: str, message:
 def confirm_phase(status: Status) -> Status:
     """Say of an ended job's conditions that they hold for the observed generation too."""
     now = {"observedGeneration": status.observed_generation}
-    ours = (*PHASE_CONDITIONS, CHECKPOINTS_KEPT)
+    ours = (*PHASE_CONDITIONS, COMPLETE, CHECKPOINTS_KEPT)
     confirmed = tuple({**one, **now} if one["type"] in ours else one for one in status.conditions)
     return replace(status, conditions=confirmed)
 

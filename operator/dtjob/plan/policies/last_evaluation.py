@@ -58,6 +58,8 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     left = _left(situation)
     if left is None or not topology.evaluator_follows_chief(situation.job):
         return Nothing()
+    if left.view.attempt != situation.written.attempts.of(left.view.task.id):  # it is a new one just now
+        return Nothing()
     pod = left.view.pod
     waits = left.view.state is PodState.PENDING and pod is not None and not (pod.get("spec") or {}).get("nodeName")
     return LeaveChief((left.view.task,)) if waits or left.view.state is PodState.MISSING else Nothing()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from dtjob import times
 from dtjob.api.phase import Phase
+from dtjob.plan.policies.deadlines import ran_before, restarts
 from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.restart import trains_without
@@ -24,10 +25,10 @@ def standing(situation: Situation) -> Standing:
     """Running, where all that training needs is up; before that Pending; and Restarting where it is so no longer."""
     status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views)
     absent = [view.task for view in situation.training if not view.up]
-    ran_before = status.ever(Phase.RUNNING)
-    if not absent or (ran_before and trains_without(situation.job, absent)):
+    ran = ran_before(status)
+    if not absent or (ran and trains_without(situation.job, absent)):
         return Standing(Phase.RUNNING, "AllTasksRunning", waits)
-    if ran_before or status.incident:
+    if ran or restarts(status, situation.now):
         return Standing(
             Phase.RESTARTING, status.first_failure.get("cause", Phase.RESTARTING.value), waits or _cause(situation)
         )

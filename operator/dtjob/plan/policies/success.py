@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dtjob.plan.children import PodState
+from dtjob.plan.conditions import COMPLETE, holds, with_condition
 from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status
 
 
 def succeeded(situation: Situation) -> bool:
     """Whether training has ended well: the chief task exited 0 (worker 0 where there is no chief, as in TFJob)."""
     return situation.chief.state is PodState.SUCCEEDED
+
+
+def say_complete(status: Status) -> Status:
+    """The status of a job that has succeeded, with batch/v1's condition: since its end, also of a job that ended under
+    an operator that did not write it."""
+    if status.completion_time is None or holds(status.conditions, COMPLETE):
+        return status
+    said = (COMPLETE, True, "Completed", "training has ended", status.completion_time, status.observed_generation)
+    return replace(status, conditions=with_condition(status.conditions, *said))

@@ -8,7 +8,8 @@ from dtjob.api.phase import ENDED, Phase
 
 
 def test_the_words_in_the_order_of_a_life():
-    assert json.loads(json.dumps(list(Phase))) == ["Pending", "Running", "Restarting", "Succeeded", "Failed"]
+    words = ["Pending", "Running", "Restarting", "Suspended", "Succeeded", "Failed"]
+    assert json.loads(json.dumps(list(Phase))) == words
     assert [phase for phase in Phase if phase in ENDED] == [Phase.SUCCEEDED, Phase.FAILED]
 
 
@@ -19,4 +20,4 @@ def test_a_plain_word_is_asked_like_a_phase():
 
 
 def test_another_versions_phase_is_none_that_is_known():
-    assert [Phase.known(word) for word in ("Running", "Suspended", "", None)] == [Phase.RUNNING, None, None, None]
+    assert [Phase.known(word) for word in ("Running", "Rescheduling", "", None)] == [Phase.RUNNING, None, None, None]

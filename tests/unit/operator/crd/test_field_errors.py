@@ -49,7 +49,11 @@ def said(manifest: dict[str, Any]) -> list[str]:
             "spec.runPolicy.cleanPods: must be one of Running, All or None, not 'Some'",
         ),
         (job(runpolicy={}), "spec.runpolicy: is an unknown field; did you mean runPolicy?"),
-        (job(runPolicy={"zzz": 1}), "spec.runPolicy.zzz: is an unknown field; remove it; there are cleanPods"),
+        (
+            job(runPolicy={"zzz": 1}),
+            "spec.runPolicy.zzz: is an unknown field; remove it; there are activeDeadlineSeconds, cleanPods, "
+            "startDeadlineSeconds, ttlSecondsAfterFinished",
+        ),
         (
             job(replicas={"chief": {"resources": {"limits": {"cpu": True}}}}),
             f"spec.replicas.chief.resources.limits.cpu: {QUANTITY}, not true",

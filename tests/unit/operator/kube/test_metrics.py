@@ -79,6 +79,7 @@ def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
     store.apply(stored("a", status=running))
     store.apply(stored("b"))
     store.apply(stored("c", status={"phase": "Succeeded", "progress": {"step": 7}}))
+    store.apply({**stored("theirs"), "spec": {"strategy": "Mirrored", "managedBy": "kueue.x-k8s.io/multikueue"}})
     queue.add(("default", "a"))
     samples = read(metrics)
     assert samples['dtjob_jobs{phase="Running",strategy="Mirrored"}'] == 1

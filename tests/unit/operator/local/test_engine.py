@@ -114,3 +114,30 @@ async def test_an_evaluator_that_fails_when_training_has_ended_gets_one_more_try
     finished = {"role": "evaluator", "attempt": 1, "indexes": "0"} in status["finished"]
     given_up = any(one["type"] == "EvaluationGivenUp" for one in status["conditions"])
     assert (finished, given_up) == (code == 0, code == 1)
+
+
+@pytest.mark.timeout(60)
+async def test_a_run_ends_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Nothing happens in it: all tasks would serve on."""
+    job = builders.job(runPolicy={"activeDeadlineSeconds": 2, "cleanPods": "None"}, suspend=True)
+    outcome = await run(job, tmp_path, monkeypatch, SERVES)
+    status = outcome.snapshot.status
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert "runPolicy.activeDeadlineSeconds (2)" in status["message"]
+    assert not outcome.snapshot.pids
+
+
+@pytest.mark.timeout(60)
+async def test_the_time_of_a_run_that_was_stopped_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    job = builders.job(runPolicy={"activeDeadlineSeconds": 3600})
+
+    def stop_once_it_runs(engine: Engine) -> None:
+        if engine.snapshot().status.get("phase") == "Running" and not engine.stopping:
+            engine.stop(signal.SIGTERM)
+
+    assert (await run(job, tmp_path, monkeypatch, SERVES, look=stop_once_it_runs)).interrupted == signal.SIGTERM
+    again = open_run(job, tmp_path)
+    again.close()
+    assert again.active_before is not None
+    assert 0 <= again.active_before.before.total_seconds() < 60
+    assert again.active_before.since is None

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dtjob.api.run_policy import CleanPods
 from dtjob.crd import problems
-from dtjob.local.here import job_here, manifest_of
+from dtjob.local.here import job_here, left_aside, manifest_of
+from dtjob.plan.activity import Activity
 from tests.unit.operator.builders import job
 
 
@@ -19,3 +20,19 @@ def test_no_process_stays_after_the_run():
 def test_the_stored_job_reads_as_the_job():
     here = job_here(job(), "uid-7")
     assert problems.to_job(manifest_of(here)) == here
+
+
+def test_what_means_nothing_here_is_left_aside_and_named():
+    ttl = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": {"succeeded": 0}}
+    whole = job(suspend=True, managedBy="kueue.x-k8s.io/multikueue", runPolicy=ttl)
+    spec = job_here(whole, "u").spec
+    assert (spec.suspend, spec.managed_by, spec.run_policy.ttl_seconds_after_finished) == (False, None, None)
+    assert spec.run_policy.active_deadline_seconds == 60
+    fields = [line.split(":")[0] for line in left_aside(whole)]
+    assert fields == ["spec.suspend", "spec.managedBy", "spec.runPolicy.ttlSecondsAfterFinished"]
+    assert left_aside(job(suspend=False, managedBy="training.dtjob.dev/dtjob-controller")) == []
+
+
+def test_the_time_of_earlier_starts_counts():
+    before = Activity.from_json({"seconds": 40})
+    assert manifest_of(job_here(job(), "u", before))["status"] == {"active": {"seconds": 40}}

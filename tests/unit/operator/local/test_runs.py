@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from dtjob.api.phase import Phase
 from dtjob.local.runs import UNFINISHED, RunStateError, open_run
+from dtjob.plan.activity import Activity
 from tests.unit.operator.builders import job
 
 
@@ -99,3 +102,31 @@ def test_the_newest_checkpoint_is_the_highest_step(tmp_path):
         (run.checkpoints / f"ckpt-{step}.index").touch()
     (run.checkpoints / "ckpt-200_temp").mkdir()
     assert run.latest_checkpoint() == 100
+
+
+def test_the_time_that_an_unfinished_run_was_active_is_known_when_it_is_resumed(tmp_path):
+    first = opened(tmp_path)
+    first.save(UNFINISHED, {"active": {"since": "2026-11-21T10:00:00Z", "seconds": 40}})
+    written = datetime(2026, 11, 21, 10, 1, 30, tzinfo=UTC).timestamp()
+    os.utime(first.directory / "run.json", (written, written))
+    assert opened(tmp_path).active_before == Activity(before=timedelta(seconds=130))
+
+
+def test_a_failed_run_gets_all_its_time_again(tmp_path):
+    opened(tmp_path).save(Phase.FAILED, {"active": {"since": "2026-11-21T10:00:00Z", "seconds": 40}})
+    assert opened(tmp_path).active_before is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"suspend": True},
+        {"managedBy": "kueue.x-k8s.io/multikueue"},
+        {"runPolicy": {"activeDeadlineSeconds": 5}},
+        {"runPolicy": {"ttlSecondsAfterFinished": {"failed": 5}, "startDeadlineSeconds": 1}},
+    ],
+)
+def test_a_run_goes_on_under_other_times(tmp_path, fields):
+    opened(tmp_path)
+    assert opened(tmp_path, job(**fields)).resumed
+    assert not opened(tmp_path, job(runPolicy={"cleanPods": "All"})).resumed

@@ -45,6 +45,11 @@ def attempt_of(status: dict[str, Any], task: str) -> int:
     return Status.from_json(status).attempts.of(task)
 
 
+def is_suspended(status: dict[str, Any]) -> bool:
+    """Whether the status says that the job is suspended, whatever a newer operator calls its phase."""
+    return any((one["type"], one["status"]) == ("Suspended", "True") for one in status.get("conditions") or ())
+
+
 def told_to_end(pod: Manifest) -> bool:
     """Whether somebody has deleted or evicted the pod."""
     conditions = (pod.get("status") or {}).get("conditions") or ()

@@ -39,5 +39,8 @@ class Must(StrEnum):
     PROMISES_ARE_KEPT = "promises-are-kept"
     """No event names a checkpoint that went with the pod that wrote it."""
 
+    SUSPENSION_IS_FREE = "suspension-is-free"
+    """A suspended job gets no pod and has none in the end, and nothing is counted for it."""
+
 
 EVERYTHING = frozenset(Must)

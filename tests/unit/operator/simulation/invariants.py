@@ -19,7 +19,7 @@ from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
 from dtjob.plan.children import ended, terminated
 from tests.unit.operator.simulation.accounting import Accounts
-from tests.unit.operator.simulation.facts import Facts, attempt_of
+from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended
 from tests.unit.operator.simulation.guarantees import Must
 
 Objects = Mapping[tuple[str, str], Manifest]
@@ -58,6 +58,7 @@ class Rules:
             return
         status = job.get("status") or {}
         name = manifest["metadata"]["name"]
+        assert not is_suspended(status), f"a suspended job created {name}"
         if manifest["kind"] != "Pod":
             assert status.get("phase") not in ENDED, f"an ended job created {name}"
             return
@@ -94,11 +95,16 @@ class Rules:
                 assert not asked_for, f"{name} of the job before still writes to {made.claim}"
 
     def check_touch(self, stored: Manifest) -> None:
-        """Only what the job owns, and of a job that goes on only what has a successor."""
+        """Only what the job owns, and of a job that goes on only what has a successor; an ended job itself, where it
+        says for how long it stays."""
+        if stored["kind"] == KIND:
+            assert (stored.get("status") or {}).get("phase") in ENDED, "a job that goes on is deleted"
+            assert "ttlSecondsAfterFinished" in (stored["spec"].get("runPolicy") or {}), "nobody asked for that"
+            return
         job = self._owner(stored)
         assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
         status = job.get("status") or {}
-        if stored["kind"] == "Pod" and status.get("phase") not in ENDED:
+        if stored["kind"] == "Pod" and status.get("phase") not in ENDED and not is_suspended(status):
             facts = self._facts[stored["metadata"]["uid"]]
             current = attempt_of(status, facts.task)
             assert facts.attempt < current, f"{stored['metadata']['name']} is the current attempt"
@@ -119,6 +125,9 @@ class Rules:
         ids = [task.id for task in topology.tasks(model)]
         bumped = {task: attempt_of(new, task) - attempt_of(old, task) for task in ids}
         assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
+        if is_suspended(old) or is_suspended(new):
+            _check_free(old, new, bumped)
+            return
         replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
         self._check_counts(old, new, replaced, self._ended_well(job, old), now)
         self._check_evaluator(model, old, new, bumped)
@@ -186,6 +195,15 @@ class Rules:
         pods = [one for (kind, _), one in self._objects.items() if kind == "Pod"]
         known = [(one, self._facts[_uid(one)]) for one in pods if _uid(one) in self._facts]
         return [(one, facts) for one, facts in known if facts.job_uid == job_uid]
+
+
+def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
+    """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods."""
+    if is_suspended(new):
+        assert set(bumped.values()) <= {0}, "a suspended job starts tasks anew"
+    for block in ("restarts", "incident", "firstFailure"):
+        found = {name: status.get(block) for name, status in (("before", old), ("after", new))}
+        assert (found["before"] or {"total": 0}) == (found["after"] or {"total": 0}), f"suspension changed {found}"
 
 
 def _but_the_evaluator(status: dict[str, Any], block: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dtjob.api.phase import ENDED
 from dtjob.objects import topology
 from dtjob.plan.actions import Plan
 from dtjob.plan.children import Children, ended
-from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, told_to_end
+from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 
 Finished = dict[str, tuple[int, int]]
@@ -37,6 +37,8 @@ class PlanRules:
             replaced = {id_ for id_ in ids if attempt_of(after, id_) > attempt_of(before, id_)}
             well = self._well(children, job)
             others = {id_ for id_ in replaced if id_ not in known and id_ not in well and id_ != "evaluator-0"}
+            if is_suspended(before):  # all of its pods are given up, ended or not
+                others |= replaced - known.keys()
             for id_ in replaced & known.keys():
                 moved = attempt_of(before, chief) > known[id_][1]
                 assert others or moved, f"{id_} had finished and is started anew"

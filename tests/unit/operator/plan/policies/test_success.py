@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
 from dtjob.plan.policies.success import succeeded
 from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
 
 
 @pytest.mark.parametrize(
@@ -28,3 +31,34 @@ def test_only_the_current_attempts_end_counts():
 def test_a_pod_that_succeeded_without_its_training_container_is_none():
     job = builders.job("Mirrored")
     assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))
+
+
+def test_a_run_that_has_ended_well_is_complete_in_batchs_word():
+    job = builders.job("Default")
+    chief = builders.pod(job, "chief-0", builders.ended(0))
+    status = plan(job, Children((chief,)), at(5)).status
+    assert status is not None
+    found = {one["type"]: (one["status"], one["lastTransitionTime"]) for one in status["conditions"]}
+    assert found["Complete"] == found["Succeeded"] == ("True", "2026-11-21T10:00:05Z")
+
+
+def test_so_is_one_that_ended_under_an_earlier_operator():
+    status = {"phase": "Succeeded", "completionTime": "2026-11-21T09:00:00Z"}
+    job = builders.job("Default", status=status)
+    written = plan(job, Children(), NOW).status
+    assert written is not None
+    assert written["conditions"][0] | {"message": ""} == {
+        "type": "Complete",
+        "status": "True",
+        "reason": "Completed",
+        "message": "",
+        "lastTransitionTime": "2026-11-21T09:00:00Z",
+        "observedGeneration": 1,
+    }
+    assert plan(builders.with_status(job, written), Children(), at(60)).status is None
+
+
+def test_one_that_has_failed_is_not():
+    status = {"phase": "Failed", "completionTime": "2026-11-21T09:00:00Z"}
+    written = plan(builders.job("Default", status=status), Children(), NOW).status or status
+    assert "Complete" not in [one["type"] for one in written.get("conditions", ())]

@@ -13,9 +13,10 @@ from dtjob.plan.children import ended as has_ended
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
-from tests.unit.operator.simulation.life.people import SHARED, People
+from tests.unit.operator.simulation.life.people import SHARED
 from tests.unit.operator.simulation.life.pods import beyond_its_limit
 from tests.unit.operator.simulation.life.supervisors import HOSTILE, Supervisors
+from tests.unit.operator.simulation.life.suspensions import Suspensions
 
 
 class Ending(StrEnum):
@@ -35,6 +36,7 @@ class Ending(StrEnum):
     LOSES_A_LABEL = "its chief's pod loses a label, and gets it back"
     BUDGET_IS_LOWERED = "its budget is lowered below what is charged, and its chief preempted"
     EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
+    IS_SUSPENDED = "it is suspended, and goes on"
 
 
 SUITED: dict[Ending, dict[str, Any]] = {
@@ -50,7 +52,7 @@ SUITED: dict[Ending, dict[str, Any]] = {
 """The jobs that such an end can come to."""
 
 
-class Endings(People, Supervisors):
+class Endings(Suspensions, Supervisors):
     """Everything converges."""
 
     ending = Ending.RUNS_ON
@@ -88,6 +90,7 @@ class Endings(People, Supervisors):
         self.labels_are_put_back()
         cluster.lost.clear()
         cluster.crash_in = cluster.fail_next = cluster.quota = None
+        self.all_go_on()
         self.world.watch_again()
         self.world.resync()
 
@@ -127,8 +130,6 @@ class Endings(People, Supervisors):
         """Whether the pod's task has done its part."""
         return has_finished(self.world.pods[pod], self.facts(pod))
 
-    # Ends
-
     def end(self, name: str) -> None:
         """What was chosen happens to this job, which runs."""
         must, act = self.ends()[self.ending]
@@ -151,6 +152,7 @@ class Endings(People, Supervisors):
             Ending.PEERS_OF_LOST: (Must.DISRUPTIONS_ARE_FREE, lambda name: self.strike(name, "lost")),
             Ending.LOSES_A_LABEL: (Must.ONE_WRITER_WITHOUT_LABELS, self.strip),
             Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
+            Ending.IS_SUSPENDED: (Must.SUSPENSION_IS_FREE, self.be_suspended),
             Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
         }
 

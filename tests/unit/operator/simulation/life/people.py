@@ -147,7 +147,8 @@ class People(Pods):
             status = job["status"]
             cause, count = status["incident"]["cause"], status["restarts"]["causes"]
             if cause in count:
-                count["NodeRebooted"] = count.pop(cause)
+                number = count.pop(cause)
+                count["NodeRebooted"] = count.get("NodeRebooted", 0) + number
             status["incident"] |= {"cause": "NodeRebooted", "node": "node-1"}
             status |= {"phase": "Rescheduling", "plannedFor": "2026-11-21T10:00:00Z"}
 

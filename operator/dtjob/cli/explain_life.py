@@ -1,0 +1,27 @@
+"""What `dtjob explain` says of a job's life as a whole: suspension, deadlines, and how long it stays after its end."""
+
+from __future__ import annotations
+
+from dtjob.api.job import Job
+from dtjob.plan.policies.managed_by import is_ours
+from dtjob.plan.progress import duration
+
+
+def life(job: Job) -> list[str]:
+    """One line for each thing that holds for the job."""
+    spec, policy = job.spec, job.spec.run_policy
+    if not is_ours({"managedBy": spec.managed_by}):
+        return [f"  managed by {spec.managed_by}: dtjob leaves the job alone"]
+    ttl = policy.ttl_seconds_after_finished
+    lines = ["  suspended: none of the above is made until spec.suspend is false"] if spec.suspend else []
+    if policy.start_deadline_seconds is not None:
+        lines.append(f"  fails unless all tasks that train run within {duration(policy.start_deadline_seconds)}")
+    if policy.active_deadline_seconds is not None:
+        lines.append(
+            f"  fails when it was active for {duration(policy.active_deadline_seconds)}, suspension not counted"
+        )
+    for outcome in ("succeeded", "failed"):
+        seconds = getattr(ttl, outcome, None)
+        if seconds is not None:
+            lines.append(f"  is deleted {duration(seconds)} after it has {outcome}")
+    return lines or ["  no deadline, and it stays after its end"]

@@ -1,0 +1,48 @@
+"""Rules about a job's life as a whole: who manages it, its deadlines, and how long it stays after its end."""
+
+from __future__ import annotations
+
+import re
+
+from dtjob.api.job import CONTROLLER
+from dtjob.crd.rule import Rule
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_PREFIXED_PATH = rf"^{_LABEL}(\.{_LABEL})*/[A-Za-z0-9/._~%!$&'()*+,;=:-]+$"
+"""A DNS subdomain, a slash and characters of a path (RFC 3986), as batch/v1 has it for a Job's managedBy."""
+
+
+def _in_cel(pattern: str) -> str:
+    escaped = pattern.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+LIFE_RULES = (
+    Rule(
+        "spec",
+        f"!has(self.managedBy) || self.managedBy.matches({_in_cel(_PREFIXED_PATH)})",
+        lambda spec: (
+            spec.get("managedBy") is None or re.search(_PREFIXED_PATH[:-1] + r"\Z", spec["managedBy"]) is not None
+        ),
+        f"managedBy is a domain-prefixed path, such as kueue.x-k8s.io/multikueue; leave it out, or write {CONTROLLER}, "
+        "where dtjob is to run the job",
+        "managedBy",
+    ),
+    Rule(
+        "spec.runPolicy",
+        "!has(self.startDeadlineSeconds) || !has(self.activeDeadlineSeconds) || "
+        "self.startDeadlineSeconds < self.activeDeadlineSeconds",
+        lambda policy: (
+            None in (policy.get("startDeadlineSeconds"), policy.get("activeDeadlineSeconds"))
+            or policy["startDeadlineSeconds"] < policy["activeDeadlineSeconds"]
+        ),
+        "the job has failed over activeDeadlineSeconds before this is reached: use less than that, or leave it out",
+        "startDeadlineSeconds",
+    ),
+    Rule(
+        "spec.runPolicy.ttlSecondsAfterFinished",
+        "has(self.succeeded) || has(self.failed)",
+        lambda ttl: ttl.get("succeeded") is not None or ttl.get("failed") is not None,
+        "says nothing: add succeeded, failed or both, such as {succeeded: 3600, failed: 604800}, or leave it out",
+    ),
+)

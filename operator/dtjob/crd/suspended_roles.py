@@ -1,0 +1,104 @@
+"""What of `spec.replicas` may change while a job is suspended: where its pods go and what they get, as for a Job.
+
+A suspended job has no pods, and all are made anew when it goes on; so its scheduling may be decided late, as Kueue
+does. How many pods there are and what runs in them stays, suspended or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.api.phase import Phase
+from dtjob.api.replicas import Role
+from dtjob.crd.rule import Unchanging, Value
+from dtjob.crd.schema import spec_schema
+
+MAY_CHANGE = ("template", "resources")
+"""Fields of a role that may change, a template but for what follows."""
+OF_A_CONTAINER = ("image", "command", "args", "env")
+"""What stays of each container of a template, and so does their number."""
+# In the rules, a list in which earlier definitions took a key twice equals nothing, itself included: its job lives on.
+_CAN_CHANGE = "while a job is suspended, its templates' scheduling, labels, annotations and resources can"
+
+
+@dataclass(frozen=True)
+class UnchangingRoles(Unchanging):
+    """`spec.replicas`, of which a suspended job may change a part."""
+
+    @property
+    def message(self) -> str:
+        """What the API server and `problems` say."""
+        return f"{super().message}; {_CAN_CHANGE}"
+
+    def validations(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What stays at all times, for each role, and the whole where the job is not suspended: that rule stands at the
+        root, as only there the status is seen."""
+        entry = {name: value for name, value in self.validation().items() if name != "fieldPath"}
+        always = entry | {"message": super().message}
+        yield "spec.replicas", always | {"rule": _same_roles()}
+        yield "spec.replicas.*", always | {"rule": _same_role()}
+        new, old = "self.spec.replicas", "oldSelf.spec.replicas"
+        rule = f"{new} == {old} || {old} != {old} || {_SUSPENDED}"
+        yield "", entry | {"rule": rule, "fieldPath": ".spec.replicas"}
+
+    def allows(self, new: Value, old: Value, old_manifest: Value) -> bool:
+        """Whether this change of `replicas` may be made to the job as it was."""
+        return bool(new == old) or (_is_suspended(old_manifest) and _what_stays(new) == _what_stays(old))
+
+
+_SUSPENDED = (
+    "has(oldSelf.spec.suspend) && oldSelf.spec.suspend && (!has(oldSelf.status) || !has(oldSelf.status.startTime) || "
+    f"has(oldSelf.status.phase) && oldSelf.status.phase == '{Phase.SUSPENDED.value}')"
+)
+"""It was to be suspended, and has never started or its pods were told to end: no pod of the old template is kept."""
+
+
+def _is_suspended(manifest: Value) -> bool:
+    status = manifest.get("status") or {}
+    stopped = not status.get("startTime") or status.get("phase") == Phase.SUSPENDED
+    return bool(manifest["spec"].get("suspend")) and stopped
+
+
+def _what_stays(replicas: Value) -> Value:
+    return {role: _role_stays(block) for role, block in replicas.items() if block is not None}
+
+
+def _role_stays(block: Value) -> Value:
+    pod = (block.get("template") or {}).get("spec") or {}
+    others = {name: value for name, value in block.items() if name not in MAY_CHANGE}
+    return others, _of_containers(pod.get("containers"))
+
+
+def _of_containers(containers: Value) -> Value:
+    return containers and {one["name"]: [one.get(name) for name in OF_A_CONTAINER] for one in containers}
+
+
+def _same_roles() -> str:
+    """CEL: there are the same roles."""
+    return " && ".join(f"has(self.{role.value}) == has(oldSelf.{role.value})" for role in Role)
+
+
+def _same_role() -> str:
+    """CEL: what stays of one role is the same."""
+    role = spec_schema()["properties"]["replicas"]["properties"][Role.WORKER.value]["properties"]
+    parts = [_same("self", "oldSelf", name, "default" not in role[name]) for name in role if name not in MAY_CHANGE]
+    stays = " && ".join([*parts, _same_containers()])
+    return f"self == oldSelf || oldSelf != oldSelf || ({stays})"
+
+
+def _same(new: str, old: str, name: str, optional: bool) -> str:
+    same = f"{new}.{name} == {old}.{name}"
+    return f"has({new}.{name}) == has({old}.{name}) && (!has({new}.{name}) || {same})" if optional else same
+
+
+def _same_containers() -> str:
+    new, old = (f"{one}.template.spec.containers" for one in ("self", "oldSelf"))
+    has_new, has_old = (
+        f"(has({one}.template) && has({one}.template.spec) && has({one}.template.spec.containers))"
+        for one in ("self", "oldSelf")
+    )
+    fields = " && ".join(_same("c", "o", one, True) for one in OF_A_CONTAINER)
+    same = f"{new}.size() == {old}.size() && {new}.all(c, {old}.exists(o, o.name == c.name && {fields}))"
+    return f"{has_new} == {has_old} && (!{has_new} || {same})"

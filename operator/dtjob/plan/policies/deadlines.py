@@ -1,0 +1,153 @@
+"""Deadlines: how long a job may be active, and how long its tasks may take to run all at once.
+
+They are the job's own (`runPolicy`), and end it whether or not anything happens to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dtjob import times
+from dtjob.api.phase import Phase
+from dtjob.objects import topology
+from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE, lacks_image
+from dtjob.plan.children import PodState, TaskView
+from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.policies.failure_cause import failure_of
+from dtjob.plan.policies.incident import is_due
+from dtjob.plan.policies.one_chief import why_the_chief_waits
+from dtjob.plan.policies.pending import waiting_reason
+from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status
+
+DEADLINE_EXCEEDED = "DeadlineExceeded"
+"""A Job's reason."""
+START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
+LOOK_AT_LEAST_EVERY = timedelta(minutes=5)
+"""A timer does not notice that the clock was set; so a job with a deadline is looked at that often."""
+NAMED = 3
+"""How many tasks, and how many reasons, a message names before it counts the rest."""
+
+
+@dataclass(frozen=True)
+class Overdue:
+    """A deadline is over: the job fails with this reason, in one word and in words."""
+
+    reason: str
+    message: str
+
+
+def overdue(situation: Situation) -> Overdue | None:
+    """The deadline that is over, None where none is."""
+    policy, now = situation.job.spec.run_policy, situation.now
+    active_until, start_until = _active_until(situation), _start_until(situation)
+    if active_until is not None and now >= active_until:
+        waits = waited_for(situation)
+        more = f"; at the end {waits}" if waits else ""
+        field = f"runPolicy.activeDeadlineSeconds ({policy.active_deadline_seconds})"
+        return Overdue(DEADLINE_EXCEEDED, f"the job was active for longer than {field}{more}")
+    if start_until is not None and now >= start_until and (waits := waited_for(situation)):
+        field = f"runPolicy.startDeadlineSeconds ({policy.start_deadline_seconds})"
+        return Overdue(START_DEADLINE_EXCEEDED, f"not all tasks ran within {field}: {waits}")
+    return None
+
+
+def was_cut_off(status: Status) -> bool:
+    """Whether a deadline has ended the job."""
+    return status.phase is Phase.FAILED and status.reason in (DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED)
+
+
+def deadline_changes_at(situation: Situation) -> datetime | None:
+    """When to look at the job for its deadlines though nothing happens; None where it has none."""
+    ends = [end for end in (_active_until(situation), _start_until(situation)) if end is not None]
+    return min((*ends, situation.now + LOOK_AT_LEAST_EVERY)) if ends else None
+
+
+def note_all_ran(situation: Situation, status: Status) -> Status:
+    """The status, with the moment at which all tasks that train first ran together."""
+    if status.active is None or status.phase is not Phase.RUNNING:
+        return status
+    return replace(status, active=status.active.all_run(situation.now))
+
+
+def ran_before(status: Status) -> bool:
+    """Whether all tasks that train have run together since the job began, or went on after a suspension."""
+    return status.ever(Phase.RUNNING) if status.active is None else status.active.all_ran_at is not None
+
+
+def restarts(status: Status, now: datetime) -> bool:
+    """Whether the job is being restarted: over a failure since it began, or went on after a suspension."""
+    incident = status.incident
+    if incident is None or status.active is None or status.active.since is None:
+        return incident is not None
+    return incident.started_at >= status.active.since or not is_due(incident, now)
+
+
+def waited_for(situation: Situation) -> str:
+    """What the tasks that train and do not run wait for, in words; empty where all are up."""
+    absent = [view for view in situation.training if not view.up]
+    if not absent:
+        return ""
+    reasons = _reasons(situation, absent)
+    more = f"; and {len(reasons) - NAMED} more reasons" if len(reasons) > NAMED else ""
+    said = "; ".join(reasons[:NAMED])
+    return f"{len(absent)} of {len(situation.training)} tasks did not run: {said}{more}"
+
+
+def _active_until(situation: Situation) -> datetime | None:
+    seconds, active = situation.job.spec.run_policy.active_deadline_seconds, situation.status.active
+    if seconds is None or active is None or active.since is None:
+        return None
+    return active.since + max(timedelta(seconds=seconds) - active.before, timedelta(0))
+
+
+def _start_until(situation: Situation) -> datetime | None:
+    seconds, active = situation.job.spec.run_policy.start_deadline_seconds, situation.status.active
+    if seconds is None or active is None or active.since is None or active.all_ran_at is not None:
+        return None
+    return active.since + timedelta(seconds=seconds)
+
+
+def _reasons(situation: Situation, absent: Iterable[TaskView]) -> list[str]:
+    """Each thing that is waited for, with the tasks that wait for it."""
+    if lacks_image(situation.job, situation.defaults):
+        return [MISSING_IMAGE_MESSAGE]
+    refused = _refused(situation)
+    waiting: dict[str, list[str]] = {}
+    for view in absent:
+        if view.state is not PodState.MISSING or not refused:
+            waiting.setdefault(_why(situation, view), []).append(view.task.id)
+    return [*refused, *(f"{_tasks(ids)}: {why}" for why, ids in waiting.items())]
+
+
+def _refused(situation: Situation) -> list[str]:
+    """What could not be made, and why. A restarted operator has not tried yet, and says what the last one wrote."""
+    problems: Mapping[str, str] = situation.children.problems
+    if problems:
+        return [f"{what}: {why}" for what, why in sorted(problems.items())]
+    said = [one for one in situation.written.conditions if one["type"] == BLOCKED and one["status"] == "True"]
+    return [one["message"] for one in said if one.get("message")]
+
+
+def _why(situation: Situation, view: TaskView) -> str:
+    """Why one task does not run."""
+    if failure := failure_of(view, situation.now):
+        return failure.reason
+    if view.pod is not None:
+        if waits := waiting_reason([view]).removeprefix(f"{view.task.id} waits: "):
+            return waits
+        node = (view.pod.get("spec") or {}).get("nodeName")
+        return f"its containers are not started yet on node {node}" if node else "it has no node yet"
+    if view is situation.chief and (waits := why_the_chief_waits(situation)):
+        return waits.removeprefix(f"{view.task.id} waits: ")
+    incident = situation.status.incident
+    if incident is not None and not is_due(incident, situation.now):
+        return f"the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"
+    return f"its pod {topology.pod_name(situation.job, view.task, view.attempt)} is not made yet"
+
+
+def _tasks(ids: list[str]) -> str:
+    named = ", ".join(ids[:NAMED])
+    return f"{named} and {len(ids) - NAMED} more" if len(ids) > NAMED else named

@@ -1,0 +1,97 @@
+"""Suspension: a job that is to have no pods for now gives them back, and goes on at its last checkpoint afterwards.
+
+In the words of batch/v1. Pods are deleted, which is SIGTERM to all at once, and within their grace period they save
+(docs/contract.md). They keep their Service meanwhile, as they save together. Nothing is counted or charged for it: what
+ends while a job is suspended is no failure. When it goes on each task gets a new attempt, so that no pod of the time
+before, which may still be ending somewhere, is taken for its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dtjob.api.phase import Phase
+from dtjob.api.strategy import Strategy
+from dtjob.objects.topology import Task
+from dtjob.plan.actions import Delete, Event
+from dtjob.plan.activity import Activity
+from dtjob.plan.children import PodState, deleting, ended
+from dtjob.plan.conditions import BLOCKED, SUSPENDED, holds
+from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.policies.success import succeeded
+from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status, bump_attempts, count_tasks, set_condition, set_phase
+
+RESUMED = "Resumed"
+"""Like `Suspended`, the reason of the event that a Job gets."""
+JOB_SUSPENDED, JOB_RESUMED = "JobSuspended", "JobResumed"
+"""Reasons of the condition, as a Job's."""
+_WAITS = "spec.suspend is true: training goes on when that is false"
+_SAVES = "spec.suspend is true: the pods that are left save and end"
+
+
+def is_suspended(situation: Situation) -> bool:
+    """Whether the job is to have no pods now. One whose training has ended is past that."""
+    return situation.job.spec.suspend and not situation.status.ended and not succeeded(situation)
+
+
+def suspend(situation: Situation) -> tuple[Situation, list[Delete], list[Event]]:
+    """The situation with the status of a suspended job, the pods that go, and what users are told."""
+    now, before = situation.now, situation.status
+    why = "the job is suspended (spec.suspend)"
+    pods = [pod for view in situation.views for pod in view.pods]
+    away = [Delete("Pod", pod["metadata"]["name"], pod["metadata"]["uid"], why) for pod in pods if not deleting(pod)]
+    message = _SAVES if any(not ended(pod) for pod in pods) else _WAITS
+    status = set_phase(before, Phase.SUSPENDED, JOB_SUSPENDED, message, now)
+    status = set_condition(status, SUSPENDED, True, JOB_SUSPENDED, "Job suspended", now)
+    status = set_condition(status, BLOCKED, False, JOB_SUSPENDED, "", now)
+    active = _activity(before)
+    status = replace(
+        count_tasks(status, situation.views),
+        start_time=before.start_time,  # none before it first goes on, as a Job's
+        active=active.ended(now) if active else None,
+        all_created=False if before.all_created else before.all_created,
+    )
+    told = [] if holds(before.conditions, SUSPENDED) else [Event("Normal", SUSPENDED, "Job suspended")]
+    return situation.with_status(status), away, told
+
+
+def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
+    """The situation of a job that is to be active: of one that was suspended until now, with new attempts."""
+    now, before = situation.now, situation.status
+    active = _activity(before)
+    status = replace(before, active=(active or Activity()).begun(now))
+    if not holds(before.conditions, SUSPENDED):
+        return situation.with_status(status), []
+    status = set_condition(status, SUSPENDED, False, JOB_RESUMED, "Job resumed", now)
+    everyone = [view.task for view in situation.views]
+    if succeeded(situation):  # by what its pods did last; its evaluator may have been told to end half-way
+        left = [view.task for view in situation.views if view.evaluates and view.state is not PodState.SUCCEEDED]
+        return situation.with_status(bump_attempts(status, left, everyone) if left else status), []
+    if active is None:  # it never had a pod
+        return situation.with_status(status), [Event("Normal", RESUMED, "Job resumed")]
+    tasks, step = _begin_anew(situation), before.progress.checkpoint_step
+    status = bump_attempts(status, tasks, everyone)
+    if checkpoints_end(situation, tasks):
+        status = replace(status, progress=replace(status.progress, checkpoint={}))
+    where = f"; training goes on{goes_on_from(situation, tasks, step)}" if step >= 0 else ""
+    return situation.with_status(status), [Event("Normal", RESUMED, f"Job resumed{where}")]
+
+
+def _activity(status: Status) -> Activity | None:
+    """The job's activity; of one that an earlier operator began, as its status tells it. None: it never was active."""
+    if status.active is not None or status.start_time is None:
+        return status.active
+    active = Activity.from_json({"since": status.start_time})
+    return replace(active, all_ran_at=active.since) if status.ever(Phase.RUNNING) else active
+
+
+def _begin_anew(situation: Situation) -> tuple[Task, ...]:
+    """The tasks that have yet to do their part. Under MultiWorkerMirrored all that train: those that have finished are
+    needed again, as their peers' collectives wait for them."""
+    together = situation.job.spec.strategy is Strategy.MULTI_WORKER_MIRRORED
+    return tuple(
+        view.task
+        for view in situation.views
+        if view.state is not PodState.SUCCEEDED or (together and not view.evaluates)
+    )

@@ -1,0 +1,81 @@
+"""Deadlines, and how long a job stays after its end, against a real API server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cluster.conftest import Kubectl
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
+from tools.cluster.rest import Api, Object
+
+PODS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
+
+
+def failed_over(api: Api, namespace: str, reason: str) -> str:
+    """Wait until the job has failed for this reason, which its condition and an event say too; returns the message."""
+    found = wait_phase(api, namespace, "Failed")
+    condition = next(one for one in found["status"]["conditions"] if one["type"] == "Failed")
+    assert (condition["status"], condition["reason"], found["status"]["reason"]) == ("True", reason, reason)
+    message = str(condition["message"])
+    api.wait(
+        "events",
+        namespace,
+        lambda events: any((one["reason"], one["message"]) == (reason, message) for one in events.values()),
+    )
+    return message
+
+
+def test_a_job_in_which_nothing_happens_fails_when_its_time_is_up(
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job(runPolicy={"activeDeadlineSeconds": 4, "cleanPods": "None"}))
+    message = failed_over(api, namespace, "DeadlineExceeded")
+    assert message == "the job was active for longer than runPolicy.activeDeadlineSeconds (4)"
+    api.wait("pods", namespace, lambda pods: not pods)
+
+
+@pytest.mark.parametrize("what", ["image", "node", "quota"])
+def test_a_job_that_does_not_start_says_what_it_waited_for(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, what: str
+) -> None:
+    if what == "quota":
+        quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}}
+        api.create("resourcequotas", namespace, quota | {"spec": {"hard": {"pods": "1"}}})
+        api.wait_for("resourcequotas", namespace, "small", lambda one: one and one.get("status", {}).get("hard"))
+    api.create("dtjobs", namespace, job(runPolicy={"startDeadlineSeconds": 6}))
+    if what == "quota":
+        wanted = "exceeded quota: small"
+    else:
+        wait_pods(api, namespace, *PODS)
+        kubelet.run(PODS[0])
+        for pod in PODS[1:]:
+            kubelet.wait(pod) if what == "image" else kubelet.unschedulable(pod)
+        said = (
+            "ImagePullBackOff: Back-off pulling image" if what == "image" else "Unschedulable: 0/1 nodes are available"
+        )
+        wanted = f"2 of 3 tasks did not run: worker-0, worker-1: {said}"
+    message = failed_over(api, namespace, "StartDeadlineExceeded")
+    assert message.startswith("not all tasks ran within runPolicy.startDeadlineSeconds (6): ")
+    assert wanted in message
+
+
+def test_an_ended_job_goes_with_all_that_it_has(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
+) -> None:
+    ttl = {"ttlSecondsAfterFinished": {"succeeded": 1, "failed": 3600}}
+    for name in ("well", "badly"):
+        api.create("dtjobs", namespace, job(name, "Default", runPolicy=ttl, failurePolicy={"maxRestarts": 0}))
+        kubelet.run(f"{name}-chief-0-0")
+    kubelet.exit("badly-chief-0-0", 1)
+    wait_phase(api, namespace, "Failed", "badly")
+    kubelet.succeed("well-chief-0-0")
+    api.wait_for("dtjobs", namespace, "well", lambda found: found is None)
+    api.wait("pods", namespace, lambda pods: set(pods) == {"badly-chief-0-0"})
+    assert api.get("dtjobs", namespace, "badly")["status"]["phase"] == "Failed"
+    at_once = json.dumps({"spec": {"runPolicy": {"ttlSecondsAfterFinished": {"failed": 0}}}})
+    kubectl("patch", "dtjob", "badly", "--type=merge", "--patch", at_once)
+    api.wait_for("dtjobs", namespace, "badly", lambda found: found is None)

@@ -1,0 +1,100 @@
+"""A job that is suspended and goes on, and one that is another's, against a real API server."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cluster.conftest import Kubectl
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
+from tools.cluster.rest import Api, Object
+
+FIRST = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
+SHARED = ("services", "networkpolicies")
+
+
+def suspend(kubectl: Kubectl, value: bool) -> None:
+    """What a user does, or Kueue."""
+    kubectl("patch", "dtjob", "digits", "--type=merge", "--patch", json.dumps({"spec": {"suspend": value}}))
+
+
+def conditions(found: Object) -> dict[str, tuple[str, str]]:
+    return {one["type"]: (one["status"], one["reason"]) for one in found["status"]["conditions"]}
+
+
+def reasons(api: Api, namespace: str) -> list[str]:
+    """Of the events on the job."""
+    events = api.list("events", namespace)
+    return [one["reason"] for one in events if one["involvedObject"]["kind"] == "DistributedTrainingJob"]
+
+
+def running(kubelet: Kubelet, api: Api, namespace: str, *pods: str) -> Object:
+    for pod in pods:
+        kubelet.run(pod)
+    wait_phase(api, namespace, "Running")
+    found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"].get("allCreated"))
+    assert found is not None
+    return found
+
+
+def test_a_job_that_is_created_suspended_has_nothing_until_it_goes_on(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job(suspend=True, runPolicy={"startDeadlineSeconds": 1}))
+    found = wait_phase(api, namespace, "Suspended")
+    assert conditions(found)["Suspended"] == ("True", "JobSuspended")
+    assert "startTime" not in found["status"]
+    assert "condition met" in kubectl("wait", "--for=condition=Suspended", "dtjob/digits", "--timeout=5s").stdout
+    assert "Suspended" in kubectl("get", "dtjobs").stdout
+    for kind in ("pods", *SHARED):
+        assert api.list(kind, namespace) == []
+    # As Kueue does: where its pods go is decided, and that it goes on, in one change.
+    moved = {"worker": {"template": {"spec": {"nodeSelector": {"pool": "large"}}}}}
+    change = {"spec": {"suspend": False, "replicas": moved, "runPolicy": {"startDeadlineSeconds": None}}}
+    kubectl("patch", "dtjob", "digits", "--type=merge", "--patch", json.dumps(change))
+    pods = wait_pods(api, namespace, *FIRST)
+    assert pods["digits-worker-0-0"]["spec"]["nodeSelector"] == {"pool": "large"}
+    found = running(kubelet, api, namespace, *FIRST)
+    assert conditions(found)["Suspended"] == ("False", "JobResumed")
+    api.wait("events", namespace, lambda _: {"Suspended", "Resumed"} <= set(reasons(api, namespace)))
+
+
+def test_a_job_gives_all_pods_back_and_goes_on_with_what_it_has(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job())
+    running(kubelet, api, namespace, *FIRST)
+    kubelet.exit("digits-worker-1-0", 3)
+    pods = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
+    before = running(kubelet, api, namespace, *pods)["status"]
+    kubelet.hang("digits-chief-0-0")  # it saves
+    suspend(kubectl, True)
+    api.wait("pods", namespace, lambda pods: set(pods) == {"digits-chief-0-0"})
+    saving = api.get("pods", namespace, "digits-chief-0-0")
+    assert saving["metadata"]["deletionTimestamp"]
+    assert "training.dtjob.dev/serving" in saving["metadata"]["labels"]  # its peers still reach it
+    suspend(kubectl, False)
+    new = ("digits-worker-0-1", "digits-worker-1-2")
+    wait_pods(api, namespace, *new)  # and no chief beside the one that saves
+    found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and "has not ended" in one["status"]["message"])
+    assert found is not None
+    kubelet.release()
+    wait_pods(api, namespace, "digits-chief-0-1", *new)
+    after = running(kubelet, api, namespace, "digits-chief-0-1", *new)["status"]
+    for kept in ("restarts", "incident", "firstFailure", "startTime"):
+        assert after[kept] == before[kept]
+    assert after["phase"] == "Running"
+
+
+def test_another_controllers_job_is_left_alone(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    api.create("dtjobs", namespace, job("theirs", managedBy="kueue.x-k8s.io/multikueue"))
+    ours = job("ours", "Default", managedBy="training.dtjob.dev/dtjob-controller")
+    api.create("dtjobs", namespace, ours)  # the operator has seen theirs when it has come to this
+    wait_pods(api, namespace, "ours-chief-0-0")
+    kubelet.run("ours-chief-0-0")
+    wait_phase(api, namespace, "Running", "ours")
+    assert "status" not in api.get("dtjobs", namespace, "theirs")
+    assert {one["involvedObject"]["name"] for one in api.list("events", namespace)} == {"ours"}

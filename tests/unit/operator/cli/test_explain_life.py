@@ -1,0 +1,42 @@
+"""What is said of a job's life."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.cli.explain import as_text
+from dtjob.cli.explain_life import life
+from tests.unit.operator.builders import job
+
+POLICY = {
+    "startDeadlineSeconds": 1800,
+    "activeDeadlineSeconds": 86400,
+    "ttlSecondsAfterFinished": {"succeeded": 0, "failed": 604800},
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines"),
+    [
+        ({}, ["no deadline, and it stays after its end"]),
+        ({"suspend": True}, ["suspended: none of the above is made until spec.suspend is false"]),
+        ({"managedBy": "a.b/c", "suspend": True}, ["managed by a.b/c: dtjob leaves the job alone"]),
+        (
+            {"runPolicy": POLICY},
+            [
+                "fails unless all tasks that train run within 30m",
+                "fails when it was active for 1d, suspension not counted",
+                "is deleted 0s after it has succeeded",
+                "is deleted 7d after it has failed",
+            ],
+        ),
+    ],
+)
+def test_each_field_has_its_line(spec: dict[str, Any], lines: list[str]):
+    assert life(job(**spec)) == [f"  {line}" for line in lines]
+
+
+def test_the_explanation_has_it():
+    assert "\nLife:\n  no deadline" in as_text(job())

@@ -1,0 +1,166 @@
+"""What the reconciler does by itself about a job in which nothing happens, and about one that is not its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import KIND
+from dtjob.controller.cluster import Refused
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.operator import World
+
+LATE = 1.0
+"""Seconds after which what is due has been done."""
+
+
+@contextmanager
+def world(*arguments: Any, **job: Any) -> Iterator[World]:
+    made = World(builders.job(*arguments, **job))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def all_run(made: World) -> None:
+    for name in made.pods:
+        made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+    made.run(1)
+
+
+def set_spec(made: World, **fields: Any) -> None:
+    def change(job: Manifest) -> None:
+        job["spec"].update(fields)
+        job["metadata"]["generation"] += 1
+
+    made.cluster.change(KIND, made.key[1], change)
+
+
+def outcome(made: World) -> tuple[str | None, str | None]:
+    return made.job.status.get("phase"), made.job.status.get("reason")
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens(restarted: bool) -> None:
+    with world(runPolicy={"activeDeadlineSeconds": 7200}) as made:
+        made.run(1)
+        all_run(made)
+        if restarted:
+            made.run(3000)
+            made.restart()
+            made.run(4195)
+        else:
+            made.run(7195)
+        assert outcome(made) == ("Running", "AllTasksRunning")
+        made.run(5 + LATE)
+        assert outcome(made) == ("Failed", "DeadlineExceeded")
+        assert [one.reason for one in made.cluster.events if one.type == "Warning"] == ["DeadlineExceeded"]
+
+
+def test_a_deadline_passes_while_the_operator_is_away() -> None:
+    with world(runPolicy={"startDeadlineSeconds": 600}) as made:
+        made.run(1)
+        made.lose_watch()
+        made.queue._later.clear()  # it is not woken any more, as a process that is gone
+        made.run(3600)
+        assert outcome(made) == ("Pending", "WaitingForPods")
+        made.restart()
+        made.run(LATE)
+        assert outcome(made) == ("Failed", "StartDeadlineExceeded")
+
+
+def test_a_job_that_no_quota_lets_start_says_so_at_its_end() -> None:
+    with world(runPolicy={"startDeadlineSeconds": 60}) as made:
+        made.cluster.quota = 1
+        made.run(60 + LATE)
+        assert outcome(made) == ("Failed", "StartDeadlineExceeded")
+        assert "exceeded quota: small" in made.job.status["message"]
+        assert "chief-0: it has no node yet" in made.job.status["message"]
+
+
+def test_suspension_stops_the_clocks() -> None:
+    with world(runPolicy={"activeDeadlineSeconds": 1000, "startDeadlineSeconds": 100}, suspend=True) as made:
+        made.run(86_400)
+        assert outcome(made) == ("Suspended", "JobSuspended")
+        set_spec(made, suspend=False)
+        made.run(90)
+        all_run(made)
+        made.run(400)
+        set_spec(made, suspend=True)
+        made.run(86_400)
+        assert outcome(made) == ("Suspended", "JobSuspended")
+        assert 490 <= made.job.status["active"]["seconds"] <= 493
+        set_spec(made, suspend=False)
+        made.run(95)
+        all_run(made)
+        assert outcome(made) == ("Running", "AllTasksRunning")
+        made.run(420)
+        assert outcome(made) == ("Failed", "DeadlineExceeded")
+
+
+def test_an_ended_job_is_deleted_when_its_time_has_come() -> None:
+    ttl = {"succeeded": 3600}
+    with world("Default", runPolicy={"ttlSecondsAfterFinished": ttl}) as made:
+        made.run(1)
+        all_run(made)
+        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
+        made.run(3000)
+        assert outcome(made)[0] == "Succeeded"
+        made.restart()
+        made.run(590)
+        assert (KIND, "digits") in made.cluster.objects
+        made.run(20)
+        assert (KIND, "digits") not in made.cluster.objects
+
+
+def test_a_job_whose_deletion_is_refused_is_tried_again() -> None:
+    with world("Default", runPolicy={"ttlSecondsAfterFinished": {"succeeded": 60}}) as made:
+        made.cluster.failing["delete DistributedTrainingJob digits"] = Refused("forbidden: no right to delete")
+        made.run(1)
+        all_run(made)
+        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
+        made.run(200)
+        assert outcome(made)[0] == "Succeeded"
+        made.cluster.failing.clear()
+        made.run(120)
+        assert (KIND, "digits") not in made.cluster.objects
+
+
+@pytest.mark.parametrize("spec", [{}, {"of a newer version": 1}, {"suspend": True}])
+def test_anothers_job_is_left_alone(spec: dict[str, Any]) -> None:
+    """Also one that this version could not read."""
+    with world(managedBy="kueue.x-k8s.io/multikueue") as made:
+        set_spec(made, **spec)
+        made.run(3600)
+        made.restart()
+        made.run(60)
+        assert made.cluster.calls == []
+        assert made.cluster.events == []
+        assert made.job_status() == {}
+
+
+def test_our_own_name_is_ours() -> None:
+    with world(managedBy="training.dtjob.dev/dtjob-controller") as made:
+        made.run(1)
+        assert len(made.pods) == 3
+
+
+def test_pods_are_made_no_further_once_the_job_is_suspended() -> None:
+    """Hundreds of them take a while."""
+    with world(workers=800) as made:
+        made.run(0.1)
+        begun = len(made.pods)
+        assert 0 < begun < 600
+        set_spec(made, suspend=True)
+        made.run(0.06)  # when the watch has told of it
+        heard = len(made.pods)
+        made.run(5)
+        assert outcome(made) == ("Suspended", "JobSuspended")
+        assert made.pods == {}
+        created = [one for one in made.cluster.calls if one.startswith("create Pod")]
+        assert len(created) <= heard + 50

@@ -1,0 +1,42 @@
+"""What of a suspended job's roles may change, as an API server has it too (tests/cluster/test_suspension.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.crd.problems import problems
+from tests.refusals.life import SUSPENDED, SUSPENDED_CHANGES, SUSPENDED_CHANGES_TAKEN
+from tests.refusals.manifests import Bad
+
+ALONE = {**SUSPENDED, "spec": {**SUSPENDED["spec"], "suspend": False}}
+RESOURCES = SUSPENDED_CHANGES_TAKEN["suspended-resources"]
+
+
+@pytest.mark.parametrize("name", SUSPENDED_CHANGES_TAKEN)
+def test_scheduling_and_resources_may_change(name: str) -> None:
+    assert problems(SUSPENDED_CHANGES_TAKEN[name], old=SUSPENDED) == []
+
+
+@pytest.mark.parametrize("row", SUSPENDED_CHANGES, ids=[row.name for row in SUSPENDED_CHANGES])
+def test_what_runs_may_not(row: Bad) -> None:
+    said = " | ".join(str(problem) for problem in problems(row.manifest, old=SUSPENDED))
+    for part in row.says:
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("old", "status", "taken"),
+    [
+        (SUSPENDED, {}, True),
+        (SUSPENDED, {"phase": "Suspended"}, True),
+        (SUSPENDED, {"phase": "Suspended", "startTime": "2026-11-21T10:00:00Z"}, True),
+        (SUSPENDED, {"phase": "Running", "startTime": "2026-11-21T10:00:00Z"}, False),  # its pods are still there
+        (ALONE, {}, False),
+        (ALONE, {"phase": "Suspended", "startTime": "2026-11-21T10:00:00Z"}, False),
+    ],
+)
+def test_only_once_the_pods_of_the_old_template_are_given_up(old: Any, status: Any, taken: bool) -> None:
+    found = problems(RESOURCES, old={**old, "status": status})
+    assert [problem.field for problem in found] == ([] if taken else ["spec.replicas"])

@@ -1,0 +1,48 @@
+"""How long a job has been active, and how the status keeps that."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from dtjob.plan.activity import Activity
+from tests.unit.operator.builders import NOW, at
+
+
+def test_suspension_does_not_count():
+    first = Activity().begun(NOW).ended(at(100))
+    assert (first.since, first.lasted(at(5000))) == (None, timedelta(seconds=100))
+    again = first.begun(at(5000))
+    assert again.lasted(at(5030)) == timedelta(seconds=130)
+    assert again.ended(at(5030)).before == timedelta(seconds=130)
+
+
+def test_what_is_begun_already_goes_on():
+    active = Activity().begun(NOW).all_run(at(3))
+    assert active.begun(at(50)) is active
+    assert active.all_run(at(60)).all_ran_at == at(3)
+
+
+def test_all_have_to_run_anew_after_a_suspension():
+    assert Activity().begun(NOW).all_run(at(3)).ended(at(10)).begun(at(20)).all_ran_at is None
+
+
+def test_a_clock_that_was_set_back_takes_nothing_away():
+    active = Activity().begun(NOW).ended(at(100)).begun(at(200))
+    assert active.lasted(at(-3600)) == timedelta(seconds=100)
+    assert active.ended(at(-3600)).before == timedelta(seconds=100)
+
+
+@pytest.mark.parametrize(
+    "active",
+    [
+        Activity(),
+        Activity().begun(at(0.7)),
+        Activity().begun(NOW).all_run(at(2.5)),
+        Activity().begun(NOW).ended(at(99.9)),
+        Activity.from_json({"since": "2026-11-21T10:00:00Z", "paused": 3}),
+    ],
+)
+def test_it_is_read_back_as_it_was_written(active: Activity):
+    assert Activity.from_json(active.to_json()) == active
