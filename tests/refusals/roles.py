@@ -98,6 +98,31 @@ ROLES = [
         "spec.replicas.ps",
         "add ps with a count",
     ),
+    bad(
+        "all-workers-of-none",
+        job("Mirrored", successPolicy="AllWorkers"),
+        "spec.successPolicy",
+        "remove successPolicy, and the chief decides",
+    ),
+    bad(
+        "all-workers-of-a-chief-alone",
+        job(replicas={"chief": {}}, successPolicy="AllWorkers"),
+        "spec.successPolicy",
+        "no workers whose end could be waited for",
+    ),
+    bad(
+        "all-workers-that-serve",
+        job("ParameterServer", successPolicy="AllWorkers"),
+        "spec.successPolicy",
+        "do not end by themselves",
+    ),
+    bad(
+        "success-of-the-ps",
+        job("ParameterServer", program=..., successPolicy="PS"),
+        "spec.successPolicy",
+        '"Chief", "AllWorkers"',
+        or_says=("spec.successPolicy", "Chief", "AllWorkers"),
+    ),
     bad("two-chiefs", job(replicas={"chief": {"count": 2}}), "spec.replicas.chief.count", "leave count out"),
     bad(
         "two-evaluators",

@@ -149,7 +149,8 @@ class Container(OpenBlock):
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the container. `tensorflow` is the training container; leave it out to add sidecars only."""
     env: Environment | None = None
-    """Environment variables. TF_CONFIG and names that begin with DTJOB_ are dtjob's own."""
+    """Environment variables. Names that begin with DTJOB_ are dtjob's own, and with program TF_CONFIG is too; without
+    program, a TF_CONFIG that stands here is taken in place of dtjob's."""
     command: Annotated[list[str], Field(max_length=256)] | None = None
     """What to run. Not for the training container of a job with program."""
     args: Annotated[list[str], Field(max_length=256)] | None = None

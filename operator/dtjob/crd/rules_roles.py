@@ -7,6 +7,7 @@ import re
 from dtjob.api.network import Network
 from dtjob.api.replicas import Replica, Role
 from dtjob.api.strategy import Strategy
+from dtjob.api.success_policy import SuccessPolicy
 from dtjob.crd.rule import Reason, Rule, Value
 
 NAME_LIMIT = 63
@@ -154,7 +155,38 @@ ROLE_RULES = (
         ("chief", "worker"),
         "nothing would train: add `chief: {}`, or worker with a count, or both",
     ),
-    _needs(_PS, ("chief",), "ParameterServer needs a chief, which coordinates the training: add `chief: {}`"),
+    Rule(
+        "spec",
+        "self.strategy != 'ParameterServer' || !has(self.program) || has(self.replicas.chief)",
+        lambda spec: spec["strategy"] not in _PS or spec.get("program") is None or "chief" in spec["replicas"],
+        "ParameterServer needs a chief, which coordinates the training: add `chief: {}` (without program, worker 0 may "
+        "be it)",
+        "replicas.chief",
+        Reason.REQUIRED,
+    ),
     _needs(_PS, ("worker",), "ParameterServer needs workers, which train: add worker with a count"),
     _needs(_PS, ("ps",), "ParameterServer needs parameter servers, which hold the variables: add ps with a count"),
+    Rule(
+        "spec",
+        f"!has(self.successPolicy) || self.successPolicy != '{SuccessPolicy.ALL_WORKERS.value}' || "
+        "has(self.replicas.worker)",
+        lambda spec: spec.get("successPolicy") != SuccessPolicy.ALL_WORKERS.value or "worker" in spec["replicas"],
+        "this job has no workers whose end could be waited for: remove successPolicy, and the chief decides",
+        "successPolicy",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
+        f"!has(self.successPolicy) || self.successPolicy != '{SuccessPolicy.ALL_WORKERS.value}' || "
+        "!has(self.program) || self.strategy != 'ParameterServer'",
+        lambda spec: (
+            spec.get("successPolicy") != SuccessPolicy.ALL_WORKERS.value
+            or spec.get("program") is None
+            or spec["strategy"] not in _PS
+        ),
+        "workers of ParameterServer serve the chief's steps and do not end by themselves: remove successPolicy, and "
+        "the chief decides",
+        "successPolicy",
+        Reason.FORBIDDEN,
+    ),
 )
