@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.refusals.manifests import CHECKPOINT, SINGLE, bad, job
+from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, bad, job
 
 _LONG = "a" * 50
 
@@ -115,6 +115,16 @@ ROLES = [
         job("ParameterServer", successPolicy="AllWorkers"),
         "spec.successPolicy",
         "do not end by themselves",
+    ),
+    bad(
+        "all-workers-and-an-evaluator-beside-the-chief",
+        job(
+            replicas={"chief": {}, "worker": {}, "evaluator": {}},
+            successPolicy="AllWorkers",
+            checkpoint={**CHECKPOINT, "volume": CLAIM},
+        ),
+        "spec.successPolicy",
+        "set checkpoint.mount to All",
     ),
     bad(
         "success-of-the-ps",

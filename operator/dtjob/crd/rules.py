@@ -11,6 +11,7 @@ from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
+from dtjob.crd.rules_success import SUCCESS_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
 from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
 from dtjob.crd.rules_volume import VOLUME_RULES
@@ -18,7 +19,7 @@ from dtjob.crd.schema import spec_schema
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
-    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES),
+    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *SUCCESS_RULES),
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy")

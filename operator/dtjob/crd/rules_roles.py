@@ -7,7 +7,6 @@ import re
 from dtjob.api.network import Network
 from dtjob.api.replicas import Replica, Role
 from dtjob.api.strategy import Strategy
-from dtjob.api.success_policy import SuccessPolicy
 from dtjob.crd.rule import Reason, Rule, Value
 
 NAME_LIMIT = 63
@@ -166,27 +165,4 @@ ROLE_RULES = (
     ),
     _needs(_PS, ("worker",), "ParameterServer needs workers, which train: add worker with a count"),
     _needs(_PS, ("ps",), "ParameterServer needs parameter servers, which hold the variables: add ps with a count"),
-    Rule(
-        "spec",
-        f"!has(self.successPolicy) || self.successPolicy != '{SuccessPolicy.ALL_WORKERS.value}' || "
-        "has(self.replicas.worker)",
-        lambda spec: spec.get("successPolicy") != SuccessPolicy.ALL_WORKERS.value or "worker" in spec["replicas"],
-        "this job has no workers whose end could be waited for: remove successPolicy, and the chief decides",
-        "successPolicy",
-        Reason.FORBIDDEN,
-    ),
-    Rule(
-        "spec",
-        f"!has(self.successPolicy) || self.successPolicy != '{SuccessPolicy.ALL_WORKERS.value}' || "
-        "!has(self.program) || self.strategy != 'ParameterServer'",
-        lambda spec: (
-            spec.get("successPolicy") != SuccessPolicy.ALL_WORKERS.value
-            or spec.get("program") is None
-            or spec["strategy"] not in _PS
-        ),
-        "workers of ParameterServer serve the chief's steps and do not end by themselves: remove successPolicy, and "
-        "the chief decides",
-        "successPolicy",
-        Reason.FORBIDDEN,
-    ),
 )

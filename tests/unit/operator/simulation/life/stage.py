@@ -33,14 +33,15 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
     more: dict[str, Any] = {"checkpoint": {"directory": "/checkpoints", "volume": volume}} if volume else {}
     program = draw(st.booleans()) if "program" not in wanted else wanted["program"]
     may_lack_a_chief = strategy == "MultiWorkerMirrored" or (strategy == "ParameterServer" and not program)
-    if may_lack_a_chief and draw(st.booleans()):
+    evaluator = wanted.get("evaluator") or draw(st.booleans())
+    if may_lack_a_chief and not (evaluator and volume) and draw(st.booleans()):
         more["successPolicy"] = "AllWorkers"
     return builders.job(
         strategy,
         workers=draw(st.integers(1, 3)),
         chief=not may_lack_a_chief or draw(st.booleans()),
         ps=draw(st.integers(1, 2)) if strategy == "ParameterServer" else 0,
-        evaluator=wanted.get("evaluator") or draw(st.booleans()),
+        evaluator=evaluator,
         program=program,
         name=name,
         uid=uid,
