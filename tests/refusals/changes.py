@@ -30,6 +30,7 @@ CHANGES = [
     bad("change-strategy", _changed("strategy", to="Default"), "spec.strategy", _AGAIN),
     bad("change-image", _changed("image", to="other:2"), "spec.image", _AGAIN),
     bad("remove-image", _changed("image", to=...), "spec.image", _AGAIN),
+    bad("change-success-policy", _changed("successPolicy", to="Chief"), "spec.successPolicy", _AGAIN),
     bad("change-program", _changed("program", "args", to=["--epochs=30"]), "spec.program", _AGAIN),
     bad("change-count", _changed("replicas", "worker", "count", to=4), "spec.replicas", _AGAIN),
     bad("remove-evaluator", _changed("replicas", "evaluator", to=...), "spec.replicas", _AGAIN),

@@ -57,6 +57,7 @@ EVERYTHING = job(
     },
     evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
     tensorBoard={"everySteps": 50, "profile": {"firstStep": 100, "steps": 3}},
+    successPolicy="AllWorkers",
     failurePolicy={"maxRestarts": 3, "maxDisruptions": 20, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
     runPolicy={
         "cleanPods": "All",
@@ -80,6 +81,16 @@ GOOD: dict[str, Manifest] = {
     "workers-without-chief": job(replicas={"worker": {"count": 3}}),
     "chief-alone-under-MultiWorkerMirrored": job(replicas={"chief": {}}),
     "parameter-server": job("ParameterServer"),
+    "parameter-server-of-another-image": job(
+        "ParameterServer", program=..., replicas={"worker": {"count": 2}, "ps": {}, "evaluator": {}}
+    ),
+    "all-workers": job(successPolicy="AllWorkers"),
+    "all-workers-of-a-parameter-server": job("ParameterServer", program=..., successPolicy="AllWorkers"),
+    "the-chief-decides": job("Mirrored", successPolicy="Chief"),
+    "TF_CONFIG-without-program": job(program=..., replicas=training(env=[{"name": "TF_CONFIG", "value": "{}"}])),
+    "TF_CONFIG-of-a-sidecar": job(
+        replicas=pod(containers=[{"name": "log", "env": [{"name": "TF_CONFIG", "value": "{}"}]}])
+    ),
     "evaluator": job("Mirrored", replicas={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
     "evaluator-of-other-image": job(program=..., replicas={"chief": {}, "evaluator": {}}),
     "everything": EVERYTHING,

@@ -84,9 +84,9 @@ PODS = [
     bad(
         "TF_CONFIG-in-template",
         job(replicas=training(env=[{"name": "TF_CONFIG", "value": "{}"}])),
-        "spec.replicas.worker.template.spec.containers[0].env",
+        "spec.replicas.worker.template.spec.containers",
         "TF_CONFIG",
-        "remove them",
+        "remove it, or remove program",
     ),
     bad(
         "DTJOB-variable-in-sidecar",
@@ -103,6 +103,13 @@ PODS = [
     bad(
         "TF_CONFIG-in-program",
         job(program={"entry": "a.py", "env": [{"name": "TF_CONFIG", "value": "{}"}]}),
+        "spec.program.env",
+        "TF_CONFIG belongs to dtjob",
+        "remove it",
+    ),
+    bad(
+        "DTJOB-variable-in-program",
+        job(program={"entry": "a.py", "env": [{"name": "DTJOB_ROLE", "value": "ps"}]}),
         "spec.program.env",
         "remove them",
     ),

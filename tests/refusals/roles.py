@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.refusals.manifests import CHECKPOINT, SINGLE, bad, job
+from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, bad, job
 
 _LONG = "a" * 50
 
@@ -97,6 +97,41 @@ ROLES = [
         job("ParameterServer", replicas={"chief": {}, "worker": {}}),
         "spec.replicas.ps",
         "add ps with a count",
+    ),
+    bad(
+        "all-workers-of-none",
+        job("Mirrored", successPolicy="AllWorkers"),
+        "spec.successPolicy",
+        "remove successPolicy, and the chief decides",
+    ),
+    bad(
+        "all-workers-of-a-chief-alone",
+        job(replicas={"chief": {}}, successPolicy="AllWorkers"),
+        "spec.successPolicy",
+        "no workers whose end could be waited for",
+    ),
+    bad(
+        "all-workers-that-serve",
+        job("ParameterServer", successPolicy="AllWorkers"),
+        "spec.successPolicy",
+        "do not end by themselves",
+    ),
+    bad(
+        "all-workers-and-an-evaluator-beside-the-chief",
+        job(
+            replicas={"chief": {}, "worker": {}, "evaluator": {}},
+            successPolicy="AllWorkers",
+            checkpoint={**CHECKPOINT, "volume": CLAIM},
+        ),
+        "spec.successPolicy",
+        "set checkpoint.mount to All",
+    ),
+    bad(
+        "success-of-the-ps",
+        job("ParameterServer", program=..., successPolicy="PS"),
+        "spec.successPolicy",
+        '"Chief", "AllWorkers"',
+        or_says=("spec.successPolicy", "Chief", "AllWorkers"),
     ),
     bad("two-chiefs", job(replicas={"chief": {"count": 2}}), "spec.replicas.chief.count", "leave count out"),
     bad(

@@ -19,6 +19,7 @@ from dtjob.api.replicas import Replicas
 from dtjob.api.run_policy import RunPolicy
 from dtjob.api.scheduling import Scheduling
 from dtjob.api.strategy import Strategy, StrategyOptions
+from dtjob.api.success_policy import SuccessPolicy
 
 GROUP = "training.dtjob.dev"
 VERSION = "v1alpha1"
@@ -49,6 +50,9 @@ class Spec(Block):
     """What the evaluator does. Left out: it evaluates the latest checkpoint and keeps no model."""
     tensor_board: TensorBoard | None = None
     """What the chief writes for TensorBoard while it trains. Left out: nothing."""
+    success_policy: SuccessPolicy | None = None
+    """Whose exit 0 ends the job well: Chief (the chief's, or worker 0's where there is no chief) or AllWorkers (that of
+    every worker, and of the chief where there is one). Chief where left out."""
     failure_policy: FailurePolicy = FailurePolicy()
     """What happens when tasks fail."""
     run_policy: RunPolicy = RunPolicy()

@@ -151,7 +151,8 @@ class Container(OpenBlock):
     image: Annotated[str, Field(max_length=1024)] | None = None
     """Its image. Of the training container spec.image is the short way."""
     env: Environment | None = None
-    """Environment variables. TF_CONFIG and names that begin with DTJOB_ are dtjob's own."""
+    """Environment variables. Names that begin with DTJOB_ are dtjob's own, and with program TF_CONFIG is too; without
+    program, a TF_CONFIG that stands here is taken in place of dtjob's."""
     command: Annotated[list[str], Field(max_length=256)] | None = None
     """What to run. Not for the training container of a job with program."""
     args: Annotated[list[str], Field(max_length=256)] | None = None

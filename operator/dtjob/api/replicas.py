@@ -38,7 +38,8 @@ class Replicas(Block):
     """The job's tasks, by role."""
 
     chief: Replica | None = None
-    """The task that writes checkpoints and decides success. Left out under MultiWorkerMirrored, worker 0 is it."""
+    """The task that writes checkpoints and decides success. Left out under MultiWorkerMirrored, and under
+    ParameterServer without program, worker 0 is it."""
     worker: Replica | None = None
     """Tasks that train (MultiWorkerMirrored, ParameterServer)."""
     ps: Replica | None = None

@@ -12,6 +12,7 @@ from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_life import LIFE_RULES
 from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
+from dtjob.crd.rules_success import SUCCESS_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
 from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
 from dtjob.crd.rules_volume import VOLUME_RULES
@@ -20,7 +21,7 @@ from dtjob.crd.suspended_roles import UnchangingRoles
 
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
-    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES),
+    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")

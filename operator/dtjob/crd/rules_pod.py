@@ -29,10 +29,34 @@ def _ours(field: str, mend: str) -> Rule:
 def _environment(at: str) -> Rule:
     return Rule(
         at,
-        "self.all(v, v.name != 'TF_CONFIG' && !v.name.startsWith('DTJOB_'))",
-        lambda env: not any(v["name"] == "TF_CONFIG" or v["name"].startswith("DTJOB_") for v in env),
-        "TF_CONFIG and variables that begin with DTJOB_ belong to dtjob, which sets them for each task: remove them",
+        "self.all(v, !v.name.startsWith('DTJOB_'))",
+        lambda env: not any(v["name"].startswith("DTJOB_") for v in env),
+        "variables that begin with DTJOB_ belong to dtjob, which sets them for each task: remove them",
         reason=Reason.FORBIDDEN,
+    )
+
+
+_TF_CONFIG_IS_OURS = "TF_CONFIG belongs to dtjob, which sets it for each task"
+_SETS_TF_CONFIG = "has(c.env) && c.env.exists(v, v.name == 'TF_CONFIG')"
+
+
+def _sets_tf_config(container: Value) -> bool:
+    return any(variable["name"] == "TF_CONFIG" for variable in container.get("env") or [])
+
+
+def _tf_config_of_the_program(role: str) -> Rule:
+    """With a program the supervisor makes TF_CONFIG; an image's own command may be given another one."""
+    replica = f"self.replicas.{role}"
+    return Rule(
+        "spec",
+        f"!has(self.program) || !has({replica}) || !({_training_cel(replica, _SETS_TF_CONFIG)})",
+        lambda spec: (
+            spec.get("program") is None
+            or not any(_sets_tf_config(one) for one in _training(spec["replicas"].get(role) or {}))
+        ),
+        f"{_TF_CONFIG_IS_OURS}: remove it, or remove program and let the image's own command read yours",
+        f"replicas.{role}.template.spec.containers",
+        Reason.FORBIDDEN,
     )
 
 
@@ -104,6 +128,14 @@ POD_RULES = (
     ),
     *(_environment(f"{_POD}.{containers}[].env") for containers in ("containers", "initContainers")),
     _environment("spec.program.env"),
+    Rule(
+        "spec.program.env",
+        "self.all(v, v.name != 'TF_CONFIG')",
+        lambda env: not any(variable["name"] == "TF_CONFIG" for variable in env),
+        f"{_TF_CONFIG_IS_OURS}: remove it",
+        reason=Reason.FORBIDDEN,
+    ),
+    *(_tf_config_of_the_program(role.value) for role in Role),
     Rule(
         "spec.replicas.*.template.metadata.labels",
         f"self.all(k, !k.startsWith('{GROUP}/'))",

@@ -154,7 +154,15 @@ ROLE_RULES = (
         ("chief", "worker"),
         "nothing would train: add `chief: {}`, or worker with a count, or both",
     ),
-    _needs(_PS, ("chief",), "ParameterServer needs a chief, which coordinates the training: add `chief: {}`"),
+    Rule(
+        "spec",
+        "self.strategy != 'ParameterServer' || !has(self.program) || has(self.replicas.chief)",
+        lambda spec: spec["strategy"] not in _PS or spec.get("program") is None or "chief" in spec["replicas"],
+        "ParameterServer needs a chief, which coordinates the training: add `chief: {}` (without program, worker 0 may "
+        "be it)",
+        "replicas.chief",
+        Reason.REQUIRED,
+    ),
     _needs(_PS, ("worker",), "ParameterServer needs workers, which train: add worker with a count"),
     _needs(_PS, ("ps",), "ParameterServer needs parameter servers, which hold the variables: add ps with a count"),
 )

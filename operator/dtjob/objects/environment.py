@@ -17,6 +17,8 @@ CLUSTER_DIRECTORY = "/etc/dtjob"
 """Where the job's ConfigMap is mounted."""
 TERMINATION_LOG = "/dev/termination-log"
 """Kubernetes' default terminationMessagePath."""
+TF_CONFIG = "TF_CONFIG"
+"""The variable in which TensorFlow looks for the cluster spec and the task's place in it."""
 
 Variable = dict[str, Any]
 """One entry of a container's `env`."""
@@ -63,7 +65,7 @@ def _for_other_images(job: Job, task: Task) -> list[Variable]:
     return [
         {"name": "DTJOB_CLUSTER", "valueFrom": cluster},
         # Expanded by the kubelet, so the cluster spec stands once in the API server and not in every pod.
-        {"name": "TF_CONFIG", "value": f'{{"cluster": $(DTJOB_CLUSTER), "task": {member}}}'},
+        {"name": TF_CONFIG, "value": f'{{"cluster": $(DTJOB_CLUSTER), "task": {member}}}'},
     ]
 
 

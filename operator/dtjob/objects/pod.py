@@ -15,7 +15,7 @@ from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Replica, Role
 from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
-from dtjob.objects.environment import CLUSTER_DIRECTORY, environment
+from dtjob.objects.environment import CLUSTER_DIRECTORY, TF_CONFIG, environment
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.security import pod_security, with_security
 from dtjob.objects.tolerations import with_node_loss
@@ -103,7 +103,7 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **user,
         "name": TRAINING_CONTAINER,
-        "env": [*environment(job, task, attempt, user.get("terminationMessagePath")), *(user.get("env") or [])],
+        "env": _variables(job, task, attempt, user),
         "ports": [*ports, *(user.get("ports") or [])],
     }
     if job.spec.program:
@@ -116,6 +116,16 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
     if mounts or user.get("volumeMounts"):
         container["volumeMounts"] = [*mounts, *(user.get("volumeMounts") or [])]
     return container
+
+
+def _variables(job: Job, task: Task, attempt: int, user: dict[str, Any]) -> list[dict[str, Any]]:
+    """Ours, then the user's; a TF_CONFIG of the user's own, which an image's own command may be given, is the only
+    one."""
+    theirs = user.get("env") or []
+    ours = environment(job, task, attempt, user.get("terminationMessagePath"))
+    if any(variable["name"] == TF_CONFIG for variable in theirs):
+        ours = [variable for variable in ours if variable["name"] != TF_CONFIG]
+    return [*ours, *theirs]
 
 
 def _mounts_checkpoints(job: Job, task: Task) -> bool:

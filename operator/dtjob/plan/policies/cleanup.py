@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
+from dtjob.api.replicas import Role
 from dtjob.api.run_policy import CleanPods
 from dtjob.api.strategy import Strategy
 from dtjob.objects.manifest import Manifest
@@ -49,4 +50,7 @@ def _leaves_nothing_running(pod: Manifest) -> bool:
 
 
 def _ends_by_itself(job: Job, view: TaskView) -> bool:
-    return view.evaluates or job.spec.strategy is not Strategy.PARAMETER_SERVER
+    if view.evaluates or job.spec.strategy is not Strategy.PARAMETER_SERVER:
+        return True
+    # Workers that no chief hands its steps to train by themselves, each to its own end.
+    return view.task.role is Role.WORKER and job.spec.replicas.chief is None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
@@ -137,9 +138,16 @@ def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[
         return []
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
         return [view for view in situation.training if view.task.id != failed]
-    if spec.strategy is Strategy.PARAMETER_SERVER and failed == topology.chief_task(situation.job).id:
+    if spec.strategy is Strategy.PARAMETER_SERVER and _needs_every_ps(situation.job, failed):
         return [view for view in situation.training if view.task.role is Role.PS]  # it trains on without a worker
     return []
+
+
+def _needs_every_ps(job: Job, task: str) -> bool:
+    """Whether the task of a ParameterServer job fails where a ps is lost: the chief task, and where that is worker 0,
+    every worker, as each then reads and writes the variables by itself."""
+    by_themselves = job.spec.replicas.chief is None and task.startswith(f"{Role.WORKER.value}-")
+    return by_themselves or task == topology.chief_task(job).id
 
 
 def _ran_and_not_seen_to_end(pod: Manifest) -> bool:

@@ -176,11 +176,13 @@ def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
 
 
 def trains_without(job: Job, absent: Sequence[Task]) -> bool:
-    """Whether training goes on while these tasks are away: a ParameterServer chief hands the steps to other workers."""
+    """Whether training goes on while these tasks are away: a ParameterServer chief hands the steps to other workers.
+    Worker 0 is the chief task where there is no chief."""
     replica = job.spec.replicas.worker
     workers = replica.count if replica else 0
     only_workers = all(task.role is Role.WORKER for task in absent)
-    return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and len(absent) < workers
+    some_are_left = topology.chief_task(job) not in absent and len(absent) < workers
+    return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and some_are_left
 
 
 def _first(failed: list[Failure]) -> Failure:

@@ -1,9 +1,11 @@
-"""Success: the chief task's exit 0 ends the job, whatever the others do."""
+"""Success: the chief task's exit 0 ends the job, whatever the others do; or that of the chief and all workers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from dtjob.api.replicas import Role
+from dtjob.api.success_policy import SuccessPolicy
 from dtjob.plan.children import PodState
 from dtjob.plan.conditions import COMPLETE, holds, with_condition
 from dtjob.plan.situation import Situation
@@ -11,8 +13,12 @@ from dtjob.plan.status import Status
 
 
 def succeeded(situation: Situation) -> bool:
-    """Whether training has ended well: the chief task exited 0 (worker 0 where there is no chief, as in TFJob)."""
-    return situation.chief.state is PodState.SUCCEEDED
+    """Whether training has ended well: the chief task exited 0 (worker 0 where there is no chief, as in TFJob); under
+    AllWorkers every worker did, and the chief where there is one."""
+    needed = [situation.chief]
+    if situation.job.spec.success_policy is SuccessPolicy.ALL_WORKERS:
+        needed += [view for view in situation.training if view.task.role is Role.WORKER]
+    return all(view.state is PodState.SUCCEEDED for view in needed)
 
 
 def say_complete(status: Status) -> Status:

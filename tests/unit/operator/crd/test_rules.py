@@ -31,5 +31,14 @@ def test_what_is_in_the_pods_cannot_change() -> None:
     # `required` is what an API server always has: given by the user, or filled in by default.
     assert {name for name, required in fields.items() if required} == {"strategy", "replicas", "scheduling", "network"}
     assert {name for name, required in fields.items() if not required} == {
-        *("image", "program", "strategyOptions", "checkpoint", "evaluation", "tensorBoard", "managedBy")
+        *(
+            "image",
+            "program",
+            "strategyOptions",
+            "checkpoint",
+            "evaluation",
+            "tensorBoard",
+            "managedBy",
+            "successPolicy",
+        )
     }

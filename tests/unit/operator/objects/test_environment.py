@@ -9,6 +9,7 @@ from pathlib import Path
 from dtjob.api.job import Job
 from dtjob.objects import topology
 from dtjob.objects.environment import environment
+from dtjob.objects.pod import pod
 from tests.refusals import GOOD
 from tests.unit.operator import builders
 
@@ -73,6 +74,15 @@ def test_other_images_get_tf_config_which_the_kubelet_expands():
     assert json.loads(expanded) == json.loads(topology.tf_config(job, builders.task("worker-1")))
     first_five = {"DTJOB_NAME", "DTJOB_NAMESPACE", "DTJOB_UID", "DTJOB_ROLE", "DTJOB_INDEX"}
     assert set(order) == first_five | {"DTJOB_CLUSTER", "TF_CONFIG"}
+
+
+def test_a_tf_config_of_the_users_own_is_the_only_one():
+    theirs = {"name": "TF_CONFIG", "value": '{"cluster": {}}'}
+    container = {"name": "tensorflow", "env": [theirs]}
+    job = builders.job(program=False, replicas={"chief": {"template": {"spec": {"containers": [container]}}}})
+    (made,) = pod(job, builders.task("chief-0"), 0)["spec"]["containers"]
+    assert [one for one in made["env"] if one["name"] == "TF_CONFIG"] == [theirs]
+    assert "DTJOB_CLUSTER" in {one["name"] for one in made["env"]}
 
 
 def test_a_dollar_of_ours_is_a_dollar() -> None:

@@ -32,8 +32,9 @@ class PlanRules:
         before, after = job.status, made.status or job.status
         known = {**self.finished.get(uid, {}), **self._finished_in(children, job, chief)}
         if Must.FINISHED_STAYS_FINISHED in self._must and before.get("phase") not in ENDED:
-            assert chief not in known or after.get("phase") in ENDED, "the chief has finished and the job goes on"
             ids = [task.id for task in topology.tasks(job)]
+            decide = {chief} | {one for one in ids if job.spec.success_policy == "AllWorkers" and "worker" in one}
+            assert decide - known.keys() or after.get("phase") in ENDED, "who decides has finished, and the job goes on"
             replaced = {id_ for id_ in ids if attempt_of(after, id_) > attempt_of(before, id_)}
             well = self._well(children, job)
             others = {id_ for id_ in replaced if id_ not in known and id_ not in well and id_ != "evaluator-0"}

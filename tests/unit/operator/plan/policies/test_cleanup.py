@@ -39,6 +39,16 @@ def test_synchronous_tasks_may_end_by_themselves_first():
     assert removed(job, True, at(60)) == (["digits-worker-0-0"], None)
 
 
+def test_workers_without_a_chief_train_to_their_own_end_and_parameter_servers_never_end():
+    job = builders.job("ParameterServer", chief=False, ps=1, program=False)
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.ended(0)
+    deletes, again = remove(job, *pods.values(), success=True, now=at(59))
+    assert ([one.name for one in deletes], again) == (["digits-ps-0-0"], at(60))
+    deletes, _ = remove(job, *pods.values(), success=True, now=at(60))
+    assert [one.name for one in deletes] == ["digits-worker-1-0", "digits-ps-0-0"]
+
+
 @pytest.mark.parametrize("clean", ["Running", "All"])
 def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
     """One evaluation may take longer than any deadline, and under `checkpoints: Every` several may be left to do."""

@@ -70,6 +70,16 @@ def test_whose_errors_a_peer_that_is_being_taken_explains(
     assert first.task.id == (taken if cause is Cause.DELETED else who)
 
 
+@pytest.mark.parametrize(("who", "taken"), [("worker-0", "ps-1"), ("worker-1", "ps-0")])
+def test_without_a_chief_a_ps_that_is_being_taken_explains_each_workers_error(who: str, taken: str):
+    job = builders.job("ParameterServer", chief=False, ps=2, program=False)
+    pods = builders.all_pods(job)
+    pods[who]["status"] = builders.ended(1, at(1))
+    pods[taken] = builders.deleting(pods[taken])
+    situation = builders.situation(job, *pods.values(), now=at(1))
+    assert first_cause(situation, failed(situation, who)).task.id == taken
+
+
 @pytest.mark.parametrize(
     ("peer", "cause", "reason"),
     [

@@ -56,6 +56,14 @@ def test_without_whom_training_goes_on(strategy: str, without: tuple[str, ...], 
     assert stand(strategy, without=without, **status).phase is phase
 
 
+@pytest.mark.parametrize(("without", "phase"), [("worker-0", Phase.RESTARTING), ("worker-1", Phase.RUNNING)])
+def test_without_a_chief_nothing_goes_on_without_worker_0(without: str, phase: Phase):
+    job = builders.job("ParameterServer", chief=False, ps=1, program=False)
+    pods = builders.all_pods(job)
+    del pods[without]
+    assert standing(builders.situation(job, *pods.values(), **RAN)).phase is phase
+
+
 def test_a_restart_says_what_failed_first():
     assert stand(without=("worker-1",), first_failure=FAILED, **RAN) == Standing(
         Phase.RESTARTING, "OOMKilled", "worker-1 ran out of memory (OOMKilled)"

@@ -78,6 +78,13 @@ def test_who_is_replaced(strategy: str, program: bool, failed: list[str], expect
     assert replaced(decide(job, pods)) == expected
 
 
+def test_without_a_chief_worker_0_does_not_outlive_a_ps():
+    job = builders.job("ParameterServer", chief=False, program=False, ps=1)
+    pods = builders.all_pods(job)
+    pods["ps-0"]["status"] = builders.out_of_memory()
+    assert replaced(decide(job, pods)) == ["worker-0", "ps-0"]
+
+
 def test_a_finished_worker_is_needed_again():
     job = builders.job()
     pods = builders.all_pods(job)

@@ -1,4 +1,4 @@
-"""Success is the chief task's exit 0, and nothing else."""
+"""Success is the chief task's exit 0, or that of all workers, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,6 +19,29 @@ def test_whose_end_counts(chief: bool, finished: str, success: bool):
     job = builders.job(chief=chief)
     pods = builders.all_pods(job)
     pods[finished]["status"] = builders.ended(0)
+    assert succeeded(builders.situation(job, *pods.values())) is success
+
+
+@pytest.mark.parametrize(
+    ("strategy", "chief", "finished", "success"),
+    [
+        ("MultiWorkerMirrored", True, ("chief-0",), False),
+        ("MultiWorkerMirrored", True, ("worker-0", "worker-1"), False),
+        ("MultiWorkerMirrored", True, ("chief-0", "worker-0", "worker-1"), True),
+        ("MultiWorkerMirrored", False, ("worker-0",), False),
+        ("MultiWorkerMirrored", False, ("worker-0", "worker-1"), True),
+        ("ParameterServer", False, ("worker-0", "ps-0"), False),
+        ("ParameterServer", False, ("worker-0", "worker-1"), True),  # parameter servers never end
+    ],
+)
+def test_all_workers_must_have_ended_where_the_job_says_so(
+    strategy: str, chief: bool, finished: tuple[str, ...], success: bool
+):
+    ps = strategy == "ParameterServer"
+    job = builders.job(strategy, chief=chief, ps=int(ps), program=not ps, evaluator=True, successPolicy="AllWorkers")
+    pods = builders.all_pods(job)
+    for one in finished:
+        pods[one]["status"] = builders.ended(0)
     assert succeeded(builders.situation(job, *pods.values())) is success
 
 

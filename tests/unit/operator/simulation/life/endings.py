@@ -250,6 +250,8 @@ class Endings(Suspensions, Supervisors):
             self.finish(chief)
             self.world.run(1)
             self.settle()
+            self.world.run(910)  # one that has failed before is not made again at once
+            self.settle()
             job = self.world.job_named(name)
             done = self.evaluated(job.metadata.uid)
             wanted = away and supervised and job.status.get("phase") == "Succeeded"

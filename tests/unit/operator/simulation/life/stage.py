@@ -30,19 +30,24 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
     claim = {"persistentVolumeClaim": {"claimName": name}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
     volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, claim, {"emptyDir": {}})))
-    checkpoint = {"checkpoint": {"directory": "/checkpoints", "volume": volume}} if volume else {}
+    more: dict[str, Any] = {"checkpoint": {"directory": "/checkpoints", "volume": volume}} if volume else {}
+    program = draw(st.booleans()) if "program" not in wanted else wanted["program"]
+    may_lack_a_chief = strategy == "MultiWorkerMirrored" or (strategy == "ParameterServer" and not program)
+    evaluator = wanted.get("evaluator") or draw(st.booleans())
+    if may_lack_a_chief and not (evaluator and volume) and draw(st.booleans()):
+        more["successPolicy"] = "AllWorkers"
     return builders.job(
         strategy,
         workers=draw(st.integers(1, 3)),
-        chief=strategy != "MultiWorkerMirrored" or draw(st.booleans()),
+        chief=not may_lack_a_chief or draw(st.booleans()),
         ps=draw(st.integers(1, 2)) if strategy == "ParameterServer" else 0,
-        evaluator=wanted.get("evaluator") or draw(st.booleans()),
-        program=draw(st.booleans()) if "program" not in wanted else wanted["program"],
+        evaluator=evaluator,
+        program=program,
         name=name,
         uid=uid,
         failurePolicy={"maxRestarts": draw(st.integers(0, 4)), "backoff": backoff},
         runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
-        **checkpoint,
+        **more,
     )
 
 

@@ -1,0 +1,12 @@
+"""The manifest's `successPolicy`: whose exit 0 ends the job well."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class SuccessPolicy(StrEnum):
+    """Whose exit 0 ends the job well."""
+
+    CHIEF = "Chief"
+    ALL_WORKERS = "AllWorkers"

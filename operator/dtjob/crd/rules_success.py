@@ -1,0 +1,53 @@
+"""Rules about whose end ends the job."""
+
+from __future__ import annotations
+
+from dtjob.api.checkpoint import Mount
+from dtjob.api.strategy import Strategy
+from dtjob.api.success_policy import SuccessPolicy
+from dtjob.crd.rule import Reason, Rule, Value
+
+_FIELD = "successPolicy"
+_NOT_ALL = f"!has(self.{_FIELD}) || self.{_FIELD} != '{SuccessPolicy.ALL_WORKERS.value}'"
+_PS = Strategy.PARAMETER_SERVER.value
+
+
+def _all_workers(spec: Value) -> bool:
+    return bool(spec.get(_FIELD) == SuccessPolicy.ALL_WORKERS.value)
+
+
+def _evaluator_follows_chief(spec: Value) -> bool:
+    checkpoint = spec.get("checkpoint") or {}
+    mounts = checkpoint.get("volume") is not None and checkpoint.get("mount", Mount.CHIEF) == Mount.CHIEF
+    return mounts and "evaluator" in spec["replicas"]
+
+
+SUCCESS_RULES = (
+    Rule(
+        "spec",
+        f"{_NOT_ALL} || has(self.replicas.worker)",
+        lambda spec: not _all_workers(spec) or "worker" in spec["replicas"],
+        "this job has no workers whose end could be waited for: remove successPolicy, and the chief decides",
+        _FIELD,
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
+        f"{_NOT_ALL} || !has(self.program) || self.strategy != '{_PS}'",
+        lambda spec: not _all_workers(spec) or spec.get("program") is None or spec["strategy"] != _PS,
+        "workers of ParameterServer serve the chief's steps and do not end by themselves: remove successPolicy, and "
+        "the chief decides",
+        _FIELD,
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
+        f"{_NOT_ALL} || !has(self.replicas.evaluator) || !has(self.checkpoint) || !has(self.checkpoint.volume) || "
+        f"self.checkpoint.mount != '{Mount.CHIEF.value}'",
+        lambda spec: not _all_workers(spec) or not _evaluator_follows_chief(spec),
+        "the evaluator runs on the node of the chief, which may end before the workers: set checkpoint.mount to All, "
+        "or remove successPolicy",
+        _FIELD,
+        Reason.FORBIDDEN,
+    ),
+)
