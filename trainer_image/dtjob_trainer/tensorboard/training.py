@@ -31,6 +31,11 @@ class TrainingEvents:
         self._last: tuple[int, float] | None = None
         """Step and time since which the speed is measured."""
 
+    def left(self, done: int, wanted: int) -> int:
+        """How many of the `wanted` steps after `done` may run in one call, as something is due between."""
+        next_scalars = self._every - done % self._every if self._every is not None else None
+        return min(each for each in (wanted, next_scalars, self._profiler.left(done)) if each is not None)
+
     def before(self, done: int, count: int) -> None:
         """Call before `count` steps that run in one call, with `done` of the run behind them."""
         self._profiler.before(done, count)
