@@ -19,10 +19,13 @@ class Stream:
         self._source, self._number = source, number
         self.step = first_step
         """Steps of the pass that are done."""
-        self.iterator = iter(source.elements(number, first_step))
-        self.ahead: Any = self.iterator.get_next_as_optional()
-        """The element of the next step as a `tf.experimental.Optional`; empty where there is none."""
-        self._there = bool(self.ahead.has_value())
+        self._iterator = iter(source.elements(number, first_step))
+        self.iterator = flat(self._iterator)
+        """The iterator, as one tensor."""
+        ahead = self._iterator.get_next_as_optional()
+        self.ahead = flat(ahead)
+        """The element of the next step as a `tf.experimental.Optional`, as one tensor; empty where there is none."""
+        self._there = bool(ahead.has_value())
         self._check()
 
     @property
@@ -55,6 +58,14 @@ class Stream:
     def _check(self) -> None:
         if not self._there and self._left:
             self._source.ended(self._number, self.step)
+
+
+def flat(value: Any) -> Any:
+    """The one tensor that an iterator or an optional is."""
+    import tensorflow as tf  # the loops, which know streams, need none of it
+
+    [tensor] = tf.nest.flatten(value, expand_composites=True)
+    return tensor
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.data.stream import Portion
+from dtjob_trainer.data.stream import Portion, flat
 from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
@@ -82,9 +82,9 @@ class SynchronousEngine(Engine):
         stream = portion.stream
         # tasks that take steps together must take equally many
         seconds = CALL_SECONDS if self.group.tasks == 1 else math.inf
-        numbers = tf.constant([stream.step, portion.most]), tf.constant(seconds, tf.float64)
-        steps, there, fits, result, ahead = function(stream.iterator, stream.ahead, *numbers)
-        done = int(steps)
+        numbers = tf.constant([stream.step, portion.most, seconds], tf.float64)
+        found, result, ahead = function(stream.iterator, stream.ahead, numbers)
+        done, there, fits = found.numpy().tolist()
         stream.advance(ahead, done, there=bool(there), fits=bool(fits))
         return result, done
 
@@ -93,9 +93,8 @@ class SynchronousEngine(Engine):
         # them a restarted run traces first depends on the step at which it resumes.
         step, number, numbers = self._step(body, source), tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
         if self.streams(source):
-            element = source.element_spec
-            signature = [tf.data.IteratorSpec(element), tf.OptionalSpec(element)]
-            signature += [tf.TensorSpec([2], tf.int32), tf.TensorSpec([], tf.float64)]
+            # plain tensors: to match an iterator with its spec takes Python as long as a small step
+            signature = [tf.TensorSpec([], tf.resource), tf.TensorSpec([], tf.variant), tf.TensorSpec([3], tf.float64)]
             return tf.function(_of_stream(step, source), autograph=False, input_signature=signature)
         spec = source.input_spec()
         if self._one_by_one(source):
@@ -155,15 +154,18 @@ def _of_stacked(step: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source) -> Callable[..., Any]:
-    """In the graph: `step` on one element of a stream after the other, for so many seconds and at least once.
+    """In the graph: `step` on one element of a stream after the other.
 
-    Gives the steps, whether there is another element, whether all that came were to come, what the last step gave, and
-    the next element.
+    Of its iterator and the element ahead, and of (steps done, most steps to do, seconds after which to do no further).
+    Gives (steps done, whether there is another element, whether all that came were to come), what the last step gave,
+    and the next element.
     """
 
-    def several(iterator: Any, ahead: Any, numbers: Any, seconds: Any) -> Any:
-        first, most = numbers[0], numbers[1]
-        end = tf.timestamp() + seconds
+    def several(iterator: Any, ahead: Any, numbers: Any) -> Any:
+        iterator = _packed(tf.data.IteratorSpec(source.element_spec), iterator)
+        ahead = _packed(tf.OptionalSpec(source.element_spec), ahead)
+        first, most = tf.cast(numbers[0], tf.int32), tf.cast(numbers[1], tf.int32)
+        end = tf.timestamp() + numbers[2]
 
         def goes_on(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
             in_time = tf.logical_or(tf.equal(done, 0), tf.timestamp() < end)
@@ -177,9 +179,15 @@ def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source) -> Callable
 
         begin = (tf.constant(0), ahead, tf.constant(True), tf.constant(0.0))
         done, ahead, fits, result = tf.while_loop(goes_on, one, begin, parallel_iterations=1)
-        return done, ahead.has_value(), fits, result, ahead
+        found = tf.stack([done, tf.cast(ahead.has_value(), tf.int32), tf.cast(fits, tf.int32)])
+        return found, result, flat(ahead)
 
     return several
+
+
+def _packed(spec: Any, tensor: Any) -> Any:
+    """What `flat` has made a tensor of."""
+    return tf.nest.pack_sequence_as(spec, [tensor], expand_composites=True)
 
 
 def _alike(batches: Sequence[Batch]) -> bool:
