@@ -106,10 +106,15 @@ class SynchronousEngine(Engine):
         """In the graph: one step of all replicas of this task, of its inputs, how many count, and the batch's size."""
         may_be_empty = source.may_be_empty or self.fills_up
 
+        def on_examples(examples: Any, total: Any, *decoded: Any) -> Any:
+            return body(Cut(self.group.replicas, examples, total, may_be_empty), *decoded)
+
+        # data stays outside: XLA takes no strings, and would take in all arrays from which rows are gathered
+        compute = tf.function(on_examples, autograph=False, jit_compile=True) if self.trained.by_xla else on_examples
+
         def step(inputs: Any, count: Any, total: Any) -> Any:
             def replica(mine: Any, examples: Any) -> Any:
-                cut = Cut(self.group.replicas, examples, total, may_be_empty)
-                return body(cut, *source.decode(*mine))
+                return compute(examples, total, *source.decode(*mine))
 
             results = self.group.strategy.experimental_local_results(self._on_replicas(replica, inputs, count))
             return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)
