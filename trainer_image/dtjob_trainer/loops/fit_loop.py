@@ -198,21 +198,21 @@ class FitLoop(TrainingRun):
         callbacks.test_begin()
         stop = StopInValidation(engine.group, self._here.shutdown)
         step = 0
+        if stop.agreed(step):
+            return None
 
         def size() -> int:
             each = callbacks.per_test_batch
             return engine.steps_per_call if each else engine.most_in_one_call(source, stop.left(step))
 
         for work in whole_pass(source, engine.group, size, streams=engine.streams(source)):
-            if stop.agreed(step):
-                return None
             if callbacks.per_test_batch:
                 callbacks.test_batch_begin(step)
             step += engine.evaluate(source, work)
             if callbacks.per_test_batch:
                 callbacks.test_batch_end(step - 1, engine.evaluation_logs())
             # those handed out to other machines are all in memory here
-            if step % engine.batches_ahead == 0 and not self._done(stop, step):
+            if stop.agreed(step) or (step % engine.batches_ahead == 0 and not self._done(stop, step)):
                 return None
         if not self._done(stop, step):
             return None
