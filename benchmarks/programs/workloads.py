@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 import tensorflow as tf
+from sizes import STEPS
 
 CLASSES = 10
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A model's input shape, the examples of a step, and the steps of an epoch (about half a second's)."""
+    """A model's input shape, the examples of a step, and the steps of an epoch."""
 
     shape: tuple[int, ...]
     batch: int
@@ -19,9 +20,9 @@ class Workload:
 
 
 WORKLOADS = {
-    "small": Workload((32,), 32, 1000),
-    "5m": Workload((784,), 64, 60),
-    "resnet": Workload((32, 32, 3), 32, 10),
+    "small": Workload((32,), 32, STEPS["small"]),
+    "5m": Workload((784,), 64, STEPS["5m"]),
+    "resnet": Workload((32, 32, 3), 32, STEPS["resnet"]),
 }
 
 
