@@ -36,6 +36,7 @@ parser.add_argument("--stop-at", type=int, help="stop after this step of the fir
 parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or until this file is there")
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
 parser.add_argument("--steps-per-execution", type=int, default=1)
+parser.add_argument("--jit", action="store_true")
 options = parser.parse_args()
 keras = importlib.import_module(options.package)
 
@@ -120,7 +121,8 @@ if not options.plain:
 if options.accumulate:
     optimizer = keras.optimizers.Adam(0.005, gradient_accumulation_steps=3, global_clipnorm=1.0)
 loss, steps = "sparse_categorical_crossentropy", options.steps_per_execution
-model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps)
+jit = {"jit_compile": True} if options.jit else {}
+model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps, **jit)
 callbacks = [Hold()] if options.gate or options.slow_state else []
 callbacks += [Stop()] if options.stop_at else []
 if options.slow_write:
