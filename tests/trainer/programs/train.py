@@ -30,6 +30,7 @@ parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
 parser.add_argument("--hold", type=int, help="wait at the begin of this epoch until the file --gate is there")
 parser.add_argument("--gate")
+parser.add_argument("--chief-holds", action="store_true", help="and the others wait for it in their next collective")
 parser.add_argument("--slow-state", type=float, default=0.0, help="seconds that a callback takes for its state")
 parser.add_argument("--slow-write", type=float, default=0.0, help="seconds that a checkpoint takes to be written")
 parser.add_argument("--stop-at", type=int, help="stop after this step of the first epoch")
@@ -52,6 +53,7 @@ class Hold(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         self.began = epoch
         trains = runtime.current().progress.status.get("state") == "training"  # else a restart resumes within the epoch
+        trains = trains and (dt.is_chief() or not options.chief_holds)
         while epoch == options.hold and trains and not Path(options.gate).exists():
             time.sleep(0.01)
 
