@@ -57,7 +57,11 @@ class Engine(ABC):
         return False
 
     def most_in_one_call(self, source: Source, wanted: int) -> int:
-        """How many steps to run in one call where `wanted` could be."""
+        """How many steps to run in one call where `wanted` could be.
+
+        Tasks that take steps together must want equally many: TensorFlow matches their sums by the number of the step
+        within the call.
+        """
         return self.steps_per_call
 
     @abstractmethod

@@ -17,12 +17,6 @@ class Profiler:
         self._asked, self._directory, self._warn = asked, directory, warn
         self._running = False
 
-    def left(self, done: int) -> int | None:
-        """How many steps may run in one call after `done`, so that no other is profiled; None: any number."""
-        if self._asked is None or done >= self._asked.last_step:
-            return None
-        return self._asked.last_step - done if self._running else max(self._asked.first_step - 1 - done, 1)
-
     def before(self, done: int, count: int) -> None:
         """Call before `count` steps that run in one call, with `done` of the run behind them."""
         if self._asked is None or self._running or not self._asked.begins(done, count):
