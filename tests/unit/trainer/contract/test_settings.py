@@ -71,7 +71,7 @@ def test_a_profile_begins_at_its_first_step_or_where_a_restart_comes_into_it() -
 
 
 def test_a_call_of_many_steps_takes_in_those_profiled_and_no_other() -> None:
-    asked, done, calls = settings.ProfiledSteps(10, 3), 0, []
+    asked, done, calls = ProfiledSteps(10, 3), 0, []
     while (left := asked.left(done)) is not None:
         calls.append((done, left))
         done += left
