@@ -18,11 +18,12 @@ PROGRAM = Path(__file__).parent / "programs" / "by_hand.py"
 class HandWritten:
     """The tasks of one run on loopback. Use as a context manager: it ends what still runs."""
 
-    def __init__(self, directory: Path, counts: Mapping[str, int], *args: str) -> None:
+    def __init__(self, directory: Path, counts: Mapping[str, int], *args: str, program: Path = PROGRAM) -> None:
+        """A `program` other than this one may train in one process too, without TF_CONFIG."""
         directory.mkdir(parents=True, exist_ok=True)
         ports = iter(free_ports(sum(counts.values())))
         self._cluster = {role: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for role, n in counts.items()}
-        self._directory, self._args = directory, args
+        self._directory, self._command = directory, [sys.executable, str(program), *args]
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> HandWritten:
@@ -39,10 +40,12 @@ class HandWritten:
         for role, hosts in self._cluster.items():
             for index in range(len(hosts)):
                 config = {"cluster": self._cluster, "task": {"type": role, "index": index}}
-                env = {**os.environ, "TF_CONFIG": json.dumps(config), "TF_CPP_MIN_LOG_LEVEL": "2"}
+                env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+                if sum(map(len, self._cluster.values())) > 1:
+                    env["TF_CONFIG"] = json.dumps(config)
                 with (self._directory / f"{role}-{index}.log").open("ab") as log:
                     self.processes[f"{role}-{index}"] = subprocess.Popen(
-                        [sys.executable, str(PROGRAM), *self._args], env=env, stdout=log, stderr=subprocess.STDOUT
+                        self._command, env=env, stdout=log, stderr=subprocess.STDOUT
                     )
 
     def wait(self) -> dict[str, int]:

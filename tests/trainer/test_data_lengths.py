@@ -68,7 +68,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
     for killed in (False, True):
         directory = tmp_path / str(killed)
         gate = directory / "gate"
-        program = ("train.py", f"--data={data}", "--hold=3", f"--gate={gate}")
+        program = ("train.py", f"--data={data}", "--hold=3", f"--gate={gate}", "--chief-holds")
         with Cluster(directory, strategy, counts, *program, checkpoint={"everySteps": EVERY}, options=options) as run:
             run.start()
             run["chief-0"].wait_for_checkpoint(HELD // EVERY * EVERY)

@@ -28,6 +28,9 @@ CHECKPOINT = {"everySteps": 10}
         ("Default", 10, 3, []),
         pytest.param("Default", 15, 1, [], marks=pytest.mark.slow),
         pytest.param("Default", 10, 3, ["--data=random"], marks=pytest.mark.slow),
+        pytest.param("Default", 10, 3, ["--data=dataset"], marks=pytest.mark.slow),
+        pytest.param("Default", 10, 3, ["--jit"], marks=pytest.mark.slow),
+        pytest.param("OneDevice", 10, 3, ["--jit", "--data=dataset"], marks=pytest.mark.slow),
     ],
 )
 def test_killed_and_resumed_run_ends_with_the_same_bits(

@@ -30,12 +30,14 @@ parser.add_argument("--weight-decay", type=float)
 parser.add_argument("--callbacks", action="store_true", help="callbacks with a state of their own")
 parser.add_argument("--hold", type=int, help="wait at the begin of this epoch until the file --gate is there")
 parser.add_argument("--gate")
+parser.add_argument("--chief-holds", action="store_true", help="and the others wait for it in their next collective")
 parser.add_argument("--slow-state", type=float, default=0.0, help="seconds that a callback takes for its state")
 parser.add_argument("--slow-write", type=float, default=0.0, help="seconds that a checkpoint takes to be written")
 parser.add_argument("--stop-at", type=int, help="stop after this step of the first epoch")
 parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or until this file is there")
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
 parser.add_argument("--steps-per-execution", type=int, default=1)
+parser.add_argument("--jit", action="store_true")
 options = parser.parse_args()
 keras = importlib.import_module(options.package)
 
@@ -51,6 +53,7 @@ class Hold(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         self.began = epoch
         trains = runtime.current().progress.status.get("state") == "training"  # else a restart resumes within the epoch
+        trains = trains and (dt.is_chief() or not options.chief_holds)
         while epoch == options.hold and trains and not Path(options.gate).exists():
             time.sleep(0.01)
 
@@ -120,7 +123,8 @@ if not options.plain:
 if options.accumulate:
     optimizer = keras.optimizers.Adam(0.005, gradient_accumulation_steps=3, global_clipnorm=1.0)
 loss, steps = "sparse_categorical_crossentropy", options.steps_per_execution
-model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps)
+jit = {"jit_compile": True} if options.jit else {}
+model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps, **jit)
 callbacks = [Hold()] if options.gate or options.slow_state else []
 callbacks += [Stop()] if options.stop_at else []
 if options.slow_write:

@@ -91,6 +91,12 @@ class ProfiledSteps:
         """Whether any of them is among the next `count` steps, with `done` steps of the run behind."""
         return done < self.last_step and done + count >= self.first_step
 
+    def left(self, done: int) -> int | None:
+        """How many steps may run in one call after `done`, so that no other is profiled; None: any number."""
+        if done >= self.last_step:
+            return None
+        return (self.first_step - 1 if done < self.first_step - 1 else self.last_step) - done
+
 
 @dataclass(frozen=True)
 class TensorBoard:

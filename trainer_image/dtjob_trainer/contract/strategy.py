@@ -40,6 +40,9 @@ class Traits:
     tpu: bool = False
     """Replicas are a TPU's cores: each takes equally many examples."""
 
+    compiles: bool = False
+    """Whether XLA may compile a step: one replica's, as there is no sum over replicas that it would have to take in."""
+
     @property
     def distributed(self) -> bool:
         """Whether it is a strategy at all, and not TensorFlow's default: as `tf.distribute.has_strategy()`."""
@@ -49,8 +52,8 @@ class Traits:
 TRAITS: Mapping[str, Traits] = {
     traits.name: traits
     for traits in (
-        Traits("Default"),
-        Traits("OneDevice", synchronous=True),
+        Traits("Default", compiles=True),
+        Traits("OneDevice", synchronous=True, compiles=True),
         Traits("Mirrored", synchronous=True),
         Traits("CentralStorage", synchronous=True, shared_variables=True, central_storage=True),
         Traits("MultiWorkerMirrored", cluster_roles=("chief", "worker"), synchronous=True, collective=True),

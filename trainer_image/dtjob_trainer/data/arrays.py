@@ -29,6 +29,7 @@ class ArraySource(Source):
         self._arrays = arrays
         # else inside the step, which knows dense tensors alone
         self._gathered = place.remote or any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays))
+        self.numbered = not self._gathered
         with tf.device("CPU:0"):
             self._tensors = self._arrays if self._gathered else keras.tree.map_structure(_tensor, self._arrays)
 

@@ -23,6 +23,18 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Cutting:
+    """The same in the graph."""
+
+    inputs: tuple[Any, ...]
+    count: Any
+    """As there (int32, scalar)."""
+    total: Any
+    fits: Any = True
+    """Whether these are the rows that must come at this step (bool, scalar)."""
+
+
+@dataclass(frozen=True)
 class Place:
     """A task's place in the data: `shard` of `shards`, and the replicas of all tasks together."""
 
@@ -86,10 +98,31 @@ class Source(ABC):
     """Whether there is one pass at most, as over a generator."""
     own_ends = False
     """Whether tasks may come to the end of a pass at different steps, and the pass goes on until the last one has."""
+    most: int | None = None
+    """The most batches that are taken of a pass, where they are limited."""
+    element_spec: Any = None
+    """`elements` as `tf.TypeSpec`s; None where there are none for steps to read by themselves."""
+    numbered = False
+    """Whether a batch's inputs are one vector of row numbers in host memory."""
 
     @abstractmethod
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number` over the data, from `first_step` of it on."""
+
+    def elements(self, number: int, first_step: int) -> Any:
+        """The batches of `epoch` as a `tf.data.Dataset`, for steps to read; where `element_spec` is given."""
+        raise NotImplementedError
+
+    def cut(self, element: Any, step: Any) -> Cutting:
+        """In the graph: this task's part of an element of `elements`, at `step` (scalar) of the pass."""
+        raise NotImplementedError
+
+    def complain(self, number: int, step: int) -> None:
+        """Raise DataError for the batch at `step` of a pass, which `cut` found not to fit."""
+        raise NotImplementedError
+
+    def ended(self, number: int, step: int) -> None:  # noqa: B027
+        """Told where `elements` end after `step` and before `most`; raises DataError where they must not."""
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """In the graph: a batch's inputs → (x, y, sample weights), with None for what there is not."""

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.batches import Batch, Cutting, Source
 from dtjob_trainer.errors import DataError
 
 
@@ -27,10 +27,27 @@ class ClassWeighted(Source):
         self._weights = [float(weight) for weight in class_weight.values()]
         self.steps, self.may_be_empty, self.exact = source.steps, source.may_be_empty, source.exact
         self.sizes, self.once, self.own_ends = source.sizes, source.once, source.own_ends
+        self.most, self.element_spec, self.numbered = source.most, source.element_spec, source.numbered
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number` from `first_step` on."""
         return self._source.epoch(number, first_step)
+
+    def elements(self, number: int, first_step: int) -> Any:
+        """The same as a Dataset."""
+        return self._source.elements(number, first_step)
+
+    def cut(self, element: Any, step: Any) -> Cutting:
+        """In the graph: this task's part of an element."""
+        return self._source.cut(element, step)
+
+    def complain(self, number: int, step: int) -> None:
+        """Let the source itself say what does not fit."""
+        self._source.complain(number, step)
+
+    def ended(self, number: int, step: int) -> None:
+        """Tell the source itself."""
+        self._source.ended(number, step)
 
     def stand_in(self, number: int) -> tuple[Any, ...]:
         """Inputs of one row of no weight."""

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import elements, randomness
-from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
+from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
 
@@ -33,13 +33,14 @@ class DatasetSource(Source):
             dataset = dataset.with_options(_in_order())
         self.steps = min(cardinality, wanted.at_most or cardinality) if cardinality > 0 else None
         self._dataset, self._place, self._at_most = dataset, place, wanted.at_most
+        self.most, self.element_spec = wanted.at_most, dataset.element_spec
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
         self.exact = randomness.repeats(dataset, from_begin=True)
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`; skips (and so decodes) what came before `first_step`."""
-        iterator = iter(self._from(number, first_step))
+        iterator = iter(self.elements(number, first_step))
         for element in islice(iterator, None if self._at_most is None else max(self._at_most - first_step, 0)):
             yield self._batch(element)
         next(iterator, None)  # to its end, without which a cache() in it would begin anew
@@ -52,12 +53,24 @@ class DatasetSource(Source):
         """About how much memory `batch` takes."""
         return elements.bytes_of(batch.inputs)
 
-    def _from(self, number: int, first_step: int) -> Any:
+    def elements(self, number: int, first_step: int) -> Any:
         """The Dataset of pass `number`, from `first_step` on."""
         dataset = self._pass(number)
         # several of unknown length are read at once, for the tasks to agree on
         ahead = tf.data.AUTOTUNE if self.steps is None and self._place.shards > 1 else 2
         return (dataset.skip(first_step) if first_step else dataset).prefetch(ahead)
+
+    def cut(self, element: Any, step: Any) -> Cutting:
+        """In the graph: this task's rows of `element`."""
+        inputs, place = elements.as_inputs(element), self._place
+        total = elements.rows_within(inputs)
+        if place.shards == 1:
+            return Cutting(inputs, total, total)
+        low, high = share_within(total, place.shard, place.shards)
+        begin, end = tf.where(high > low, low, 0), tf.where(high > low, high, 1)
+        return Cutting(
+            keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low, total
+        )
 
     def _pass(self, number: int) -> Any:
         """The whole Dataset of pass `number`: always the same one here."""
@@ -72,6 +85,13 @@ class DatasetSource(Source):
         if self._place.shards > 1:
             inputs = keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs)
         return Batch(inputs, high - low, total)
+
+
+def share_within(total: Any, shard: int, shards: int) -> tuple[Any, Any]:
+    """`sharding.share` in the graph, of `total` rows (int32, scalar)."""
+    size, more = total // shards, total % shards
+    low = shard * size + tf.minimum(shard, more)
+    return low, low + size + tf.cast(shard < more, tf.int32)
 
 
 def check_end(dataset: Any, wanted: Wanted) -> None:

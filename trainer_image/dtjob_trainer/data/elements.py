@@ -50,12 +50,16 @@ def any_batch(spec: Any) -> Any:
 
 def parts_of(spec: Any) -> tuple[Any, ...]:
     """Specs of the parts of a batched element, each with a batch dimension of None."""
-    parts: tuple[Any, ...] = keras.tree.map_structure(any_batch, spec if isinstance(spec, tuple) else (spec,))
-    return parts
+    return as_inputs(any_batches(spec))
+
+
+def any_batches(spec: Any) -> Any:
+    """`spec` of a batched element, each part with a batch dimension of None."""
+    return keras.tree.map_structure(any_batch, spec)
 
 
 def as_inputs(element: Any) -> tuple[Any, ...]:
-    """The parts of an element that is there."""
+    """The parts of an element, or of its spec."""
     return element if isinstance(element, tuple) else (element,)
 
 
@@ -74,6 +78,14 @@ def rows_in(inputs: Any) -> int:
     if isinstance(part, tf.RaggedTensor):
         return int(part.nrows())
     return int(part.dense_shape[0] if isinstance(part, tf.SparseTensor) else part.shape[0])
+
+
+def rows_within(inputs: Any) -> Any:
+    """The same in the graph (int32, scalar)."""
+    part = keras.tree.flatten(inputs)[0]
+    if isinstance(part, tf.RaggedTensor):
+        return tf.cast(part.nrows(), tf.int32)
+    return tf.cast(part.dense_shape[0], tf.int32) if isinstance(part, tf.SparseTensor) else tf.shape(part)[0]
 
 
 def rows_of(part: Any, begin: Any, end: Any) -> Any:

@@ -11,9 +11,9 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data import elements, randomness
-from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
+from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.context import DataContext
-from dtjob_trainer.data.dataset import DatasetSource, check_end
+from dtjob_trainer.data.dataset import DatasetSource, check_end, share_within
 from dtjob_trainer.data.sharding import Sizes, less_than_a_batch, share
 from dtjob_trainer.errors import DataError
 
@@ -65,8 +65,10 @@ class FunctionSource(Source):
             raise DataError(f"{wanted.steps_argument}={steps}, but {batches}")
         self.sizes = sizes
         self._spec = dataset.batch(1).element_spec
+        self.element_spec = elements.any_batches(self._spec)
         self._at_most = min((most for most in (steps, wanted.at_most) if most is not None), default=None)
         self.steps = None if sizes is None else min(sizes.steps, self._at_most or sizes.steps)
+        self.most = self._at_most if sizes is None else self.steps
         unknown = sizes is None
         self.may_be_empty = place.replicas > 1 if sizes is None else sizes.smallest_share(place.replicas) == 0
         self.own_ends = unknown and place.shards > 1 and not wanted.drop_last
@@ -81,27 +83,49 @@ class FunctionSource(Source):
         """
         if self._at_most is not None and first_step >= self._at_most:
             return
-        dataset, told = self._call(number, first_step)
-        low, high = share(self._batch_size, self._place.shard, self._place.shards)
-        if told is None and first_step:
-            dataset = dataset.skip(first_step * (high - low))
-        whole = self.sizes is None and self._wanted.drop_last
-        iterator = iter(dataset.batch(high - low, drop_remainder=whole).prefetch(2))
-        most = self._at_most if self.steps is None else self.steps
-        for step in count(first_step) if most is None else range(first_step, most):
+        iterator = iter(self.elements(number, first_step))
+        for step in count(first_step) if self.most is None else range(first_step, self.most):
             element = next(iterator, None)
-            if element is None and self.sizes is not None:
-                raise DataError(
-                    f"{self._wanted.argument}: the Dataset ended before its epoch; give a smaller "
-                    f"{self._wanted.steps_argument}, or all that the data function was asked for"
-                )
             if element is None:
+                self.ended(number, step)
                 return
             batch = self._batch(step, element)
             if step == 0 and self.own_ends:
                 first = keras.tree.map_structure(lambda part: elements.rows_of(part, 0, 1), batch.inputs)
                 self._first = number, first
             yield batch
+
+    def elements(self, number: int, first_step: int) -> Any:
+        """The Dataset of this shard's batches of pass `number`, from `first_step` on."""
+        dataset, told = self._call(number, first_step)
+        low, high = share(self._batch_size, self._place.shard, self._place.shards)
+        if told is None and first_step:
+            dataset = dataset.skip(first_step * (high - low))
+        whole = self.sizes is None and self._wanted.drop_last
+        return dataset.batch(high - low, drop_remainder=whole).prefetch(2)
+
+    def cut(self, element: Any, step: Any) -> Cutting:
+        """In the graph: all of a batch, where it has as many rows as this shard's share of that step."""
+        inputs = elements.as_inputs(element)
+        rows = elements.rows_within(inputs)
+        if self.sizes is None:
+            return Cutting(inputs, rows, rows)
+        total = tf.minimum(self.sizes.batch, self.sizes.n - step * self.sizes.batch)
+        low, high = share_within(total, self._place.shard, self._place.shards)
+        return Cutting(inputs, high - low, total, fits=tf.equal(rows, tf.maximum(high - low, 1)))
+
+    def complain(self, number: int, step: int) -> None:
+        """Raise DataError for the batch at `step`, which is read once more to say what is wrong with it."""
+        next(self.epoch(number, step), None)
+        raise DataError(f"{self._wanted.argument}: the data function gave too many or too few examples for step {step}")
+
+    def ended(self, number: int, step: int) -> None:
+        """Raise DataError where it is known that there must be more."""
+        if self.sizes is not None:
+            raise DataError(
+                f"{self._wanted.argument}: the Dataset ended before its epoch; give a smaller "
+                f"{self._wanted.steps_argument}, or all that the data function was asked for"
+            )
 
     def stand_in(self, number: int) -> tuple[Any, ...]:
         """This task's first row of pass `number`, as a made-up one may have no logarithm; of ones where it has none."""
@@ -162,6 +186,7 @@ class WholeFunctionSource(DatasetSource):
         dataset = function()
         _check(dataset, wanted, place)
         super().__init__(dataset.batch(batch_size, drop_remainder=wanted.drop_last), place, wanted)
+        self.element_spec = elements.any_batches(self.element_spec)
 
     def _pass(self, number: int) -> Any:
         dataset = self._function().batch(self._batch_size, drop_remainder=self._drop_last)

@@ -49,7 +49,8 @@ class PyDatasetSource(DatasetSource):
         """Tell the PyDataset, which may shuffle its examples then."""
         self._data.on_epoch_end()
 
-    def _from(self, number: int, first_step: int) -> Any:
+    def elements(self, number: int, first_step: int) -> Any:
+        """The items of pass `number` in their order, from `first_step` on."""
         batches = self._data.num_batches
         if batches is None:
             self._indices = range(first_step, sys.maxsize)

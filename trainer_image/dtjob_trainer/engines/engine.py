@@ -9,10 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
 Kind = Literal["train", "evaluate"]
+Work = Sequence[Batch] | Portion
+"""What one call of an engine runs: a step on each batch."""
+CALL_SECONDS = 0.1
+"""After how long a call that runs until then runs no further step."""
 
 
 class Engine(ABC):
@@ -29,7 +34,7 @@ class Engine(ABC):
     def __init__(self, trained: TrainedModel, group: Group) -> None:
         self.trained, self.group = trained, group
         self.steps_per_call = 1
-        """Steps that one call of `train` or `evaluate` may run."""
+        """Steps that one call of `train` or `evaluate` runs where something happens between calls."""
         self._own_step, self._own_test = trained.own_step, trained.own_test
         self._trained: Any = None
         """What the last training step gave, as `_result` takes it; so the last evaluation step's below."""
@@ -37,12 +42,27 @@ class Engine(ABC):
         self._functions: dict[tuple[Kind, int], Any] = {}
 
     @abstractmethod
-    def train(self, source: Source, batches: Sequence[Batch]) -> None:
-        """Train one step on each of `batches`, of which there are `steps_per_call` at most."""
+    def train(self, source: Source, work: Work) -> int:
+        """Train one step on each batch of `work`; how many steps that were.
+
+        Fewer than asked for where a stream ends, or in one process where the call takes more than CALL_SECONDS.
+        """
 
     @abstractmethod
-    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
-        """Update loss and metrics with batches of evaluation data, as many as in `train`."""
+    def evaluate(self, source: Source, work: Work) -> int:
+        """Update loss and metrics with batches of evaluation data; as `train`."""
+
+    def streams(self, source: Source) -> bool:
+        """Whether steps take the batches of `source` out of a `Stream` by themselves."""
+        return False
+
+    def most_in_one_call(self, source: Source, wanted: int) -> int:
+        """How many steps to run in one call where `wanted` could be.
+
+        Tasks that take steps together must want equally many: TensorFlow matches their sums by the number of the step
+        within the call.
+        """
+        return self.steps_per_call
 
     @abstractmethod
     def wait(self) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.engines.engine import Engine, Kind
+from dtjob_trainer.data.stream import Portion
+from dtjob_trainer.engines.engine import Engine, Kind, Work
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.strategies.collective import Group
@@ -32,15 +33,19 @@ class ParameterServerEngine(Engine):
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
         self.batches_ahead = BATCHES_AHEAD * group.strategy._num_workers
 
-    def train(self, source: Source, batches: Sequence[Batch]) -> None:
-        """Hand out a step for each of `batches`; returns before they are done."""
-        for batch in batches:
+    def train(self, source: Source, work: Work) -> int:
+        """Hand out a step for each batch; returns before they are done."""
+        assert not isinstance(work, Portion)
+        for batch in work:
             self._trained = self._schedule("train", source, batch)
+        return len(work)
 
-    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
+    def evaluate(self, source: Source, work: Work) -> int:
         """Hand out batches of evaluation."""
-        for batch in batches:
+        assert not isinstance(work, Portion)
+        for batch in work:
             self._evaluated = self._schedule("evaluate", source, batch)
+        return len(work)
 
     def wait(self) -> None:
         """Return when every step handed out is done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ import tensorflow as tf
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.engines.engine import Engine, Kind
+from dtjob_trainer.data.stream import Portion, flat
+from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.strategies.collective import Group
@@ -25,16 +27,30 @@ class SynchronousEngine(Engine):
 
     def __init__(self, trained: TrainedModel, group: Group) -> None:
         super().__init__(trained, group)
-        if not (self._own_step or self._own_test):  # those of the model's own come one by one
+        self._one_at_a_time = self._own_step or self._own_test
+        """What steps of the model's own return is of one batch."""
+        if not self._one_at_a_time:
             self.steps_per_call = trained.steps_per_call
 
-    def train(self, source: Source, batches: Sequence[Batch]) -> None:
-        """Train one step on each of `batches`, in one call."""
-        self._trained = self._run("train", source, batches)
+    def train(self, source: Source, work: Work) -> int:
+        """Train one step on each batch, in one call."""
+        self._trained, done = self._run("train", source, work)
+        return done
 
-    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
+    def evaluate(self, source: Source, work: Work) -> int:
         """Update loss and metrics with batches of evaluation data, sharded as in `train`."""
-        self._evaluated = self._run("evaluate", source, batches)
+        self._evaluated, done = self._run("evaluate", source, work)
+        return done
+
+    def streams(self, source: Source) -> bool:
+        """Unless tasks must agree at each batch on whether there is one."""
+        agreed = self.group.tasks == 1 or source.steps is not None
+        return source.element_spec is not None and agreed and not self._one_at_a_time
+
+    def most_in_one_call(self, source: Source, wanted: int) -> int:
+        """All, where a call takes none of the batches from Python but the numbers of their rows."""
+        many = self.streams(source) or (source.numbered and not self._one_by_one(source))
+        return max(wanted, self.steps_per_call) if many else self.steps_per_call
 
     def wait(self) -> None:
         """Nothing: whatever reads a result waits for it."""
@@ -46,48 +62,69 @@ class SynchronousEngine(Engine):
     def _result(self, step: Any) -> Any:
         return step
 
-    def _run(self, kind: Kind, source: Source, batches: Sequence[Batch]) -> Any:
+    def _run(self, kind: Kind, source: Source, work: Work) -> tuple[Any, int]:
+        """What the last step gave, and how many there were."""
         function, result = self._function(kind, source), None
+        if isinstance(work, Portion):
+            return self._run_stream(function, work)
         if self._one_by_one(source):
-            for batch in batches:
+            for batch in work:
                 result = function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
-            return result
-        for group in [batches] if _alike(batches) else [[batch] for batch in batches]:
-            inputs, rows = _stacked([batch.inputs for batch in group])
+            return result, len(work)
+        stacked = _rows_stacked if source.numbered else _stacked
+        for group in [work] if source.numbered or _alike(work) else [[batch] for batch in work]:
+            inputs, rows = stacked([batch.inputs for batch in group])
             counts, totals = [batch.count for batch in group], [batch.total for batch in group]
             result = function(inputs, tf.constant(rows), tf.constant(counts), tf.constant(totals))
-        return result
+        return result, len(work)
+
+    def _run_stream(self, function: Any, portion: Portion) -> tuple[Any, int]:
+        stream = portion.stream
+        # tasks that take steps together must take equally many
+        seconds = CALL_SECONDS if self.group.tasks == 1 else math.inf
+        numbers = tf.constant([stream.step, portion.most, seconds], tf.float64)
+        found, result, ahead = function(stream.iterator, stream.ahead, numbers)
+        done, there, fits = found.numpy().tolist()
+        stream.advance(ahead, done, there=bool(there), fits=bool(fits))
+        return result, done
 
     def _make_function(self, body: Callable[..., Any], source: Source) -> Any:
-        may_be_empty = source.may_be_empty or self.fills_up
-
-        def step(inputs: Any, count: Any, total: Any) -> Any:
-            def replica(mine: Any, examples: Any) -> Any:
-                cut = Cut(self.group.replicas, examples, total, may_be_empty)
-                return body(cut, *source.decode(*mine))
-
-            results = self.group.strategy.experimental_local_results(self._on_replicas(replica, inputs, count))
-            return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)
-
-        def several(inputs: Any, rows: Any, counts: Any, totals: Any) -> Any:
-            def one(number: Any, _: Any) -> Any:
-                mine = keras.tree.map_structure(lambda part: part[number, : rows[number]], inputs)
-                return number + 1, step(mine, counts[number], totals[number])
-
-            begin = (tf.constant(0), tf.constant(0.0))
-            return tf.while_loop(lambda number, _: number < tf.size(counts), one, begin, parallel_iterations=1)[1]
-
         # One trace with an open batch dimension: graphs for other shapes differ in their last bits, and which of
         # them a restarted run traces first depends on the step at which it resumes.
-        number, numbers = tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
+        step, number, numbers = self._step(body, source), tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
+        if self.streams(source):
+            # plain tensors: to match an iterator with its spec takes Python as long as a small step
+            signature = [tf.TensorSpec([], tf.resource), tf.TensorSpec([], tf.variant), tf.TensorSpec([3], tf.float64)]
+            return tf.function(_of_stream(step, source), autograph=False, input_signature=signature)
         spec = source.input_spec()
         if self._one_by_one(source):
             return tf.function(step, autograph=False, input_signature=[spec, number, number])
         spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
-        return tf.function(several, autograph=False, input_signature=[spec, numbers, numbers, numbers])
+        return tf.function(_of_stacked(step), autograph=False, input_signature=[spec, numbers, numbers, numbers])
+
+    def _step(self, body: Callable[..., Any], source: Source) -> Callable[[Any, Any, Any], Any]:
+        """In the graph: one step of all replicas of this task, of its inputs, how many count, and the batch's size."""
+        may_be_empty = source.may_be_empty or self.fills_up
+
+        def on_examples(examples: Any, total: Any, *decoded: Any) -> Any:
+            return body(Cut(self.group.replicas, examples, total, may_be_empty), *decoded)
+
+        # data stays outside: XLA takes no strings, and would take in all arrays from which rows are gathered
+        compute = tf.function(on_examples, autograph=False, jit_compile=True) if self.trained.by_xla else on_examples
+
+        def step(inputs: Any, count: Any, total: Any) -> Any:
+            def replica(mine: Any, examples: Any) -> Any:
+                return compute(examples, total, *source.decode(*mine))
+
+            results = self.group.strategy.experimental_local_results(self._on_replicas(replica, inputs, count))
+            return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)
+
+        return step
 
     def _one_by_one(self, source: Source) -> bool:
-        """Whether each step is a call of its own: ragged and sparse batches cannot be stacked."""
+        """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked."""
+        if source.numbered and not self._one_at_a_time and not self.fills_up:
+            return False
         return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
@@ -107,6 +144,57 @@ class SynchronousEngine(Engine):
         return keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low
 
 
+def _of_stacked(step: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """In the graph: `step` on one batch of several after the other; what the last one gives."""
+
+    def several(inputs: Any, rows: Any, counts: Any, totals: Any) -> Any:
+        def one(number: Any, _: Any) -> Any:
+            mine = keras.tree.map_structure(lambda part: part[number, : rows[number]], inputs)
+            return number + 1, step(mine, counts[number], totals[number])
+
+        begin = (tf.constant(0), tf.constant(0.0))
+        return tf.while_loop(lambda number, _: number < tf.size(counts), one, begin, parallel_iterations=1)[1]
+
+    return several
+
+
+def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source) -> Callable[..., Any]:
+    """In the graph: `step` on one element of a stream after the other.
+
+    Of its iterator and the element ahead, and of (steps done, most steps to do, seconds after which to do no further).
+    Gives (steps done, whether there is another element, whether all that came were to come), what the last step gave,
+    and the next element.
+    """
+
+    def several(iterator: Any, ahead: Any, numbers: Any) -> Any:
+        iterator = _packed(tf.data.IteratorSpec(source.element_spec), iterator)
+        ahead = _packed(tf.OptionalSpec(source.element_spec), ahead)
+        first, most = tf.cast(numbers[0], tf.int32), tf.cast(numbers[1], tf.int32)
+        end = tf.timestamp() + numbers[2]
+
+        def goes_on(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
+            in_time = tf.logical_or(tf.equal(done, 0), tf.timestamp() < end)
+            wanted = tf.logical_and(tf.logical_and(done < most, fits), in_time)
+            return tf.logical_and(wanted, ahead.has_value())
+
+        def one(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
+            cut = source.cut(ahead.get_value(), first + done)
+            result = step(cut.inputs, cut.count, cut.total)
+            return done + 1, iterator.get_next_as_optional(), tf.convert_to_tensor(cut.fits), result
+
+        begin = (tf.constant(0), ahead, tf.constant(True), tf.constant(0.0))
+        done, ahead, fits, result = tf.while_loop(goes_on, one, begin, parallel_iterations=1)
+        found = tf.stack([done, tf.cast(ahead.has_value(), tf.int32), tf.cast(fits, tf.int32)])
+        return found, result, flat(ahead)
+
+    return several
+
+
+def _packed(spec: Any, tensor: Any) -> Any:
+    """What `flat` has made a tensor of."""
+    return tf.nest.pack_sequence_as(spec, [tensor], expand_composites=True)
+
+
 def _alike(batches: Sequence[Batch]) -> bool:
     """Whether the parts of all batches differ in their rows at most, and not in width as `padded_batch` makes them."""
     shapes = [[part.shape[1:] for part in keras.tree.flatten(batch.inputs)] for batch in batches]
@@ -123,3 +211,13 @@ def _stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
         return tf.stack(list(filled))
 
     return keras.tree.map_structure(stack, *batches), rows
+
+
+def _rows_stacked(batches: Sequence[Any]) -> tuple[Any, list[int]]:
+    """The same of vectors of row numbers."""
+    vectors = [batch[0] for batch in batches]
+    rows = [len(vector) for vector in vectors]
+    filled = np.zeros((len(rows), max(rows)), np.int64)
+    for number, vector in enumerate(vectors):
+        filled[number, : len(vector)] = vector
+    return (tf.constant(filled),), rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.stream import Portion
+from dtjob_trainer.engines.engine import Work
 from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.models.compiled import TrainedModel
@@ -26,20 +28,27 @@ class TpuEngine(SynchronousEngine):
         super().__init__(trained, group)
         self.steps_per_call = 1  # several in one call have shapes that depend on data
 
-    def train(self, source: Source, batches: Sequence[Batch]) -> None:
+    def streams(self, source: Source) -> bool:
+        """No: the host cuts every batch."""
+        return False
+
+    def train(self, source: Source, work: Work) -> int:
         """Train one step. Raises DataError for a batch that does not divide by the replicas: pads would train, too."""
-        for batch in batches:
+        assert not isinstance(work, Portion)
+        for batch in work:
             if batch.count % self.group.replicas:
                 raise DataError(
                     f"a batch of {batch.count} examples does not divide by the {self.group.replicas} replicas of the "
                     "TPU; choose another batch_size, or batch the Dataset with drop_remainder=True"
                 )
             super().train(source, [replace(batch, inputs=_without_empty(batch.inputs))])
+        return len(work)
 
-    def evaluate(self, source: Source, batches: Sequence[Batch]) -> None:
+    def evaluate(self, source: Source, work: Work) -> int:
         """Update loss and metrics with every example; those that do not divide by the replicas in a second call."""
+        assert not isinstance(work, Portion)
         replicas = self.group.replicas
-        for batch in batches:
+        for batch in work:
             inputs, count = _without_empty(batch.inputs), batch.count
             even, parts = count // replicas * replicas, []
             if even:
@@ -52,6 +61,7 @@ class TpuEngine(SynchronousEngine):
                 super().evaluate(source, [Batch(rest, count - even, batch.total)])
                 parts.append(self._evaluated)
             self._evaluated = keras.tree.map_structure(lambda *each: tf.add_n(each), *parts)
+        return len(work)
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
         strategy, replicas = self.group.strategy, self.group.replicas

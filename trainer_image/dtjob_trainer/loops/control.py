@@ -50,6 +50,10 @@ class Control:
         """Whether to agree after `step`. A task that trains alone also answers a stop at once."""
         return step >= self._next or (self._group.tasks == 1 and self._shutdown.requested)
 
+    def left(self, step: int) -> int:
+        """How many steps after `step` come before tasks agree again; at least 1."""
+        return max(self._next - step, 1)
+
     def agree(self, step: int, loss: float) -> Agreement:
         """Agree with all tasks after `step`; `loss` is this task's part. Collective."""
         now = time.monotonic()
@@ -77,12 +81,14 @@ class StopInValidation:
         self._last, self._next = 0, 1
         self._last_time = time.monotonic()
 
+    def left(self, batches: int) -> int:
+        """How many batches after so many come before the tasks agree again; at least 1."""
+        return max(self._next - batches, 1)
+
     def agreed(self, batches: int) -> bool:
         """Whether all tasks stop after so many `batches` of the validation. Collective where it is due."""
-        if self._group.tasks == 1:
-            return self._shutdown.requested
         if batches < self._next:
-            return False
+            return self._group.tasks == 1 and self._shutdown.requested
         now = time.monotonic()
         rate = (batches - self._last) / max(now - self._last_time, 1e-6) if self._group.index == 0 else 0.0
         stop, rate = self._group.sum(np.array([float(self._shutdown.requested), rate], np.float64)).tolist()

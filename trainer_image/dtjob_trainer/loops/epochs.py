@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.loops.lookahead import Pass
 
@@ -47,6 +48,8 @@ class Epochs:
         """Steps of a pass, once one of them has shown it."""
         self._passes, self._pass_began = 0, 0
         self._pass: Pass | None = None
+        self.streams = False
+        """Whether steps take the batches out of a `Stream`; known once there is an engine."""
         self._told = False
 
     @property
@@ -74,7 +77,7 @@ class Epochs:
         """Tell the data that an epoch begins."""
         self.source.epoch_begins()
 
-    def take(self, step: int, most: int) -> list[Batch]:
+    def take(self, step: int, most: int) -> list[Batch] | Portion:
         """Up to `most` next batches of the epoch, of which `step` steps of the run are done; none where it has ended.
 
         Collective. Raises DataError where the data has no batches at all.
@@ -150,7 +153,8 @@ class Epochs:
 
     def _current(self, step: int) -> Pass:
         if self._pass is None:
-            self._pass = Pass(self.source, self._passes, step - self._pass_began, self._group, self._tell)
+            first = step - self._pass_began
+            self._pass = Pass(self.source, self._passes, first, self._group, self._tell, streams=self.streams)
         return self._pass
 
     def _steps_of(self, epochs: int) -> int | None:

@@ -20,6 +20,8 @@ from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.tensorboard.event_file import Events
 
 POLL_SECONDS = 0.5
+STEPS_PER_CALL = 100
+"""Batches of an evaluation that are run in one call, where that is possible."""
 MISSED_SHOWN = 20
 """Of checkpoints that were missed, how many are named."""
 EVENTS_DIRECTORY = "events/evaluator"
@@ -106,8 +108,9 @@ def _evaluate(
     engine.trained.load(arrays)
     engine.reset_metrics()
     source.epoch_ends()
-    for batches in whole_pass(source, engine.group, engine.steps_per_call):
-        engine.evaluate(source, batches)
+    size, streams = engine.most_in_one_call(source, STEPS_PER_CALL), engine.streams(source)
+    for work in whole_pass(source, engine.group, lambda: size, streams=streams):
+        engine.evaluate(source, work)
     found = engine.evaluation_logs()
     metrics = {name: value for name, value in found.items() if not isinstance(value, list)}
     here.say_left_out(name for name in found if name not in metrics)

@@ -66,7 +66,8 @@ def fit(
     A metric function that gives one number counts it once for each replica that has examples. BatchNormalization
     normalises by each replica's own rows, and so does not do what it does on one device.
 
-    Of compile()'s options, `jit_compile` is left aside and `run_eagerly` refused.
+    Of compile()'s options, `run_eagerly` is refused, and `jit_compile` holds under Default and OneDevice: where Keras
+    would, XLA compiles the step. With several replicas it is left aside, and the log says so.
 
     Of tf_keras, random layers such as Dropout draw from generators whose seeds can be saved; refused are TPUs,
     `strategyOptions.partitioner` and legacy optimizers.
@@ -83,6 +84,8 @@ def fit(
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)
     trained.check()
+    if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
+        here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
     _check_numbers(epochs=epochs, steps_per_epoch=steps_per_epoch, validation_steps=validation_steps)
     data = FitData(here, group, trained, batch_size=batch_size, seed=seed)
     validation = data.validation(validation_data, validation_steps) if validation_data is not None else None

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from dtjob_trainer.checkpoint.saves import Restored
-from dtjob_trainer.data.batches import Batch, Source
-from dtjob_trainer.engines.engine import Engine
+from dtjob_trainer.data.batches import Source
+from dtjob_trainer.data.stream import Portion
+from dtjob_trainer.engines.engine import Engine, Work
 from dtjob_trainer.loops import callback_state, exactness
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.control import Agreement, StopInValidation
@@ -41,6 +42,7 @@ class FitLoop(TrainingRun):
         super().__init__(here, engine.group, state, optimizers=optimizers, total_steps=epochs.total(0))
         self._engine, self._callbacks = engine, callbacks
         self._epochs, self._source, self._validation = epochs, epochs.source, validation
+        epochs.streams = engine.streams(epochs.source)
         self._epoch_logs: dict[str, Any] | None = None
         """Training's logs of an epoch whose steps are done, while its validation is not."""
         self._stopped = False
@@ -98,8 +100,8 @@ class FitLoop(TrainingRun):
                 self._engine.reset_metrics()
                 self._callbacks.epoch_begin(epochs.ended)
                 epochs.begin()
-            while not self._stopped and (batches := epochs.take(self._step, self._steps_in_one_call())):
-                self._train_steps(batches)
+            while not self._stopped and (work := epochs.take(self._step, self._steps_in_one_call())):
+                self._train_steps(work)
         epochs.end_steps()
         self._end_epoch(epochs.ended)
         if self._asked_to_leave and self._goes_on():
@@ -108,25 +110,27 @@ class FitLoop(TrainingRun):
             self._save()
 
     def _steps_in_one_call(self) -> int:
-        """As many steps as the engine runs at once, but none beyond the next save."""
-        every = self._saves.every_steps
-        most = self._engine.steps_per_call
-        return min(most, every - self._step % every) if every else most
+        """As many steps as nothing happens between, but none beyond the next save."""
+        every, step, most = self._saves.every_steps, self._step, self._engine.steps_per_call
+        if not self._callbacks.per_batch:
+            wanted = self._board.left(step, self._control.left(step))
+            most = self._engine.most_in_one_call(self._source, wanted)
+        return min(most, every - step % every) if every else most
 
-    def _train_steps(self, batches: list[Batch]) -> None:
+    def _train_steps(self, work: Work) -> None:
         engine, per_batch = self._engine, self._callbacks.per_batch
         in_epoch = self._step - self._epochs.began
         if per_batch:
             self._callbacks.batch_begin(in_epoch)
-        self._board.before(self._step, len(batches))
-        engine.train(self._source, batches)
+        self._board.before(self._step, work.most if isinstance(work, Portion) else len(work))
+        count = engine.train(self._source, work)
         self._look_at_step()
-        self._step += len(batches)
-        if self._board.after(self._step, len(batches), engine.loss):
+        self._step += count
+        if self._board.after(self._step, count, engine.loss):
             mine = engine.loss()
             loss = {} if mine is None else {"loss": engine.group.sum(np.array([mine], np.float64))[0]}
             self._board.step(self._step, engine.epoch_logs() | loss)
-        in_epoch += len(batches) - 1
+        in_epoch += count - 1
         if per_batch:
             self._callbacks.batch_end(in_epoch, engine.logs())
             self._agree_to_stop()
@@ -194,17 +198,21 @@ class FitLoop(TrainingRun):
         callbacks.test_begin()
         stop = StopInValidation(engine.group, self._here.shutdown)
         step = 0
-        for batches in whole_pass(source, engine.group, engine.steps_per_call):
-            if stop.agreed(step):
-                return None
+        if stop.agreed(step):
+            return None
+
+        def size() -> int:
+            each = callbacks.per_test_batch
+            return engine.steps_per_call if each else engine.most_in_one_call(source, stop.left(step))
+
+        for work in whole_pass(source, engine.group, size, streams=engine.streams(source)):
             if callbacks.per_test_batch:
                 callbacks.test_batch_begin(step)
-            engine.evaluate(source, batches)
-            step += len(batches)
+            step += engine.evaluate(source, work)
             if callbacks.per_test_batch:
                 callbacks.test_batch_end(step - 1, engine.evaluation_logs())
             # those handed out to other machines are all in memory here
-            if step % engine.batches_ahead == 0 and not self._done(stop, step):
+            if stop.agreed(step) or (step % engine.batches_ahead == 0 and not self._done(stop, step)):
                 return None
         if not self._done(stop, step):
             return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.stream import Portion, Stream
 from dtjob_trainer.errors import DataError
 
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
@@ -26,17 +27,31 @@ class Pass:
     """The batches of one pass. Collective where its length is unknown and there are several tasks: all take alike."""
 
     def __init__(
-        self, source: Source, number: int, first_step: int, group: Group, tell: Callable[[str], None] = lambda _: None
+        self,
+        source: Source,
+        number: int,
+        first_step: int,
+        group: Group,
+        tell: Callable[[str], None] = lambda _: None,
+        *,
+        streams: bool = False,
     ) -> None:
-        """`tell` is told where the data is not the same in all tasks, as it must be unless it has ends of its own."""
+        """`tell` is told where the data is not the same in all tasks, as it must be unless it has ends of its own.
+
+        - streams: whether steps take the batches out of a `Stream`.
+        """
         self._source, self._number, self._group, self._tell = source, number, group, tell
+        self._first_step, self._streams = first_step, streams
+        self._stream: Stream | None = None
         self._batches: Iterator[Batch] = source.epoch(number, first_step)
         self._ready: deque[Batch] = deque()
         self._ahead = 1
         self._ended = False
 
-    def take(self, most: int) -> list[Batch]:
+    def take(self, most: int) -> list[Batch] | Portion:
         """The next `most` batches; fewer where it ends, none where it has ended."""
+        if self._streams:
+            return self._opened().portion(most) if self.more() else []
         found: list[Batch] = []
         while len(found) < most and self.more():
             found.append(self._ready.popleft())
@@ -44,6 +59,8 @@ class Pass:
 
     def more(self) -> bool:
         """Whether there is another batch; reads it where that is not known."""
+        if self._streams:
+            return self._opened().more
         if not self._ready and not self._ended:
             if self._group.tasks > 1 and self._source.steps is None:
                 self._agree()
@@ -55,7 +72,14 @@ class Pass:
     @property
     def over(self) -> bool:
         """Whether it is known already that there is none."""
+        if self._streams:
+            return self._stream is not None and not self._stream.more
         return self._ended and not self._ready
+
+    def _opened(self) -> Stream:
+        if self._stream is None:
+            self._stream = Stream(self._source, self._number, self._first_step)
+        return self._stream
 
     def _agree(self) -> None:
         """Read some batches and agree with all tasks on those that there are. Collective."""
@@ -81,14 +105,16 @@ class Pass:
             self._ahead = min(2 * size, MOST_AHEAD)
 
 
-def whole_pass(source: Source, group: Group, size: int) -> Iterator[list[Batch]]:
+def whole_pass(
+    source: Source, group: Group, size: Callable[[], int], *, streams: bool
+) -> Iterator[list[Batch] | Portion]:
     """All batches to validate on, `size` at a time. Collective as above.
 
     `source.epoch_ends()` was called before, as Keras does. Raises DataError where there are none.
     """
     source.epoch_begins()
-    batches, empty = Pass(source, 0, 0, group), True
-    while found := batches.take(size):
+    batches, empty = Pass(source, 0, 0, group, streams=streams), True
+    while found := batches.take(size()):
         yield found
         empty = False
     if empty:

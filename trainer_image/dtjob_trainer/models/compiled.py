@@ -42,6 +42,16 @@ class TrainedModel(ABC):
         return not type(self.model).test_step.__module__.startswith(f"{self.package}.")
 
     @property
+    def jit_compile(self) -> bool:
+        """Whether the model was compiled to run its steps by XLA, or where that was left to Keras, whether it would."""
+        return bool(self.model.jit_compile)
+
+    @property
+    def by_xla(self) -> bool:
+        """Whether its steps are to be compiled by XLA here."""
+        return self.jit_compile and self._traits.compiles
+
+    @property
     def exact(self) -> bool:
         """Whether `state` is all that a step depends on. Known once the model is built."""
         return True

@@ -26,10 +26,20 @@ class TrainingEvents:
         self._every = asked.every_steps if asked is not None else None
         self._events = Events(directory) if asked is not None and here.is_chief else None
         self._optimizers = list(optimizers)
-        profiled = asked.profile if asked is not None and here.is_chief else None
+        self._profiled = asked.profile if asked is not None else None
+        profiled = self._profiled if here.is_chief else None
         self._profiler = Profiler(profiled, directory, lambda message: here.log(message, level="warning"))
         self._last: tuple[int, float] | None = None
         """Step and time since which the speed is measured."""
+
+    def left(self, done: int, wanted: int) -> int:
+        """How many of the `wanted` steps after `done` may run in one call, as something is due between.
+
+        The same in every task: calls that sum over tasks must have equally many steps.
+        """
+        next_scalars = self._every - done % self._every if self._every is not None else None
+        profiled = self._profiled.left(done) if self._profiled is not None else None
+        return min(each for each in (wanted, next_scalars, profiled) if each is not None)
 
     def before(self, done: int, count: int) -> None:
         """Call before `count` steps that run in one call, with `done` of the run behind them."""

@@ -66,6 +66,27 @@ def test_a_task_that_trains_alone_answers_a_stop_at_once_and_others_wait_for_all
         assert run.due(3) is answers
 
 
+def test_a_call_ends_at_the_step_after_which_tasks_agree(clock: SimpleNamespace) -> None:
+    run = control.Control(Group(), shutdown(), None)
+    run.begin(10)
+    assert run.left(10) == 1
+    run.agree(11, 0.5)
+    clock.now += 0.1
+    run.agree(20, 0.5)
+    assert [run.left(step) for step in (20, 21, 41, 42, 50)] == [22, 21, 1, 1, 1]
+    assert run.due(20 + run.left(20))
+
+
+def test_calls_of_a_validation_grow_with_what_is_done(clock: SimpleNamespace) -> None:
+    stop, batches, sizes = control.StopInValidation(Group(1), shutdown()), 0, []
+    for _ in range(5):
+        assert not stop.agreed(batches)
+        sizes.append(stop.left(batches))
+        batches += sizes[-1]
+        clock.now += 1e-4
+    assert sizes == [1, 1, 2, 4, 8]
+
+
 def test_all_stop_where_one_was_asked_to(clock: SimpleNamespace) -> None:
     assert control.Control(Group(others=(1.0, 0.0, 0.0, 0.0)), shutdown(), None).agree(1, 0.0).stop
     assert control.Control(Group(), shutdown(True), None).agree(1, 0.0).stop

@@ -1,0 +1,66 @@
+"""Several steps run in one call where nothing happens between them; and XLA compiles them where Keras would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.trainer.support.harness import PROGRAMS, ROOT
+
+STEPS, EPOCHS = 40, 3
+FIRST_CALLS = 3
+"""Of one step each, until it is known how long a step takes."""
+VALIDATION_CALLS = 7
+"""Each twice as long as all before it, so that a stop is looked for."""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What steps_in_calls.py has found."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
+    environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    command = [sys.executable, str(PROGRAMS / "steps_in_calls.py")]
+    folder = tmp_path_factory.mktemp("run")
+    result = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    line = next(line for line in result.stdout.splitlines() if line.startswith("found "))
+    told: dict[str, Any] = json.loads(line.removeprefix("found "))
+    return told
+
+
+def test_python_is_asked_once_an_epoch_and_not_once_a_step(found: dict[str, Any]) -> None:
+    for kind, counted in found["calls"].items():
+        assert sum(counted["train"]) == STEPS * EPOCHS, kind
+        assert len(counted["train"]) <= EPOCHS + FIRST_CALLS, (kind, counted)
+        assert len(counted["evaluate"]) <= EPOCHS * VALIDATION_CALLS, (kind, counted)
+
+
+def test_each_batch_of_a_callback_is_a_call_and_no_bit_differs(found: dict[str, Any]) -> None:
+    assert all(found["alike"].values()), found["alike"]
+
+
+def test_data_that_turns_slow_holds_no_call_up(found: dict[str, Any]) -> None:
+    """A stop is looked for between two calls."""
+    calls, ready = found["slow"], 3
+    assert sum(calls) == STEPS // 2 + 8
+    assert len(calls) >= 8 - ready
+    assert max(calls[-(8 - ready) :]) <= 1 + ready
+
+
+def test_xla_compiles_where_the_program_asks_for_it(found: dict[str, Any]) -> None:
+    assert found["refused"] == {"True": True, "False": False, "auto": False}
+
+
+def test_compiled_by_xla_it_is_what_keras_makes_of_it(found: dict[str, Any]) -> None:
+    for kind, ((logs, weights), (other_logs, other_weights)) in found["xla"].items():
+        assert logs.keys() == other_logs.keys()
+        for name in logs:
+            np.testing.assert_allclose(other_logs[name], logs[name], rtol=1e-5, atol=1e-6, err_msg=f"{kind} {name}")
+        for one, other in zip(weights, other_weights, strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6, err_msg=kind)

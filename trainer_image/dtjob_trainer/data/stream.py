@@ -1,0 +1,77 @@
+"""The batches of a pass as steps take them out of the data by themselves, several in one call from Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob_trainer.data.batches import Source
+
+
+class Stream:
+    """One pass over a source whose batches are `elements` of a Dataset, and where in it the steps are.
+
+    One element is read ahead, so that it is known whether there is another batch, and no step begins without one.
+    """
+
+    def __init__(self, source: Source, number: int, first_step: int) -> None:
+        """Pass `number`, from `first_step` of it on. Reads the first element."""
+        self._source, self._number = source, number
+        self.step = first_step
+        """Steps of the pass that are done."""
+        self._iterator = iter(source.elements(number, first_step))
+        self.iterator = flat(self._iterator)
+        """The iterator, as one tensor."""
+        ahead = self._iterator.get_next_as_optional()
+        self.ahead = flat(ahead)
+        """The element of the next step as a `tf.experimental.Optional`, as one tensor; empty where there is none."""
+        self._there = bool(ahead.has_value())
+        self._check()
+
+    @property
+    def more(self) -> bool:
+        """Whether there is another batch."""
+        return self._there and self._left != 0
+
+    def portion(self, most: int) -> Portion:
+        """The next `most` batches, or as many as there are."""
+        left = self._left
+        return Portion(self, most if left is None else min(most, left))
+
+    def advance(self, ahead: Any, steps: int, *, there: bool, fits: bool) -> None:
+        """So many `steps` are done, and `ahead` is the next element.
+
+        - there: whether there is one.
+        - fits: whether the last step's batch was what the source must give. Raises DataError where it was not.
+        """
+        if not fits:
+            self._source.complain(self._number, self.step + steps - 1)
+        self.step += steps
+        self.ahead, self._there = ahead, there
+        self._check()
+
+    @property
+    def _left(self) -> int | None:
+        most = self._source.most
+        return None if most is None else max(most - self.step, 0)
+
+    def _check(self) -> None:
+        if not self._there and self._left:
+            self._source.ended(self._number, self.step)
+
+
+def flat(value: Any) -> Any:
+    """The one tensor that an iterator or an optional is."""
+    import tensorflow as tf  # the loops, which know streams, need none of it
+
+    [tensor] = tf.nest.flatten(value, expand_composites=True)
+    return tensor
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Batches to run in one call."""
+
+    stream: Stream
+    most: int
+    """How many; fewer where the data ends before."""
