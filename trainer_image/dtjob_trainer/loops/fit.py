@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from dtjob_trainer.checkpoint import model_file
+from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops import evaluator
 from dtjob_trainer.loops.callbacks import Callbacks
+from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop
 from dtjob_trainer.models import choose
@@ -21,16 +23,24 @@ def fit(
     model: Any,
     x: Any = None,
     y: Any = None,
-    *,
     batch_size: int | None = None,
     epochs: int = 1,
-    steps_per_epoch: int | None = None,
-    shuffle: bool = True,
-    sample_weight: Any = None,
-    class_weight: Mapping[int, float] | None = None,
+    verbose: Any = "auto",
+    callbacks: Any = None,
+    validation_split: float = 0.0,
     validation_data: Any = None,
+    shuffle: bool | str = True,
+    class_weight: Mapping[int, float] | None = None,
+    sample_weight: Any = None,
+    initial_epoch: int = 0,
+    steps_per_epoch: int | None = None,
     validation_steps: int | None = None,
-    callbacks: Sequence[Any] | None = None,
+    validation_batch_size: int | None = None,
+    validation_freq: int | Collection[int] = 1,
+    max_queue_size: int = 10,
+    workers: int = 1,
+    use_multiprocessing: bool = False,
+    *,
     scale_lr: bool = False,
     seed: int = runtime.SEED,
     save: str | None = None,
@@ -83,17 +93,27 @@ def fit(
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)
     trained.check()
-    _check_numbers(epochs=epochs, steps_per_epoch=steps_per_epoch, validation_steps=validation_steps)
-    data = FitData(here, group, trained, batch_size=batch_size, seed=seed)
-    validation = data.validation(validation_data, validation_steps) if validation_data is not None else None
+    aside = LeftAside()
+    numbers = Numbers(batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps, validation_batch_size)
+    numbers, validates = numbers.read(trained.package, aside), schedule(validation_freq)
+    queue = Queue(max_queue_size, workers, use_multiprocessing)
+    queue.check(trained.package, any(map(is_sequence, (x, validation_data))), aside)
+    data = FitData(here, group, trained, numbers=numbers, queue=queue, aside=aside, seed=seed)
+    (x, y, sample_weight), validation_data = data.held_out(x, y, sample_weight, validation_split, validation_data)
+    if validation_data is None:
+        alone = {"steps": validation_steps, "batch_size": validation_batch_size, "freq": validation_freq != 1}
+        for name in (f"validation_{each}" for each, given in alone.items() if given):
+            aside.add(name, "there is no validation_data")
+    validation = data.validation(validation_data) if validation_data is not None else None
     if here.is_evaluator:
         evaluator.follow(here, trained, validation)
-    training = data.training(x, y, sample_weight, class_weight, steps=steps_per_epoch, shuffle=shuffle)
+    training = data.training(x, y, sample_weight, class_weight, shuffle=shuffle)
+    aside.tell(here.log)
+    asynchronous, tasks = here.traits.asynchronous, group.tasks
     user_callbacks = Callbacks(
-        callbacks, trained, is_chief=here.is_chief, asynchronous=here.traits.asynchronous, tasks=group.tasks
+        callbacks, trained, is_chief=here.is_chief, asynchronous=asynchronous, tasks=tasks, verbose=verbose
     )
-
-    course = data.epochs(training, group, x, steps=steps_per_epoch, epochs=epochs)
+    course = data.epochs(training, group, x)
     total = course.total(0)
     here.progress.report(state="starting", **({} if total is None else {"totalSteps": total}))
     trained.build(*training.spec())
@@ -101,7 +121,7 @@ def fit(
     engine = engine_of(trained, group, here.traits)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)
-    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation)
+    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates)
     with trained.of_global_batch():
         history = loop.fit()
     if save is not None:
@@ -115,9 +135,3 @@ def _begin(here: runtime.Runtime) -> None:
     if here.began and here.task is not None and here.task.checkpoint is not None:
         raise FitError("fit() was called a second time, but a job's checkpoints hold one run; start a job for each")
     here.began, here.trained = True, False
-
-
-def _check_numbers(**arguments: int | None) -> None:
-    for argument, value in arguments.items():
-        if value is not None and value < 1:
-            raise FitError(f"{argument}={value} must be at least 1")
