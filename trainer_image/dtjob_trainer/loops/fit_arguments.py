@@ -19,12 +19,19 @@ OPTIONAL = ("batch_size", "steps_per_epoch", "validation_steps", "validation_bat
 class LeftAside:
     """Arguments that were given and have no effect, for one line in the log."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, validated: bool = True) -> None:
+        """`validated`: whether there is data to validate on."""
+        self._validated = validated
         self._why: dict[str, str] = {}
 
     def add(self, argument: str, why: str) -> None:
         """Note that `argument` has no effect, and `why`."""
         self._why.setdefault(argument, why)
+
+    def add_where_not_validated(self, argument: str) -> None:
+        """Note that `argument`, of validation, has no effect, where there is no data for one."""
+        if not self._validated:
+            self.add(argument, "there is no validation_data")
 
     def tell(self, log: Callable[..., None]) -> None:
         """Name all of them, in one line."""
@@ -57,6 +64,8 @@ class Numbers:
             if value == 0 and field.name in OPTIONAL:
                 aside.add(f"{field.name}=0", "as if it were not given")
                 value = None
+            if value is not None and field.name.startswith("validation_"):
+                aside.add_where_not_validated(field.name)
             found[field.name] = value
         for name in ("initial_epoch", *OPTIONAL):
             value = found[name]
@@ -106,11 +115,13 @@ class Queue:
                 aside.add(field.name, "only a tf_keras.utils.Sequence is read so")
 
 
-def schedule(validation_freq: Any) -> Callable[[int], bool]:
+def schedule(validation_freq: Any, aside: LeftAside) -> Callable[[int], bool]:
     """Whether there is a validation after an epoch (0-based), as Keras understands `validation_freq`.
 
     Raises FitError for what is neither a number of epochs nor the numbers (from 1) of some.
     """
+    if validation_freq != 1:
+        aside.add_where_not_validated("validation_freq")
     if isinstance(validation_freq, Integral):
         every = int(validation_freq)
         if every < 1:
