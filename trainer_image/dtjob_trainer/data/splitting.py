@@ -30,7 +30,7 @@ def split(x: Any, y: Any, sample_weight: Any, fraction: float) -> tuple[Arrays, 
     Raises DataError for what has no rows to be told apart, and where one of both would have none.
     """
     if sources.is_batched(x) or is_sequence(x) or callable(x):
-        kind = "data function" if callable(x) else type(x).__name__
+        kind = sources.name_of(x) if sources.is_batched(x) else "Sequence" if is_sequence(x) else "data function"
         raise DataError(
             f"validation_split: it takes the last rows of arrays, and nobody knows those of a {kind}; give "
             "validation_data, as take(n) of a Dataset beside skip(n) for x"
