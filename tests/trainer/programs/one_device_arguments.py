@@ -84,7 +84,7 @@ def classifier():
 
 @uses("x", "y")
 def arguments_by_position():
-    """all sixteen by their positions"""
+    """all arguments by their positions"""
     notes = Notes()
     data = x, y, BATCH, 5, 0, [notes], 0.0, (xv, yv), False, None, weights, 1, 2, 2, 7, 2
     return fit(linear(), *data) | {"notes": notes.noted}
@@ -294,7 +294,7 @@ def argument_validation_steps():
 
 @uses("validation_steps", "validation_batch_size", "validation_freq")
 def argument_validation_steps_without_validation():
-    """without validation_data; so validation_batch_size, validation_freq"""
+    """without validation_data"""
     return fit(linear(), x, y, validation_steps=2, validation_batch_size=7, validation_freq=2, **ORDERED)
 
 
@@ -315,5 +315,5 @@ def argument_validation_freq():
 
 @uses("max_queue_size", "workers", "use_multiprocessing")
 def argument_workers():
-    """max_queue_size, use_multiprocessing: how tf_keras reads a Sequence"""
+    """beside arrays"""
     return fit(linear(), x, y, workers=2, use_multiprocessing=True, max_queue_size=5, **ORDERED)

@@ -235,7 +235,7 @@ class SequenceOfTfKeras(tf_keras.utils.Sequence):
 
 @case
 def sequence():
-    """tf_keras.utils.Sequence, with workers and steps_per_epoch, for a tf_keras model"""
+    """tf_keras.utils.Sequence, alone, with workers and with steps_per_epoch"""
     data, held_out = SequenceOfTfKeras(x, y), SequenceOfTfKeras(xv, yv, 7)
     found = {"alone": train(compiled(dense(), adam(), "mse"), data, validation_data=held_out)}
     ends = [sum(call == "end" for call in each.calls) for each in (data, held_out)]
