@@ -8,8 +8,6 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any
 
-import keras
-
 from dtjob_trainer.errors import FitError
 
 OPTIONAL = ("batch_size", "steps_per_epoch", "validation_steps", "validation_batch_size")
@@ -79,6 +77,8 @@ class Numbers:
 
     def _limited(self) -> Numbers:
         """Within the limits of `keras.config.set_max_epochs` and `set_max_steps_per_epoch`, as Keras's own `fit`."""
+        import keras  # here, as all else needs none
+
         most_epochs, most_steps = keras.config.max_epochs(), keras.config.max_steps_per_epoch()
         limited = self
         if most_epochs and most_epochs < self.epochs:
