@@ -1,11 +1,18 @@
 """Model.fit's arguments in runs that are killed: the same bits, the same History, and what Keras prints."""
 
+import contextlib
+import os
+import pty
+import re
 import signal
+import subprocess
+import sys
+import tty
 from pathlib import Path
 
 import pytest
 
-from tests.trainer.support.harness import Cluster, saved_arrays
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster, saved_arrays
 
 EPOCHS, FIRST, STEPS_PER_EPOCH, EVERY = 6, 2, 12, 5
 HELD_EPOCH = 4
@@ -63,3 +70,27 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
                 assert "Epoch " not in run[task].output()
             ends.append((saved_arrays(run.checkpoints, LAST), chief.status["metrics"], history))
     assert ends[0] == ends[1]
+
+
+def test_a_bar_moves_in_a_terminal(tmp_path: Path) -> None:
+    """Elsewhere each of its changes would be a line of a log: test_fit_table.py sees one for each epoch."""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "3", "TERM": "xterm"}
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAMS / "by_hand.py")], env=environ, cwd=tmp_path, stdout=theirs, stderr=subprocess.PIPE
+    )
+    os.close(theirs)
+    told = b""
+    with contextlib.suppress(OSError):  # the terminal is gone with the process
+        while part := os.read(ours, 65536):
+            told += part
+    os.close(ours)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors.decode()
+    text = re.sub(r"\x1b\[\d+m", "", told.decode())
+    for number in (1, 2):
+        epoch = text.split(f"Epoch {number}/2")[1]
+        assert "1/4" in epoch
+        assert re.search(r"4/4 ━+ \d+s .*loss: ", epoch)
+    assert 'message="epoch' not in text
