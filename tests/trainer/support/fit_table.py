@@ -36,12 +36,18 @@ CLUSTERS: dict[str, tuple[dict[str, int], dict[str, int]]] = {
 TITLES = {"keras": "Keras 3", "tf_keras": "tf_keras"}
 STRATEGIES = {"keras": tuple(CLUSTERS), "tf_keras": tuple(name for name in CLUSTERS if name != "TPU")}
 """Those of each package: docs/strategies.md says why a TPU takes no tf_keras."""
-KERAS_3_ALONE = {"py_dataset", "generators", "ragged_and_sparse", "data_that_runs_out"}
-"""Kinds of data that tf_keras does not have, or of which its own `fit` takes other steps."""
+KERAS_3_ALONE = {
+    "argument_validation_split_of_sparse_tensors",
+    "py_dataset",
+    "generators",
+    "ragged_and_sparse",
+    "data_that_runs_out",
+}
+"""What tf_keras does not have, or of which its own `fit` takes other steps."""
 EXAMPLES = 61
 """One more than full batches have, so that there are empty replicas."""
-EXAMPLES_OF_TPU = 60
-"""A TPU leaves out a last batch that is not full."""
+EXAMPLES_OF_TPU = 80
+"""A TPU leaves out a last batch that is not full. As many batches as of the others."""
 
 Verdict = Literal["same", "no effect", "beyond Keras", "refused"]
 
