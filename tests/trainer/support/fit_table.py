@@ -208,8 +208,8 @@ def main(strategies: list[str]) -> None:
                 cells = run(Path(directory), strategy, package)
             page = PAGE.read_text()
             table = parse(page)
-            for case in cases(package):
-                table.setdefault((package, case.name), {})[strategy] = cells[case.name]
+            for name, cell in cells.items():
+                table.setdefault((package, name), {})[strategy] = cell
             before, _, rest = page.partition(BEGIN)
             PAGE.write_text(before + render(table) + rest.partition(END)[2])
 
