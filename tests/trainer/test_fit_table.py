@@ -1,5 +1,7 @@
 """The tables of docs/fit.md are true: every cell is trained again, and must say what the page says of it."""
 
+import ast
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,17 @@ def test_the_page_is_wholly_made() -> None:
         for case in fit_table.cases(package):
             assert tuple(table.get((package, case.name), ())) == strategies, f"{case.name}: {AFRESH}"
     assert fit_table.render(table) in page, AFRESH
+
+
+def test_every_argument_of_keras_has_its_row() -> None:
+    """Of tf_keras's, whose first ones are Keras 3's: tests/unit/trainer/loops/test_fit_arguments.py sees to that."""
+    spec = importlib.util.find_spec("tf_keras")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    file = Path(spec.submodule_search_locations[0], "src", "engine", "training.py")
+    (fit,) = (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.FunctionDef) and n.name == "fit")
+    shown = {argument for case in fit_table.cases("keras") for argument in case.subjects}
+    assert shown == {each.arg for each in fit.args.args} - {"self"}
 
 
 def test_a_table_is_read_as_it_was_written() -> None:
