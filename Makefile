@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table fit-table chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -45,6 +45,9 @@ trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strat
 
 table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
 	@$(BIN)/python -m tests.trainer.support.strategy_table
+
+fit-table: $(STAMP)  ## Train with each argument and kind of data under every strategy and write docs/fit.md
+	@$(BIN)/python -m tests.trainer.support.fit_table $(STRATEGIES)
 
 chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20 random moments (DTJOB_CHAOS_KILLS=5 for fewer)
 	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py tests/trainer/test_random_kills.py

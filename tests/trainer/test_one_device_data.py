@@ -13,7 +13,7 @@ COLLECTIVE = ANYWHERE + ",ragged_and_sparse"
 ONE_PROCESS = COLLECTIVE + ",generators"
 OFTEN = "unknown_length,data_that_runs_out"
 """Those that `make test` runs."""
-LEGACY = "unknown_length,files_and_buckets,lists,function_of_no_argument,smallest_batches"
+LEGACY = "unknown_length,files_and_buckets,lists,function_of_no_argument,smallest_batches,sequence"
 """tf_keras has no PyDataset, and takes other things for data that has run out."""
 PARAMETER_SERVER = {"chief": 1, "worker": 1, "ps": 1}
 """With one worker, steps come in their order, and can be compared."""

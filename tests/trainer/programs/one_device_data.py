@@ -7,6 +7,7 @@ import keras as keras_3
 import numpy as np
 import scipy.sparse
 import tensorflow as tf
+import tf_keras
 from one_device_setup import (
     BATCH,
     LEGACY,
@@ -73,7 +74,27 @@ def in_buckets():
 
 
 @case
+def arrays():
+    """arrays, tensors, dicts and tuples of them"""
+    found = {"arrays": train(compiled(dense(), "sgd", "mse"), x, y)}
+    tensors = tf.constant(x), tf.constant(y), tf.constant(xv), tf.constant(yv)
+    found["tensors"] = train(compiled(dense(), "sgd", "mse"), *tensors[:2], validation_data=tensors[2:])
+    left, right = keras.Input((5,), name="left"), keras.Input((5,), name="right")
+    joined = layers.Dense(1)(layers.Concatenate()([layers.Dense(3)(left), right]))
+    parts = {"left": x, "right": x[:, ::-1].copy()}
+    return found | {"parts": train(compiled(keras.Model([left, right], joined), "sgd", "mse"), parts, y)}
+
+
+@case
+def dataset():
+    """a batched Dataset of known length"""
+    model = compiled(dense(), "sgd", "mse", metrics=["mae"])
+    return train(model, batched(x, y), validation_data=batched(xv, yv, batch=7))
+
+
+@case
 def unknown_length():
+    """a Dataset of unknown length: filter, from_generator"""
     unknown = of_unknown_length(batched(x, y))
     held_out = of_unknown_length(batched(xv, yv, batch=7))
     model = compiled(dense(), "sgd", "mse", metrics=["mae"])
@@ -85,6 +106,7 @@ def unknown_length():
 
 @case
 def files_and_buckets():
+    """a Dataset of files (TFRecord, CSV) or of buckets by length"""
     recurrent = keras.Sequential([keras.Input((None, 3)), layers.GRU(4), layers.Dense(1)])
     return {
         "records": train(compiled(dense(), "sgd", "mse"), from_records()),
@@ -95,7 +117,7 @@ def files_and_buckets():
 
 @case
 def data_that_runs_out():
-    """Within an epoch of a number of steps: 3, 1, 3, 1 of the four batches."""
+    """data that ends within an epoch of steps_per_epoch"""  # 3, 1, 3, 1 of the four batches
     found = {}
     kinds = {
         "unknown": of_unknown_length(batched(x, y)),
@@ -116,9 +138,9 @@ def data_that_runs_out():
 class Batches(keras_3.utils.PyDataset):
     """Batches in an order that each epoch's end turns, and what was called."""
 
-    def __init__(self, inputs, targets, batch=BATCH, **arguments):
+    def __init__(self, inputs, targets, batch=BATCH, turn=9, **arguments):
         super().__init__(**arguments)
-        self.parts, self.batch, self.calls = (inputs, targets), batch, []
+        self.parts, self.batch, self.turn, self.calls = (inputs, targets), batch, turn, []
         self.order = np.arange(len(inputs))
 
     def __len__(self):
@@ -134,11 +156,12 @@ class Batches(keras_3.utils.PyDataset):
 
     def on_epoch_end(self):
         self.calls.append("end")
-        self.order = np.roll(self.order, 9)
+        self.order = np.roll(self.order, self.turn)
 
 
 @case
 def py_dataset():
+    """keras.utils.PyDataset, alone and with workers"""
     data, held_out = Batches(x, y), Batches(xv, yv, 7)
     found = train(compiled(dense(), adam(), "mse"), data, validation_data=held_out)
     found |= {"calls": data.calls, "held out": held_out.calls}
@@ -147,12 +170,13 @@ def py_dataset():
         "processes": {"workers": 2, "use_multiprocessing": True},
     }.items():
         found[name] = train(compiled(dense(), adam(), "mse"), Batches(x, y, **arguments))
-    data = Batches(x, y)
+    data = Batches(x, y, turn=0)  # a batch may be read before an epoch ends to which it does not belong
     return found | {"steps": train(compiled(dense(), "sgd", "mse"), data, epochs=4, steps_per_epoch=3)}
 
 
 @case
 def generators():
+    """Python generator of batches"""
     found = {"endless": train(compiled(dense(), adam(), "mse"), batches(99), epochs=3, steps_per_epoch=5)}
     found["one epoch"] = train(compiled(dense(), adam(), "mse"), batches(), epochs=1, validation_data=(xv, yv))
     # Keras's own second validation on a generator sees its first two batches alone
@@ -167,6 +191,7 @@ def generators():
 
 @case
 def lists():
+    """lists of numbers"""
     model = compiled(dense(), "sgd", "mse")
     if options.reference:
         return train(model, x, y, validation_data=(xv, yv))
@@ -175,12 +200,52 @@ def lists():
 
 @case
 def function_of_no_argument():
+    """function of no argument that returns an unbatched Dataset"""
     model = compiled(dense(), "sgd", "mse")
     data = (x, y) if options.reference else (lambda: tf.data.Dataset.from_tensor_slices((x, y)),)
     held_out = (xv, yv)
     if not options.reference:
         held_out = lambda: of_unknown_length(tf.data.Dataset.from_tensor_slices((xv, yv)))  # noqa: E731
     return train(model, *data, validation_data=held_out)
+
+
+@case
+def function_of_context():
+    """function of DataContext that returns this shard's unbatched Dataset"""
+    model = compiled(dense(), "sgd", "mse")
+    if options.reference:
+        return train(model, x, y)
+
+    def shard(context):
+        rows = tf.data.Dataset.from_tensor_slices(context.shuffled(N))
+        return rows.map(lambda row: (tf.gather(x, row), tf.gather(y, row)))
+
+    return train(model, shard)
+
+
+class SequenceOfTfKeras(tf_keras.utils.Sequence):
+    """Batches as those above, of tf_keras, which tells it of less."""
+
+    __len__, __getitem__, on_epoch_end = Batches.__len__, Batches.__getitem__, Batches.on_epoch_end
+
+    def __init__(self, inputs, targets, batch=BATCH):
+        self.parts, self.batch, self.turn, self.calls = (inputs, targets), batch, 9, []
+        self.order = np.arange(len(inputs))
+
+
+@case
+def sequence():
+    """tf_keras.utils.Sequence, alone, with workers and with steps_per_epoch"""
+    data, held_out = SequenceOfTfKeras(x, y), SequenceOfTfKeras(xv, yv, 7)
+    found = {"alone": train(compiled(dense(), adam(), "mse"), data, validation_data=held_out)}
+    ends = [sum(call == "end" for call in each.calls) for each in (data, held_out)]
+    for name, arguments in {
+        "workers": {"workers": 2, "max_queue_size": 3},
+        "steps": {"steps_per_epoch": 3},
+        "too many steps": {"steps_per_epoch": 5},
+    }.items():
+        found[name] = train(compiled(dense(), adam(), "mse"), SequenceOfTfKeras(x, y), **arguments)
+    return found | {"ends": ends}
 
 
 class Means(keras.layers.Layer):
@@ -199,6 +264,7 @@ class Means(keras.layers.Layer):
 
 @case
 def ragged_and_sparse():
+    """ragged and sparse tensors, as arrays and in a Dataset"""
     rows = tf.ragged.constant([random.integers(0, 20, length).tolist() for length in LENGTHS], dtype=tf.int64)
     bags = keras.Sequential([keras.Input((None,), dtype="int64", ragged=True), Means(), layers.Dense(1)])
     bags = compiled(bags, "sgd", "mse", metrics=["mae"], steps_per_execution=2)
@@ -216,7 +282,7 @@ def ragged_and_sparse():
 
 @case
 def smallest_batches():
-    """The last batch, of training and validation, holds one example; metrics with sums and without."""
+    """a last batch of fewer examples than replicas"""  # of training and validation; metrics with sums and without
     every = ["mae", keras.metrics.RootMeanSquaredError()]
     model = compiled(dense(), adam(), "mse", metrics=every, weighted_metrics=["mse"])
     found = {"dataset": train(model, batched(x, y), validation_data=batched(xv, yv, batch=8))}

@@ -16,6 +16,7 @@ parser.add_argument("--out", required=True)
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--cases", help="names, with commas between them; all where it is left out")
 parser.add_argument("--examples", type=int, default=61)
+parser.add_argument("--tell", action="store_true", help="go on after a case that is refused")
 options = parser.parse_args()
 keras, LEGACY = importlib.import_module(options.package), options.package == "tf_keras"
 N, BATCH, VALID = options.examples, 20, 33
@@ -41,7 +42,8 @@ def case(function):
 
 
 def train(model, *data, epochs=3, batch_size=BATCH, **arguments):
-    if isinstance(data[0], tf.data.Dataset | keras_3.utils.PyDataset | types.GeneratorType):
+    batched_already = tf.data.Dataset | keras_3.utils.PyDataset | types.GeneratorType
+    if isinstance(data[0], batched_already) or hasattr(data[0], "on_epoch_end"):
         batch_size = None
     if options.reference:
         kwargs = {"shuffle": False, "verbose": 0}

@@ -65,7 +65,14 @@ each = model()
 each.compile("sgd", keras.losses.MeanSquaredError(reduction=None))
 refused(["reduction None", "sum_over_batch_size"], fit(each, x, y))
 good = model(optimizer="sgd")
-refused(["epochs=0"], fit(good, x, y, epochs=0))
+refused(["epochs=3.0", "whole number", "int(3.0)"], fit(good, x, y, epochs=3.0))
+refused(["steps_per_epoch=-1", "at least 1"], fit(good, x, y, steps_per_epoch=-1))
+refused(["initial_epoch=-1", "negative"], fit(good, x, y, initial_epoch=-1))
+refused(["validation_freq=0", "at least 1"], fit(good, x, y, validation_freq=0))
+refused(["validation_freq='2'", "[1, 5, 10]"], fit(good, x, y, validation_freq="2"))
+refused(["workers", "Keras 3", "PyDataset itself"], fit(good, x, y, workers=2))
+refused(["validation_split=1.5", "0.2"], fit(good, x, y, validation_split=1.5))
+refused(["validation_split=0.99", "none to train"], fit(good, x, y, validation_split=0.99))
 refused(["x", "lengths"], fit(good, x, y[:5]))
 refused(["x", "empty"], fit(good, x[:0], y[:0]))
 
@@ -98,23 +105,24 @@ class Batches(keras.utils.PyDataset):
         return 2
 
 
-class OlderBatches(tf_keras.utils.Sequence):
-    __getitem__, __len__ = Batches.__getitem__, Batches.__len__
+class DataLoader:
+    """Named, as Keras knows it by, like PyTorch's."""
 
 
 instead = ["arrays", "tf.data.Dataset", "data function"]
 refused(["x", "generator has no batches"], fit(good, (each for each in ())))
 refused(["x", "a batch must be", "set"], fit(good, ({x.shape} for _ in range(2))))
 refused(["x", "brings its own targets"], fit(good, Batches(), y))
-refused(["x", "brings its own batches"], fit(good, Batches(), batch_size=5))
-refused(["validation_data", "OlderBatches", *instead], fit(good, x, y, validation_data=OlderBatches()))
+refused(["x", "DataLoader", "PyDataset", "loader.dataset", "from_generator"], fit(good, DataLoader()))
+refused(["validation_data", "object", *instead], fit(good, x, y, validation_data=object()))
+for data in (Batches(), tf.data.Dataset.from_tensor_slices((x, y)).batch(5), (each for each in ()), lambda: None):
+    refused(["validation_split", "last rows of arrays", "validation_data"], fit(good, data, validation_split=0.5))
 refused(["x", "np.array"], fit(good, x, [0, x]))
 refused(["x", "unequal lengths"], fit(good, [[1.0], [1.0, 2.0]], y[:2]))
 refused(["x", "not all numbers"], fit(good, x, np.array([0, None] * 5)))
 refused(["x", "missing", *instead], fit(good))
 refused(["x", "shape ()", *instead], fit(good, np.float32(1.0), y))
 dataset = tf.data.Dataset.from_tensor_slices((x, y))
-refused(["batch_size"], fit(good, dataset.batch(5), batch_size=5))
 refused(["y"], fit(good, dataset.batch(5), y))
 refused(["x", "no end", "steps_per_epoch"], fit(good, dataset.batch(5).repeat()))
 for endless in (lambda context: dataset.repeat()), (lambda: dataset.repeat()):
@@ -171,7 +179,6 @@ refused(["validation_data", "no batches"], fit(good, x, pairs, **held_out, valid
 refused(["validation_data", "no batches"], fit(good, x, pairs, **held_out))
 refused(["validation_data", "no batches"], fit(good, x, pairs, validation_data=empty.batch(5)))
 refused(["x", "no batches"], fit(good, empty.batch(5)))
-refused(["validation_steps=0"], fit(good, x, y, validation_data=(x, y), validation_steps=0))
 backup = keras.callbacks.BackupAndRestore("/tmp/x")
 refused(["BackupAndRestore", "spec.checkpoint"], fit(good, x, y, callbacks=[backup]))
 refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(lambda: 0.1)), x, y, scale_lr=True))

@@ -38,7 +38,9 @@ parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or unti
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
 parser.add_argument("--steps-per-execution", type=int, default=1)
 parser.add_argument("--jit", action="store_true")
+parser.add_argument("--split", action="store_true", help="with arguments of Model.fit: the third epoch is the first")
 options = parser.parse_args()
+FIRST = 2 if options.split else 0
 keras = importlib.import_module(options.package)
 
 digits = np.load(Path(__file__).parents[3] / "examples" / "digits.npz")
@@ -59,7 +61,7 @@ class Hold(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         assert self.began == epoch
-        assert len(self.model.history.history.get("loss", [])) == epoch
+        assert len(self.model.history.history.get("loss", [])) == epoch - FIRST
 
     def get_state(self):
         time.sleep(options.slow_state)
@@ -184,10 +186,14 @@ data = {
 if options.accumulate:
     data["class_weight"] = {0: 2.0, 1: 0.5}
 validation = held_out if options.wait_in_validation else (xv, yv)
-history = dt.fit(
-    model, **data, epochs=options.epochs, validation_data=validation, callbacks=callbacks, save="model.keras"
-)
-assert len(history.history["val_accuracy"]) == (1 if options.stop_at else options.epochs)
+held = {"validation_data": validation}
+if options.split:
+    held = {"validation_split": 0.25, "validation_freq": [3, 5, 6], "validation_batch_size": 50}
+    held |= {"initial_epoch": FIRST, "verbose": 2}
+history = dt.fit(model, **data, **held, epochs=options.epochs, callbacks=callbacks, save="model.keras")
+validations = 3 if options.split else 1 if options.stop_at else options.epochs
+assert len(history.history["val_accuracy"]) == validations
+assert history.epoch == list(range(FIRST, FIRST + len(history.history["loss"])))
 if dt.is_chief():
     print(f"history {history.history}")
     print(f"accuracy {history.history['val_accuracy'][-1]:.4f}")

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted, triple
 from dtjob_trainer.data.elements import any_batch
-from dtjob_trainer.data.sharding import Sizes, epoch_order, shard_rows
+from dtjob_trainer.data.sharding import Rows, Sizes, batch_order, epoch_order, shard_rows
 from dtjob_trainer.data.sliced import Sliced
 
 
@@ -22,7 +22,7 @@ class ArraySource(Source):
 
     def __init__(self, arrays: tuple[Any, Any, Any], sizes: Sizes, place: Place, wanted: Wanted) -> None:
         self._sizes, self._place = sizes, place
-        self._seed = wanted.seed if wanted.shuffle else None
+        self._wanted = wanted
         self.sizes = sizes
         self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
@@ -34,9 +34,8 @@ class ArraySource(Source):
             self._tensors = self._arrays if self._gathered else keras.tree.map_structure(_tensor, self._arrays)
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
-        """The batches of pass `number`, each in an order of its own; as the arrays are where the source has no seed."""
-        place, sizes = self._place, self._sizes
-        order = np.arange(sizes.n) if self._seed is None else epoch_order(sizes.n, self._seed, number)
+        """The batches of pass `number`, each in an order of its own; as the arrays are where none was wanted."""
+        place, sizes, order = self._place, self._sizes, self._order(number)
         batches = shard_rows(order, sizes, place.shard, place.shards, first_step)
         for step, rows in enumerate(batches[: self._steps - first_step], first_step):
             inputs = (rows,)
@@ -44,6 +43,12 @@ class ArraySource(Source):
                 inputs = keras.tree.map_structure(lambda array, r=rows: _rows(array, r), self._arrays)
                 inputs = inputs if place.remote else tuple(part for part in inputs if part is not None)
             yield Batch(inputs, sizes.of_shard(step, place.shard, place.shards), sizes.at(step))
+
+    def _order(self, number: int) -> Rows:
+        wanted, sizes = self._wanted, self._sizes
+        if wanted.shuffle:
+            return epoch_order(sizes.n, wanted.seed, number)
+        return batch_order(sizes.n, sizes.batch, wanted.seed, number) if wanted.shuffle_batches else np.arange(sizes.n)
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """The rows' examples, or the inputs themselves where they are examples already."""

@@ -70,6 +70,8 @@ class Wanted:
     """Seed of the order."""
     shuffle: bool = False
     """Whether to give the examples a new order in each epoch, where they have none of their own."""
+    shuffle_batches: bool = False
+    """Whether to take batches of arrays in a new order in each epoch, with the same examples in each."""
     alike: bool = False
     """Whether all passes must give the same batches, as a validation's."""
     endless: bool = False

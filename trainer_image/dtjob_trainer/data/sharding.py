@@ -38,6 +38,13 @@ def epoch_order(n: int, seed: int, epoch: int) -> Rows:
     return np.argsort(keys, kind="stable").astype(np.int64)
 
 
+def batch_order(n: int, batch: int, seed: int, epoch: int) -> Rows:
+    """range(n) with its full batches in another order; the last one, where it is not full, stays the last."""
+    full = n // batch
+    blocks = epoch_order(full, seed, epoch)[:, None] * batch + np.arange(batch)
+    return np.concatenate([blocks.ravel(), np.arange(full * batch, n)])
+
+
 @dataclass(frozen=True)
 class Sizes:
     """The examples of each step of an epoch: `n` in all, `batch` a step, the last step smaller where it must be."""

@@ -34,6 +34,17 @@ _BATCHED: dict[type, tuple[str, Callable[[Any, Place, Wanted], Source]]] = {
 }
 """What brings its own batches: its type, its name in messages, its source."""
 
+_INSTEAD_OF_LOADER = (
+    "hands out batches that no other task can have by their number; give a keras.utils.PyDataset whose __getitem__ "
+    "makes a batch of the rows of {what}, or tf.data.Dataset.from_generator(lambda: loader, output_signature=…)"
+)
+_LOADERS = {
+    "DataLoader": _INSTEAD_OF_LOADER.format(what="loader.dataset"),
+    "MapDataset": _INSTEAD_OF_LOADER.format(what="the MapDataset"),
+    "IterDataset": _INSTEAD_OF_LOADER.format(what="what it reads"),
+}
+"""Torch's and Grain's data by the names of their classes, and what to write instead."""
+
 _KINDS = (
     "arrays, a batched tf.data.Dataset (tf.data.Dataset.from_generator makes one), a keras.utils.PyDataset, or a data "
     "function: a function of DataContext that returns this task's share"
@@ -52,7 +63,7 @@ def make(x: Any, y: Any, sample_weight: Any, wanted: Wanted, place: Place) -> So
     if callable(x):
         _check_alone("data function", y, sample_weight, wanted)
         return functions.make(x, _batch_size(wanted, place), place, wanted)
-    arrays = _arrays(x, y, sample_weight, wanted.argument)
+    arrays = as_arrays(x, y, sample_weight, wanted.argument)
     n = common_length([leaf for leaf in keras.tree.flatten(arrays) if leaf is not None], wanted.argument)
     steps = wanted.steps or wanted.at_most
     if wanted.batch_size is None and steps is not None:  # as in Keras
@@ -68,6 +79,11 @@ def make(x: Any, y: Any, sample_weight: Any, wanted: Wanted, place: Place) -> So
 def is_batched(x: Any) -> bool:
     """Whether `x` brings its own batches."""
     return isinstance(x, tuple(_BATCHED))
+
+
+def name_of(x: Any) -> str:
+    """What messages call `x`, which brings its own batches."""
+    return next(name for kind, (name, _) in _BATCHED.items() if isinstance(x, kind))
 
 
 def _check_alone(name: str, y: Any, sample_weight: Any, wanted: Wanted) -> None:
@@ -91,7 +107,7 @@ def _batch_size(wanted: Wanted, place: Place) -> int:
     return size
 
 
-def _arrays(x: Any, y: Any, sample_weight: Any, argument: str) -> tuple[Any, Any, Any]:
+def as_arrays(x: Any, y: Any, sample_weight: Any, argument: str) -> tuple[Any, Any, Any]:
     """All of them as NumPy has them. Raises DataError where they are no arrays, or weights without targets."""
     if sample_weight is not None and y is None:
         raise DataError(f"{argument}: sample_weight weighs the losses of y; give y as well, or leave it out")
@@ -141,6 +157,8 @@ def _array(value: Any, argument: str) -> Any:
     if can_slice(value):
         return Sliced(value)
     if not hasattr(value, "__array__"):  # np.asarray would read all of a sequence
+        if type(value).__name__ in _LOADERS:
+            raise DataError(f"{argument}: {kind} {_LOADERS[type(value).__name__]}")
         raise DataError(f"{argument}: {kind} can be neither sharded nor resumed; give {_KINDS}")
     array = np.asarray(value)
     if array.ndim == 0:

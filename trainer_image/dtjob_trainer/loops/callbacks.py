@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from dtjob_trainer.errors import CallbackError
-from dtjob_trainer.loops import callback_state
+from dtjob_trainer.loops import bar, callback_state
 from dtjob_trainer.loops.callback_state import KERAS
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.ambient import outside_strategy
@@ -20,10 +20,10 @@ REFUSED = {
 """Keras's callbacks that cannot be right here, and what to do instead."""
 
 CHIEF_ONLY = {
-    "keras": ("CSVLogger", "ModelCheckpoint", "TensorBoard", "RemoteMonitor"),
-    "tf_keras": ("CSVLogger", "RemoteMonitor"),
+    "keras": ("CSVLogger", "ModelCheckpoint", "TensorBoard", "RemoteMonitor", "ProgbarLogger"),
+    "tf_keras": ("CSVLogger", "RemoteMonitor", "ProgbarLogger"),
 }
-"""Callbacks of each package that write files or send, and so run at the chief task alone.
+"""Callbacks of each package that write files or send or print, and so run at the chief task alone.
 
 tf_keras reads moving statistics of all tasks as it saves: its other callbacks run everywhere, and write beside.
 """
@@ -37,25 +37,47 @@ class Callbacks:
     """The user's callbacks, called as Keras calls them."""
 
     def __init__(
-        self, callbacks: Any, trained: TrainedModel, *, is_chief: bool, asynchronous: bool, tasks: int = 1
+        self,
+        callbacks: Any,
+        trained: TrainedModel,
+        *,
+        is_chief: bool,
+        asynchronous: bool,
+        tasks: int = 1,
+        verbose: Any = "auto",
     ) -> None:
-        """`callbacks`: as Keras's `fit` takes them, None or a single one included."""
+        """`callbacks` and `verbose`: as Keras's `fit` takes them; of a CallbackList, its callbacks and params."""
         package = trained.callbacks
-        self._all = keras.tree.flatten(callbacks) if callbacks is not None else []
+        self._all, self._params = _unpacked(callbacks, package.CallbackList)
         for callback in self._all:
             _check(callback, package, asynchronous)
-        self._running = [is_chief or not _is_chiefs(callback) for callback in self._all]
+        of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
+        self._running = [type(c) not in of_loop and (is_chief or not _is_chiefs(c)) for c in self._all]
+        self.history = next((c for c in self._all if type(c) is package.History), None) or package.History()
+        """Keras's History of the run: the user's, where one is among the callbacks."""
+        verbose = self._params.get("verbose", verbose)
+        self._verbose = bar.resolved(verbose, trained.package, asynchronous=asynchronous)
+        barred = any(type(callback) is package.ProgbarLogger for callback in self._all)
+        if not isinstance(callbacks, package.CallbackList):  # else Keras adds no bar
+            barred |= verbose != "auto"
+        barred &= bool(verbose)
+        self.quiet = barred or not verbose
+        """Whether `verbose` asks for something else than the loop's own line after each epoch."""
+        live = barred and self._verbose in (1, "auto") and tasks == 1 and not asynchronous and bar.is_terminal()
+        self._bar = bar.make(package, live=live) if barred and is_chief else None
         called = [_alone(c, package.Callback) if tasks > 1 and _is_chiefs(c) else c for c in self._here()]
         self._own = [c for c, given in zip(called, self._here(), strict=True) if not callback_state.is_kerass(given)]
         self._last = _last(package.Callback)
         self._model = trained.model
+        bars = [] if self._bar is None else [self._bar]
+        self._own += bars
         self._list = package.CallbackList(
-            [*called, self._last], add_history=False, add_progbar=False, model=self._model
+            [*called, *bars, self._last], add_history=False, add_progbar=False, model=self._model
         )
         self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
         self._first = 0
         # of all callbacks, wherever they run: what is read for them is read by all tasks together
-        self.per_batch = any(_wants_batches(c, package, BATCH_METHODS) for c in self._all)
+        self.per_batch = live or any(_wants_batches(c, package, BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every step."""
         self.per_test_batch = any(_wants_batches(c, package, TEST_BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every batch of validation."""
@@ -78,7 +100,9 @@ class Callbacks:
         self._model.stop_training = False
         if self._counter is not None:
             self._counter.assign(0)
-        self._list.set_params({"epochs": epochs, "steps": steps, "verbose": 0})
+        params = {"verbose": self._verbose, "epochs": epochs, "steps": steps, **self._params}
+        self._list.set_params(params)
+        self.history.set_params(params)
         self._list.on_train_begin()
 
     def train_end(self, logs: Mapping[str, Any]) -> None:
@@ -95,8 +119,11 @@ class Callbacks:
         for callback in self._own:
             callback.on_epoch_begin(epoch)
 
-    def epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> dict[str, Any]:
-        """After an epoch, with metrics over all tasks, `val_` ones included; returns them with what callbacks added."""
+    def epoch_end(self, epoch: int, logs: Mapping[str, Any], steps: int) -> dict[str, Any]:
+        """After an epoch of so many steps, with metrics over all tasks, `val_` ones included; returns them with what
+        callbacks added."""
+        if self._bar is not None:
+            self._bar.seen = steps
         self._list.on_epoch_end(epoch, dict(logs))
         return dict(self._last.logs)
 
@@ -142,6 +169,13 @@ class Callbacks:
 
     def _here(self) -> list[Any]:
         return [callback for callback, runs in zip(self._all, self._running, strict=True) if runs]
+
+
+def _unpacked(callbacks: Any, list_of_them: Any) -> tuple[list[Any], Mapping[str, Any]]:
+    """Every callback, whether one was given, a list, a CallbackList (of class `list_of_them`) or none; its params."""
+    if isinstance(callbacks, list_of_them):
+        return list(callbacks.callbacks), getattr(callbacks, "params", None) or {}
+    return (keras.tree.flatten(callbacks) if callbacks is not None else []), {}
 
 
 def _last(base: Any) -> Any:
@@ -198,6 +232,8 @@ def _check(callback: Any, package: Any, asynchronous: bool) -> None:
 def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
     """Whether one of the batch `methods` of `callback` does anything."""
     match type(callback).__name__:
+        case "ProgbarLogger":  # which the loop has of its own
+            return False
         case "ModelCheckpoint":
             return bool(callback.save_freq != "epoch") and methods is not TEST_BATCH_METHODS
         case "TensorBoard":

@@ -33,13 +33,18 @@ class Epochs:
         epochs: int,
         when_out: WhenOut,
         tell: Callable[[str], None],
+        first: int = 0,
     ) -> None:
-        """`steps` of an epoch; None: a pass makes one. `tell` is given warnings."""
+        """`steps` of an epoch; None: a pass makes one. `tell` is given warnings.
+
+        `epochs` and `first` are the numbers of the epoch (from 0) after the last and of the first one.
+        """
         self.source, self.epochs, self.steps = source, epochs, steps
         self._group, self._tell = group, tell
         self._when_out: WhenOut = "stop" if source.once else when_out
-        self.ended = 0
-        """Epochs that have ended."""
+        self._first = first
+        self.ended = first
+        """Epochs that have ended, those before the first included."""
         self.began = 0
         """The step at which the present epoch began."""
         self._out = False
@@ -56,6 +61,11 @@ class Epochs:
     def go_on(self) -> bool:
         """Whether there is another epoch to train."""
         return self.ended < self.epochs and not self._out
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the epochs that have ended."""
+        return range(self._first, self.ended)
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -123,6 +133,7 @@ class Epochs:
             "passes": self._passes + over,
             "passBegan": step if over else self._pass_began,
             "out": self._out,
+            "first": self._first,
         }
 
     def same(self, state: Mapping[str, Any]) -> bool:
@@ -135,7 +146,9 @@ class Epochs:
     def take_up(self, state: Mapping[str, Any], step: int) -> None:
         """Go on where `kept` gave the `data` of this `state`, after `step`."""
         same, size = self.same(state), self.steps_per_epoch
-        self.ended = state["epochsEnded"] if same or size is None else step // size
+        self._first = state.get("data", {}).get("first", 0)  # of the run, whatever this process was asked for
+        self.ended = state["epochsEnded"] if same or size is None else self._first + step // size
+        trained = len(self.numbers)
         if same and "data" in state:
             kept = state["data"]
             self.began, self._out = kept["began"], kept["out"]
@@ -143,18 +156,19 @@ class Epochs:
             self._length = kept["length"] if self.source.steps is None else self.source.steps
         else:
             if size is None:
-                self.began = state["data"]["began"] if "data" in state else self.ended * state["stepsPerEpoch"]
+                self.began = state["data"]["began"] if "data" in state else trained * state["stepsPerEpoch"]
             else:
-                self.began = self.ended * size
-            self._passes, self._pass_began = self.ended, self.began
+                self.began = trained * size
+            self._passes, self._pass_began = trained, self.began
             if self.steps is not None:
                 length = self.source.steps or step + 1
                 self._passes, self._pass_began = step // length, step // length * length
 
     def _current(self, step: int) -> Pass:
         if self._pass is None:
+            number = self._first + self._passes  # a later part of a longer training has orders of its own
             first = step - self._pass_began
-            self._pass = Pass(self.source, self._passes, first, self._group, self._tell, streams=self.streams)
+            self._pass = Pass(self.source, number, first, self._group, self._tell, streams=self.streams)
         return self._pass
 
     def _steps_of(self, epochs: int) -> int | None:

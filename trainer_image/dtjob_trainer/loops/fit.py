@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from dtjob_trainer.checkpoint import model_file
+from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops import evaluator
 from dtjob_trainer.loops.callbacks import Callbacks
+from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop
 from dtjob_trainer.models import choose
+from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
@@ -21,42 +24,65 @@ def fit(
     model: Any,
     x: Any = None,
     y: Any = None,
-    *,
     batch_size: int | None = None,
     epochs: int = 1,
-    steps_per_epoch: int | None = None,
-    shuffle: bool = True,
-    sample_weight: Any = None,
-    class_weight: Mapping[int, float] | None = None,
+    verbose: Any = "auto",
+    callbacks: Any = None,
+    validation_split: float = 0.0,
     validation_data: Any = None,
+    shuffle: bool | str = True,
+    class_weight: Mapping[int, float] | None = None,
+    sample_weight: Any = None,
+    initial_epoch: int = 0,
+    steps_per_epoch: int | None = None,
     validation_steps: int | None = None,
-    callbacks: Sequence[Any] | None = None,
+    validation_batch_size: int | None = None,
+    validation_freq: int | Collection[int] = 1,
+    max_queue_size: int = 10,
+    workers: int = 1,
+    use_multiprocessing: bool = False,
+    *,
     scale_lr: bool = False,
     seed: int = runtime.SEED,
     save: str | None = None,
 ) -> Any:
     """Train `model`, a compiled Keras 3 or tf_keras model, as the job's strategy says; returns Keras's History.
 
+    The arguments up to `validation_freq` are those of Keras's `Model.fit`, in its order, with its defaults and its
+    meaning (docs/fit.md shows under which strategy); the next three are of tf_keras's `fit` alone. What has no effect
+    is named in the log. The History has all epochs of the run, restarts included.
+
     - x, y: arrays or structures of them (a pandas Series is a column, as in Keras), or lists of numbers; or x brings
-      global batches: a batched `tf.data.Dataset` of known length or not, a `keras.utils.PyDataset`, in one process a
-      generator; or x is a function of DataContext that returns this shard's unbatched Dataset, or a function of no
-      argument that returns all of it. Elements are x, (x, y) or (x, y, weights); docs/data.md has the details.
+      global batches: a batched `tf.data.Dataset` of known length or not, a `keras.utils.PyDataset` or a
+      `tf_keras.utils.Sequence`, in one process a generator; or x is a function of DataContext that returns this
+      shard's unbatched Dataset, or a function of no argument that returns all of it. Elements are x, (x, y) or
+      (x, y, weights); docs/data.md has the details.
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
       What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
       for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
     - batch_size: examples of one step of all replicas together (32 where it is left out). On a TPU, or where a model
       has a `train_step` of its own and there are several replicas, a last batch that is not full is left out.
       A Dataset for such a model is batched with drop_remainder=True.
+    - epochs, initial_epoch: the number of the epoch (from 0) to end before and to begin with. A restart goes on where
+      its checkpoint is. Each epoch's order is that of its number.
+    - verbose: "auto" prints a line of dtjob's own after each epoch, 0 none; 1 and 2 print what Keras prints, at the
+      chief. A bar moves only where one process trains in a terminal; elsewhere it is shown once, after the epoch.
+    - callbacks: of the model's Keras, one, a list, or a CallbackList; its own that write do so at the chief alone. A
+      checkpoint keeps the state of Keras's own, and of yours what their get_state() returns (numbers, text, lists,
+      dicts, arrays) for set_state(…).
+    - validation_split: hold out this part of the arrays' rows, the last ones as they were given.
+    - validation_data: x, (x, y), (x, y, weights), a Dataset or whatever x may be; evaluated after each epoch, and by
+      the job's evaluator (which takes no notice of validation_freq). validation_steps: only as many of its first
+      batches, or all where there are fewer. validation_batch_size: of batch_size where it is left out.
+      validation_freq: every so many epochs, or after those in a list (numbers from 1).
+    - shuffle: give arrays and data functions a new order in each epoch; a Dataset has its own. "batch" leaves each
+      batch of arrays its rows.
+    - class_weight: class to weight, where y is one array of classes or one-hot rows; others count once.
+    - sample_weight: array (or a structure of them as y) of each example's weight, in losses and `weighted_metrics`.
     - steps_per_epoch: steps after which an epoch ends; the next one goes on in the data where it stopped. An epoch ends
       early where the data does, with a warning, and the next begins anew, as in Keras 3. A data function is called
       anew for each epoch all the same.
-    - shuffle: give arrays and data functions a new order in each epoch; a Dataset has its own.
-    - sample_weight: array (or a structure of them as y) of each example's weight, in losses and `weighted_metrics`.
-    - class_weight: class to weight, where y is one array of classes or one-hot rows; others count once.
-    - validation_data: (x, y), (x, y, weights), a Dataset or a data function; evaluated after each epoch, and by the
-      job's evaluator. validation_steps: only as many of its first batches, or all where there are fewer.
-    - callbacks: of the model's Keras; its own that write do so at the chief alone. A checkpoint keeps the state of
-      Keras's own, and of yours what their get_state() returns (numbers, text, lists, dicts, arrays) for set_state(…).
+    - max_queue_size, workers, use_multiprocessing: how a Sequence is read. A PyDataset has its own.
     - scale_lr: multiply the learning rate, or all rates of one of Keras's schedules, by the number of replicas.
     - seed: seed of the order of the data.
     - save: where the chief writes the trained model; a relative path lies below the checkpoint directory.
@@ -84,27 +110,29 @@ def fit(
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)
     trained.check()
-    if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
-        here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
-    _check_numbers(epochs=epochs, steps_per_epoch=steps_per_epoch, validation_steps=validation_steps)
-    data = FitData(here, group, trained, batch_size=batch_size, seed=seed)
-    validation = data.validation(validation_data, validation_steps) if validation_data is not None else None
+    _remark(here, trained)
+    aside = LeftAside(validated=validation_data is not None or bool(validation_split))
+    numbers = Numbers(batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps, validation_batch_size)
+    numbers, validates = numbers.read(trained.package, aside), schedule(validation_freq, aside)
+    queue = Queue(max_queue_size, workers, use_multiprocessing)
+    queue.check(trained.package, any(map(is_sequence, (x, validation_data))), aside)
+    data = FitData(here, group, trained, numbers=numbers, queue=queue, aside=aside, seed=seed)
+    (x, y, sample_weight), validation_data = data.held_out(x, y, sample_weight, validation_split, validation_data)
+    validation = data.validation(validation_data) if validation_data is not None else None
     if here.is_evaluator:
         evaluator.follow(here, trained, validation)
-    training = data.training(x, y, sample_weight, class_weight, steps=steps_per_epoch, shuffle=shuffle)
-    user_callbacks = Callbacks(
-        callbacks, trained, is_chief=here.is_chief, asynchronous=here.traits.asynchronous, tasks=group.tasks
-    )
-
-    course = data.epochs(training, group, x, steps=steps_per_epoch, epochs=epochs)
-    total = course.total(0)
-    here.progress.report(state="starting", **({} if total is None else {"totalSteps": total}))
+    training = data.training(x, y, sample_weight, class_weight, shuffle=shuffle)
+    aside.tell(here.log)
+    place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
+    user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose)
+    course = data.epochs(training, group, x)
+    _say_start(here, course.total(0))
     trained.build(*training.spec())
     trained.build_further(*training.spec())
     engine = engine_of(trained, group, here.traits)
     if scale_lr:
         trained.scale_learning_rate(group.replicas)
-    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation)
+    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates)
     with trained.of_global_batch():
         history = loop.fit()
     if save is not None:
@@ -120,7 +148,11 @@ def _begin(here: runtime.Runtime) -> None:
     here.began, here.trained = True, False
 
 
-def _check_numbers(**arguments: int | None) -> None:
-    for argument, value in arguments.items():
-        if value is not None and value < 1:
-            raise FitError(f"{argument}={value} must be at least 1")
+def _remark(here: runtime.Runtime, trained: TrainedModel) -> None:
+    """Tell what of the model's compile() is not done here."""
+    if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
+        here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
+
+
+def _say_start(here: runtime.Runtime, total_steps: int | None) -> None:
+    here.progress.report(state="starting", **({} if total_steps is None else {"totalSteps": total_steps}))

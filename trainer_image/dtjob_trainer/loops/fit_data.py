@@ -7,12 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.data import sources
+from dtjob_trainer.data import sources, splitting
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.class_weights import ClassWeighted
 from dtjob_trainer.data.dataset import rows_of_each_batch
+from dtjob_trainer.data.tf_keras_sequence import SequenceAsPyDataset, is_sequence
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops.epochs import Epochs, WhenOut
+from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -22,43 +24,72 @@ class FitData:
     """Makes the sources of one call of `fit`. All raise FitError or DataError for data that cannot be right."""
 
     def __init__(
-        self, here: Runtime, group: Group, trained: TrainedModel, *, batch_size: int | None, seed: int
+        self,
+        here: Runtime,
+        group: Group,
+        trained: TrainedModel,
+        *,
+        numbers: Numbers,
+        queue: Queue,
+        aside: LeftAside,
+        seed: int,
     ) -> None:
+        """`queue`: how to read a Sequence of tf_keras. `aside`: gets what has no effect."""
         self._here, self._traits, self._trained = here, here.traits, trained
-        self._replicas, self._batch_size, self._seed = group.replicas, batch_size, seed
+        self._replicas, self._numbers, self._queue, self._seed = group.replicas, numbers, queue, seed
+        self._aside = aside
+        self._each_anew = False
+        """Whether each epoch takes so many first batches of the data, as tf_keras does with a Sequence."""
         self._equal_shares = trained.own_step and group.replicas > 1
         """A model's own train_step takes means of its replica's examples itself, whose mean is the global batch's only
         where all have equally many."""
         self._place = Place(group.index, group.tasks, group.replicas, remote=self._traits.remote_steps)
 
+    def held_out(
+        self, x: Any, y: Any, sample_weight: Any, fraction: float, validation_data: Any
+    ) -> tuple[tuple[Any, Any, Any], Any]:
+        """(x, y, sample_weight) and validation_data: the last `fraction` of the examples where it was not given."""
+        splitting.check(fraction)
+        if not fraction or validation_data is not None:
+            if fraction:
+                self._aside.add("validation_split", "there is validation_data")
+            return (x, y, sample_weight), validation_data
+        return splitting.split(x, y, self._weights("sample_weight", x, y, sample_weight), fraction)
+
     def training(
-        self,
-        x: Any,
-        y: Any,
-        sample_weight: Any,
-        class_weight: Mapping[int, float] | None,
-        *,
-        steps: int | None,
-        shuffle: bool,
+        self, x: Any, y: Any, sample_weight: Any, class_weight: Mapping[int, float] | None, *, shuffle: bool | str
     ) -> Source:
-        """What to train on; all but the data as `fit` has it."""
-        whole = self._traits.tpu or self._equal_shares
-        wanted = Wanted(batch_size=self._batch_size, steps=steps, seed=self._seed, shuffle=shuffle, drop_last=whole)
+        """What to train on, as `fit` has it."""
+        steps, x = self._numbers.steps_per_epoch, self._readable(x)
+        if isinstance(x, SequenceAsPyDataset) and self._trained.package == "tf_keras" and steps is not None:
+            self._each_anew = steps <= len(x)
+        size, batched = self._batch_size("batch_size", x), sources.is_batched(x)
+        sample_weight = self._weights("sample_weight", x, y, sample_weight)
+        wanted = Wanted(
+            batch_size=size,
+            steps=None if self._each_anew else steps,
+            at_most=steps if self._each_anew else None,
+            seed=self._seed,
+            shuffle=bool(shuffle) and (batched or shuffle != "batch"),
+            # Keras 3 changes the order within each batch alone then, which no result depends on
+            shuffle_batches=shuffle == "batch" and self._trained.package == "tf_keras",
+            drop_last=self._traits.tpu or self._equal_shares,
+        )
         source = sources.make(x, y, sample_weight, wanted, self._place)
         self._tell_left_out(source)
         if self._equal_shares:
-            size = self._batch_size or sources.DEFAULT_BATCH_SIZE
-            if sources.is_batched(x):
+            if batched:
                 self._check_shares(rows_of_each_batch(x) if isinstance(x, tf.data.Dataset) else None)
             else:
-                self._check_shares(size)
+                self._check_shares(size or sources.DEFAULT_BATCH_SIZE)
         return source if class_weight is None else ClassWeighted(source, class_weight)
 
-    def epochs(self, source: Source, group: Group, x: Any, *, steps: int | None, epochs: int) -> Epochs:
+    def epochs(self, source: Source, group: Group, x: Any) -> Epochs:
         """The epochs of training on `source`, which was made of `x`."""
         when_out: WhenOut = "end the epoch"
+        steps = None if self._each_anew else self._numbers.steps_per_epoch
         if self._trained.package == "tf_keras" and steps is not None and not callable(x):
-            if not sources.is_batched(x):
+            if not sources.is_batched(x) and not is_sequence(x):
                 when_out = "go on"
             elif steps != source.steps:
                 when_out = "stop"
@@ -66,21 +97,26 @@ class FitData:
         def warn(message: str) -> None:
             self._here.log(message, level="warning")
 
-        return Epochs(source, group, steps=steps, epochs=epochs, when_out=when_out, tell=warn)
+        first, epochs = self._numbers.initial_epoch, self._numbers.epochs
+        return Epochs(source, group, steps=steps, epochs=epochs, when_out=when_out, tell=warn, first=first)
 
-    def validation(self, data: Any, steps: int | None) -> Source:
-        """What to validate on: `data`, or its first `steps` batches."""
-        parts = tuple(data) if isinstance(data, tuple | list) else (data, None)
-        if len(parts) not in (2, 3):
+    def validation(self, data: Any) -> Source:
+        """What to validate on: `data`, or its first `validation_steps` batches."""
+        parts = tuple(data) if isinstance(data, tuple | list) else (data,)
+        if len(parts) not in (1, 2, 3):
             raise FitError(
-                f"validation_data must be (x, y), (x, y, weights), a Dataset or a data function, not {len(parts)} parts"
+                "validation_data must be x, (x, y), (x, y, weights), a Dataset or a data function, not "
+                f"{len(parts)} parts"
             )
-        x, y, weights = (*parts, None)[:3]
+        x, y, weights = (*parts, None, None)[:3]
+        x, steps = self._readable(x), self._numbers.validation_steps
+        weights = self._weights("the weights of validation_data", x, y, weights)
+        size = self._batch_size("validation_batch_size", x)
         wanted = Wanted(
             "validation_data",
             "validation_steps",
-            # of what brings its own batches, that is the size of training's batches alone
-            batch_size=None if sources.is_batched(x) else self._batch_size,
+            # of what brings its own batches, batch_size is the size of training's batches alone
+            batch_size=size or (None if sources.is_batched(x) else self._numbers.batch_size),
             any_batch_size=True,
             alike=True,
             at_most=steps,
@@ -91,6 +127,25 @@ class FitData:
             batches = f"validation_data has {source.steps} batches"
             self._here.log(f"validation_steps={steps}, but {batches}: all are taken", level="warning")
         return source
+
+    def _readable(self, x: Any) -> Any:
+        """`x`, where it is a Sequence of tf_keras as a PyDataset."""
+        return SequenceAsPyDataset(x, **vars(self._queue)) if is_sequence(x) else x
+
+    def _weights(self, argument: str, x: Any, y: Any, weights: Any) -> Any:
+        """`weights`, unless there are no targets whose losses they could weigh."""
+        if weights is None or y is not None or sources.is_batched(x) or callable(x):
+            return weights
+        self._aside.add(argument, "it would weigh the losses of y, and there is none")
+        return None
+
+    def _batch_size(self, argument: str, x: Any) -> int | None:
+        """The number that was given as `argument`, unless `x` brings its own batches."""
+        size: int | None = getattr(self._numbers, argument)
+        if size is not None and sources.is_batched(x):
+            self._aside.add(argument, f"a {sources.name_of(x)} brings its own batches")
+            return None
+        return size
 
     def _tell_left_out(self, source: Source) -> None:
         if source.sizes is None or not source.sizes.left_out:

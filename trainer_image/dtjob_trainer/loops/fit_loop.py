@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,19 +37,22 @@ class FitLoop(TrainingRun):
         callbacks: Callbacks,
         epochs: Epochs,
         validation: Source | None,
+        validates: Callable[[int], bool] = lambda _: True,
     ) -> None:
+        """`validates`: whether there is a validation after the epoch of this number (from 0)."""
         optimizers = engine.trained.optimizers
         super().__init__(here, engine.group, state, optimizers=optimizers, total_steps=epochs.total(0))
         self._engine, self._callbacks = engine, callbacks
         self._epochs, self._source, self._validation = epochs, epochs.source, validation
         epochs.streams = engine.streams(epochs.source)
+        self._validates = validates
         self._epoch_logs: dict[str, Any] | None = None
         """Training's logs of an epoch whose steps are done, while its validation is not."""
         self._stopped = False
         """A callback has stopped the training."""
         self._asked_to_leave = False
         """Some task was asked to stop when the tasks last agreed at an epoch's end."""
-        self._keras_history = engine.trained.callbacks.History()
+        self._keras_history = callbacks.history
         self._history: dict[str, list[Any]] = {}
         self._last_logs: dict[str, Any] = {}
         """What the last epoch's end was told, without what callbacks added to it."""
@@ -169,25 +172,26 @@ class FitLoop(TrainingRun):
         if self._epoch_logs is None:  # else a restart resumes here
             self._close_steps()
         logs = dict(self._epoch_logs or {})
-        if self._validation is not None:
+        if self._validation is not None and self._validates(epoch):
             found = self._validate(self._validation)
             if found is None:
                 self._leave(wait=False)
             logs |= {f"val_{name}": value for name, value in found.items()}
         self._epoch_logs = None
         self._last_logs = logs
-        logs = self._callbacks.epoch_end(epoch, logs)
+        logs = self._callbacks.epoch_end(epoch, logs, self._step - self._epochs.began)
         self._agree_to_stop()
         self._epochs.end(self._step)
         for name, value in logs.items():
             single = number(value)  # callbacks may add anything
             self._history.setdefault(name, []).append(value if single is None else single)
-        self._keras_history.epoch = list(range(self._epochs.ended))
+        self._keras_history.epoch = list(self._epochs.numbers)
         shown = numbers(logs)
         self._here.say_left_out(name for name in logs if name not in shown)
         self._total_steps = self._epochs.total(self._step)
         self._here.progress.report(step=self._step, epoch=self._epochs.ended, metrics=shown, **self._known_total())
-        self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
+        if not self._callbacks.quiet:
+            self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
         self._board.epoch(self._step, logs)
 
     def _validate(self, source: Source) -> dict[str, Any] | None:
@@ -256,8 +260,10 @@ class FitLoop(TrainingRun):
         """Called before variables are restored, as callbacks may change some once more."""
         self._stopped = state["stopped"]
         self._history |= callback_state.decode(state["history"])
-        self._last_logs = {name: values[-1] for name, values in self._history.items()}
         self._epochs.take_up(state, self._step)
+        validated = self._validates(self._epochs.ended - 1)
+        known = (item for item in self._history.items() if validated or not item[0].startswith("val_"))
+        self._last_logs = {name: values[-1] for name, values in known}
         self._total_steps = self._epochs.total(self._step)
         if self._epochs.same(state):
             self._epoch_logs = state.get("epochLogs")
@@ -265,10 +271,10 @@ class FitLoop(TrainingRun):
 
     def _tell_of_the_past(self) -> None:
         """Tell data and callbacks, in the order of the first time, what a new process has not seen."""
-        for _ in range(self._epochs.ended):
+        for epoch in self._epochs.numbers:
             self._epochs.begin()
             self._epochs.end_steps()
-            if self._validation is not None:
+            if self._validation is not None and self._validates(epoch):
                 self._validation.epoch_ends()
                 self._validation.epoch_begins()
                 self._validation.epoch_ends()
@@ -281,4 +287,4 @@ class FitLoop(TrainingRun):
         same_callbacks = self._callbacks.set_state(state["callbacks"])
         same = restored.same_replicas and self._epochs.same(state) and same_callbacks
         self._exact = self._exact and state["exact"] and same
-        self._keras_history.epoch = list(range(self._epochs.ended))
+        self._keras_history.epoch = list(self._epochs.numbers)

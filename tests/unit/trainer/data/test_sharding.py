@@ -95,3 +95,17 @@ def test_arrays_must_agree() -> None:
         data.common_length([[1], [1, 2]], "x")
     with pytest.raises(data.DataError, match="empty"):
         data.common_length([[]], "x")
+
+
+@given(n=st.integers(1, 90), batch=st.integers(1, 40), epoch=st.integers(0, 3))
+def test_batches_in_another_order_keep_their_rows(n: int, batch: int, epoch: int) -> None:
+    sizes = data.Sizes(n, batch)
+    found = [rows.tolist() for rows in data.shard_rows(data.batch_order(n, batch, 7, epoch), sizes, 0, 1, 0)]
+    whole = [list(range(start, min(start + batch, n))) for start in range(0, n, batch)]
+    assert sorted(found) == whole
+    assert len(found[-1]) == len(whole[-1])
+
+
+def test_batches_have_another_order_in_each_epoch() -> None:
+    orders = {tuple(data.batch_order(61, 4, 7, epoch)) for epoch in range(5)}
+    assert len(orders) == 5

@@ -37,9 +37,13 @@ class Alone:
     tasks = 1
 
 
-def course(source: Numbers, *, epochs: int, steps: int | None = None, when_out: str = "end the epoch") -> Any:
+def course(
+    source: Numbers, *, epochs: int, steps: int | None = None, when_out: str = "end the epoch", first: int = 0
+) -> Any:
     told: list[str] = []
-    made = epochs_of.Epochs(source, Alone(), steps=steps, epochs=epochs, when_out=when_out, tell=told.append)
+    made = epochs_of.Epochs(
+        source, Alone(), steps=steps, epochs=epochs, when_out=when_out, tell=told.append, first=first
+    )
     made.told = told
     return made
 
@@ -185,3 +189,34 @@ def test_an_epoch_ends_where_no_batch_follows() -> None:
 def test_data_without_a_batch_is_refused() -> None:
     with pytest.raises(errors.DataError, match="no batches"):
         course(Numbers(0), epochs=1).take(0, 1)
+
+
+@pytest.mark.parametrize(("steps", "length"), [(None, 4), (3, 4), (2, 4)])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_run_that_begins_at_a_later_epoch(steps: int | None, length: int, known: bool) -> None:
+    """Epochs have their numbers, passes orders of their own, and a restart that asks for others changes nothing."""
+    source = Numbers(length, known=known)
+    made = course(source, epochs=6, steps=steps, first=3)
+    assert list(made.numbers) == []
+    whole, last = run(made)
+    assert list(made.numbers) == [3, 4, 5]
+    assert len(whole) == 3
+    assert whole[0][0] == (3, 0)
+    assert made.total(last) == last
+    for stop in range(1, last):
+        first = course(source, epochs=6, steps=steps, first=3)
+        begin, _ = run(first, until=stop)
+        state = json.loads(json.dumps({"epochsEnded": first.ended, "data": first.kept(stop)}))
+        again = course(source, epochs=6, steps=steps, first=1)
+        again.take_up(state, stop)
+        assert list(again.numbers) == list(first.numbers)
+        rest, _ = run(again, stop)
+        assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
+
+
+def test_a_later_first_epoch_with_other_data_than_the_checkpoints() -> None:
+    state = {"epochsEnded": 4, "data": course(Numbers(4, known=True), epochs=6, first=3).kept(4)}
+    made = course(Numbers(3, known=True), epochs=6)
+    made.take_up(state, 4)
+    assert (made.ended, made.began, list(made.numbers)) == (4, 3, [3])
+    assert run(made, 4)[0][0] == [(4, 1), (4, 2)]
