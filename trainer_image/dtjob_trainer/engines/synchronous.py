@@ -25,8 +25,7 @@ class SynchronousEngine(Engine):
 
     def __init__(self, trained: TrainedModel, group: Group) -> None:
         super().__init__(trained, group)
-        if not (self._own_step or self._own_test):  # those of the model's own come one by one
-            self.steps_per_call = trained.steps_per_call
+        self.steps_per_call = trained.steps_per_call
 
     def train(self, source: Source, batches: Sequence[Batch]) -> None:
         """Train one step on each of `batches`, in one call."""
@@ -87,8 +86,12 @@ class SynchronousEngine(Engine):
         return tf.function(several, autograph=False, input_signature=[spec, numbers, numbers, numbers])
 
     def _one_by_one(self, source: Source) -> bool:
-        """Whether each step is a call of its own: ragged and sparse batches cannot be stacked."""
-        return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
+        """Whether each step is a call of its own: ragged and sparse batches cannot be stacked, and what a step of the
+        model's own returns is not known before it is traced."""
+        own = self._own_step or self._own_test
+        return (
+            self.steps_per_call == 1 or own or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
+        )
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
         """Run `replica` of each replica's rows and how many of them count."""

@@ -13,6 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.models import returned
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
@@ -51,7 +52,7 @@ class TpuEngine(SynchronousEngine):
                 rest = keras.tree.map_structure(lambda part, rows=rows: tf.gather(part, rows), inputs)
                 super().evaluate(source, [Batch(rest, count - even, batch.total)])
                 parts.append(self._evaluated)
-            self._evaluated = keras.tree.map_structure(lambda *each: tf.add_n(each), *parts)
+            self._evaluated = returned.joined(parts) if self._own_test else tf.add_n(parts)
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:
         strategy, replicas = self.group.strategy, self.group.replicas

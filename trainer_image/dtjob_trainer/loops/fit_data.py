@@ -26,9 +26,9 @@ class FitData:
     ) -> None:
         self._here, self._traits, self._trained = here, here.traits, trained
         self._replicas, self._batch_size, self._seed = group.replicas, batch_size, seed
-        self._equal_shares = trained.own_step and group.replicas > 1
-        """A model's own train_step takes means of its replica's examples itself, whose mean is the global batch's only
-        where all have equally many."""
+        self._equal_shares = trained.scales_itself and group.replicas > 1
+        """A train_step that knows of replicas takes means of its replica's examples, whose mean is the global batch's
+        only where all have equally many."""
         self._place = Place(group.index, group.tasks, group.replicas, remote=self._traits.remote_steps)
 
     def training(
