@@ -59,7 +59,7 @@ AVERAGES = "moving_averages"
                 ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{COMBINED},guide_steps,every_metric_of_keras"),
                 ("keras", "CentralStorage", {"chief": 1}, 2, f"{COMBINED},guide_steps"),
                 ("keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, UNCALLED),
-                ("tf_keras", "Mirrored", {"chief": 1}, 3, f"{COMBINED},every_metric_of_keras"),
+                ("tf_keras", "Mirrored", {"chief": 1}, 3, COMBINED),
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, COMBINED),
                 ("tf_keras", "CentralStorage", {"chief": 1}, 2, COMBINED),
                 ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, UNCALLED),
