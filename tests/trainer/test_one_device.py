@@ -21,8 +21,17 @@ SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
-OFTEN = "weighted_arrays,masks_and_weights,clipping,accumulation,several_optimizers_in_one"
+OFTEN = (
+    "weighted_arrays,masks_and_weights,clipping,accumulation,several_optimizers_in_one,guide_vae,returned_values,"
+    "metrics_that_keep,layers_that_count"
+)
 """Those that `make test` runs."""
+OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing"
+STATES = "metrics_that_keep,metrics_of_a_step_that_keep,layers_that_count,layers_that_normalise"
+COMBINED = f"{OWN_STEPS},{STATES}"
+"""What replicas put together; Keras 3 has guide_steps, too."""
+UNCALLED = f"own_train_step,guide_gan,guide_vae,{STATES}"
+"""Those without callbacks for batches."""
 ARRAYS = (
     "weighted_arrays,masks,list_of_outputs,clipping,accumulation,metrics_that_count,"
     "added_losses_constraints_and_many_metrics"
@@ -31,8 +40,6 @@ ARRAYS = (
 ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping,metrics_that_count"
 """With one worker, steps come in their order, and can be compared."""
 AVERAGES = "moving_averages"
-ONE_REPLICA = "own_train_step"
-"""Several replicas leave out what is no full batch."""
 
 
 @pytest.mark.parametrize(
@@ -45,13 +52,21 @@ ONE_REPLICA = "own_train_step"
                 ("keras", "Mirrored", {"chief": 1}, 3, LOSSES),
                 ("keras", "Mirrored", {"chief": 1}, 3, KERAS_3),
                 ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, SOME),
-                ("keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{ONE_REPLICA}"),
+                ("keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{COMBINED}"),
                 ("keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
+                ("keras", "Mirrored", {"chief": 1}, 3, f"{COMBINED},guide_steps,every_metric_of_keras"),
+                ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{COMBINED},guide_steps,every_metric_of_keras"),
+                ("keras", "CentralStorage", {"chief": 1}, 2, f"{COMBINED},guide_steps"),
+                ("keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, UNCALLED),
+                ("tf_keras", "Mirrored", {"chief": 1}, 3, COMBINED),
+                ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, COMBINED),
+                ("tf_keras", "CentralStorage", {"chief": 1}, 2, COMBINED),
+                ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, UNCALLED),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, LOSSES),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, STEPS),
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, SOME),
-                ("tf_keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{ONE_REPLICA}"),
+                ("tf_keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{COMBINED}"),
                 ("tf_keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
                 ("keras", "Default", {"chief": 1}, 0, AVERAGES),  # Keras 3's fail inside TensorFlow's strategies

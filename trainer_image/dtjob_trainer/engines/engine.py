@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
-
-import numpy as np
 
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
@@ -82,8 +81,7 @@ class Engine(ABC):
         None where a `train_step` of the model's own gives none.
         """
         result = self._result(self._trained)
-        loss = result.get("loss") if self._own_step else result
-        return None if loss is None else float(loss)
+        return self.trained.returned["train"].share_of("loss", result) if self._own_step else float(result)
 
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""
@@ -97,17 +95,15 @@ class Engine(ABC):
 
     def logs(self) -> dict[str, Any]:
         """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
-        return self._over_tasks(self._trained) if self._own_step else self.read_metrics()
+        return self._own_logs("train", self._trained)[1] if self._own_step else self.read_metrics()
 
     def epoch_logs(self) -> dict[str, Any]:
         """What callbacks are told after an epoch, over all tasks. Collective."""
-        metrics = self.read_metrics()
-        return logs_of(metrics, self._over_tasks(self._trained)) if self._own_step else metrics
+        return logs_of(*self._own_logs("train", self._trained)) if self._own_step else self.read_metrics()
 
     def evaluation_logs(self) -> dict[str, Any]:
         """Loss and metrics of the evaluation so far, or what a `test_step` of its own gave last. Collective."""
-        metrics = self.read_metrics()
-        return logs_of(metrics, self._over_tasks(self._evaluated)) if self._own_test else metrics
+        return logs_of(*self._own_logs("evaluate", self._evaluated)) if self._own_test else self.read_metrics()
 
     @abstractmethod
     def _result(self, step: Any) -> Any:
@@ -126,18 +122,24 @@ class Engine(ABC):
             self._functions[key] = self._make_function(body, source)
         return self._functions[key]
 
-    def _over_tasks(self, step: Any) -> dict[str, float]:
-        """What a step of the model's own gave, summed over the tasks. Collective."""
-        parts = self._result(step)
-        sums = self.group.sum(np.array([float(value) for value in parts.values()], np.float64))
-        return dict(zip(parts, sums.tolist(), strict=True))
+    def _own_logs(self, kind: Kind, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The model's metrics, and what a step of its own gave, over all tasks. Collective."""
+        left = self._result(step)
+        return self.trained.read_returned(kind, left, self.group)
 
 
 def logs_of(metrics: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
     """Logs of a model with a step of its own: as in Keras what that gave `last`, or the `metrics` of these names.
 
-    A metric that this step never updates reads zero: what was given under its name is something else.
+    Also where no step updates such a metric, so that it reads zero: then there is a warning.
     """
     if last.keys() != metrics.keys():
         return dict(last)
-    return {name: metrics[name] or last[name] for name in metrics}
+    idle = ", ".join(name for name, value in last.items() if value and not metrics[name])
+    if idle:
+        warnings.warn(
+            f"the model's own step returns {idle}, but updates no metric of this name, which is what Keras shows at "
+            "an epoch's end: update it in the step, or return the value under another name",
+            stacklevel=2,
+        )
+    return dict(metrics)

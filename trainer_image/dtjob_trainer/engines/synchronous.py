@@ -28,9 +28,8 @@ class SynchronousEngine(Engine):
     def __init__(self, trained: TrainedModel, group: Group) -> None:
         super().__init__(trained, group)
         self._one_at_a_time = self._own_step or self._own_test
-        """What steps of the model's own return is of one batch."""
-        if not self._one_at_a_time:
-            self.steps_per_call = trained.steps_per_call
+        """What a step of the model's own returns is of one batch, and not known before it is traced."""
+        self.steps_per_call = trained.steps_per_call
 
     def train(self, source: Source, work: Work) -> int:
         """Train one step on each batch, in one call."""
@@ -123,7 +122,9 @@ class SynchronousEngine(Engine):
 
     def _one_by_one(self, source: Source) -> bool:
         """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked."""
-        if source.numbered and not self._one_at_a_time and not self.fills_up:
+        if self._one_at_a_time:
+            return True
+        if source.numbered and not self.fills_up:
             return False
         return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
 

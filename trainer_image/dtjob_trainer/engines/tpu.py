@@ -15,6 +15,7 @@ from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Work
 from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.models import returned
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
@@ -60,7 +61,7 @@ class TpuEngine(SynchronousEngine):
                 rest = keras.tree.map_structure(lambda part, rows=rows: tf.gather(part, rows), inputs)
                 super().evaluate(source, [Batch(rest, count - even, batch.total)])
                 parts.append(self._evaluated)
-            self._evaluated = keras.tree.map_structure(lambda *each: tf.add_n(each), *parts)
+            self._evaluated = returned.joined(parts) if self._own_test else tf.add_n(parts)
         return len(work)
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any) -> Any:

@@ -60,8 +60,8 @@ def fit(
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
       What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
       for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
-    - batch_size: examples of one step of all replicas together (32 where it is left out). On a TPU, or where a model
-      has a `train_step` of its own and there are several replicas, a last batch that is not full is left out.
+    - batch_size: examples of one step of all replicas together (32 where it is left out). On a TPU, or where a model's
+      own `train_step` names num_replicas_in_sync and there are several, a last batch that is not full is left out.
       A Dataset for such a model is batched with drop_remainder=True.
     - epochs, initial_epoch: the number of the epoch (from 0) to end before and to begin with. A restart goes on where
       its checkpoint is. Each epoch's order is that of its number.
@@ -89,8 +89,9 @@ def fit(
 
     Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. Taken as
     means over examples, as nobody can know better: `add_loss`, losses that give one number, an own `compute_loss`.
-    A metric function that gives one number counts it once for each replica that has examples. BatchNormalization
-    normalises by each replica's own rows, and so does not do what it does on one device.
+    A `train_step` of the model's own is written for one device, and what it computes taken as a mean over examples.
+    BatchNormalization normalises by each replica's own rows, and so does not do what it does on one device;
+    docs/strategies.md says what other layers and metrics do.
 
     Of compile()'s options, `run_eagerly` is refused, and `jit_compile` holds under Default and OneDevice: where Keras
     would, XLA compiles the step. With several replicas it is left aside, and the log says so.

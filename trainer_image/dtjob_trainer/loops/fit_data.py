@@ -40,9 +40,9 @@ class FitData:
         self._aside = aside
         self._each_anew = False
         """Whether each epoch takes so many first batches of the data, as tf_keras does with a Sequence."""
-        self._equal_shares = trained.own_step and group.replicas > 1
-        """A model's own train_step takes means of its replica's examples itself, whose mean is the global batch's only
-        where all have equally many."""
+        self._equal_shares = trained.scales_itself and group.replicas > 1
+        """A train_step that knows of replicas takes means of its replica's examples, whose mean is the global batch's
+        only where all have equally many."""
         self._place = Place(group.index, group.tasks, group.replicas, remote=self._traits.remote_steps)
 
     def held_out(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
+import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import own_step
-from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models import metric_updates, own_step, returned
+from dtjob_trainer.models.losses import Cut, current_cut, setting
+from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.variables import Array, State
 from dtjob_trainer.strategies.collective import Group
 
@@ -30,6 +30,9 @@ class TrainedModel(ABC):
         """`traits`: what the strategy is like under which the model is trained."""
         self.model = model
         self._traits = traits
+        self.returned = {"train": Returned(), "evaluate": Returned()}
+        """What steps of the model's own return, by kind."""
+        self._updates = metric_updates.Updates(self.package)
 
     @property
     def own_step(self) -> bool:
@@ -101,13 +104,29 @@ class TrainedModel(ABC):
         """One replica's training step; its share (scalar) of the loss of the global batch.
 
         As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is
-        cut. Of a model with its own `train_step`: this replica's part of the mean of all that gives, by name.
+        cut. Of a model with its own `train_step`: what this replica leaves of all that gives (`Returned`).
         """
-        if not self.own_step:
+        if self.own_step:
+            alone = not self.scales_itself
+            return self._own("train", lambda: self._own_train(x, y, sample_weight), cut, alone=alone)
+        with setting(metric_updates.counting, cut):
             return self._train(cut, x, y, sample_weight)
-        # equal shares, as Keras scales losses itself
-        logs = own_step.flat(self._own_train(x, y, sample_weight))
-        return {name: tf.reduce_mean(tf.cast(value, tf.float32)) / cut.replicas for name, value in logs.items()}
+
+    @property
+    def scales_itself(self) -> bool:
+        """Whether the model's own train_step makes its gradients add up over replicas by itself."""
+        return self.own_step and own_step.scales_itself(self.model)
+
+    @property
+    def _in_parts(self) -> bool:
+        """Whether several replicas or workers count in the model's metrics."""
+        return self._traits.shared_variables or tf.distribute.get_strategy().num_replicas_in_sync > 1
+
+    def _own(self, kind: Literal["train", "evaluate"], step: Callable[[], Any], cut: Cut, *, alone: bool) -> Any:
+        """Run a step of the model's own; `alone`: on this replica's rows as if there were no others."""
+        acting = dataclasses.replace(cut, alone=True) if alone and cut.replicas > 1 else None
+        with setting(current_cut, acting), setting(metric_updates.counting, cut):
+            return self.returned[kind].of_replica(step, cut)
 
     def _own_train(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """The model's own `train_step`, given what Keras gives it."""
@@ -122,7 +141,7 @@ class TrainedModel(ABC):
 
         Each replica counts its own rows alone; the model's metrics are read once those of all are put together.
         """
-        names, known = own_step.flat(logs).keys(), own_step.flat(self.model.get_metrics_result()).keys()
+        names, known = returned.flat(logs).keys(), returned.flat(self.model.get_metrics_result()).keys()
         if names and names != known:
             which = ", ".join(sorted(names ^ known))
             raise FitError(
@@ -137,26 +156,38 @@ class TrainedModel(ABC):
     def evaluate_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """One replica's evaluation step: updates loss and metrics; its share of the loss as of `train_replica`.
 
-        Of a model with its own `test_step`, which updates metrics as it likes: its part of the mean of what that gives.
+        Of a model with its own `test_step`: as of `train_replica`.
         """
-        if not self.own_test:
+        if self.own_test:
+            data = self.pack(x, y, sample_weight)
+            return self._own("evaluate", lambda: self.model.test_step(data), cut, alone=True)
+        with setting(metric_updates.counting, cut):
             return self._evaluate(cut, x, y, sample_weight)
-        apart = cut.may_be_empty and not self._traits.central_storage
-        with contextlib.nullcontext() if apart or not cut.may_be_empty else self._counting(cut):
-            test = functools.partial(self.model.test_step, self.pack(x, y, sample_weight))
-            return own_step.evaluate_replica(test, cut, only_where_counted=apart)
-
-    @abstractmethod
-    def _counting(self, cut: Cut) -> AbstractContextManager[Any]:
-        """While this lasts, metrics are updated as the strategy needs it, and not where a row only stands in."""
 
     @abstractmethod
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """`evaluate_replica` of a model without its own `test_step`."""
 
-    @abstractmethod
     def read_metrics(self, group: Group) -> dict[str, Any]:
         """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective."""
+        with self._states_of_all(group):
+            return {name: number(value) for name, value in self.model.get_metrics_result().items()}
+
+    def read_returned(
+        self, kind: Literal["train", "evaluate"], left: Mapping[str, Any], group: Group
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The metrics as of `read_metrics`, and what the last own step of this `kind` gave, which has `left` that.
+
+        Collective.
+        """
+        values = self.returned[kind].gathered(left, group)
+        with self._states_of_all(group):
+            metrics = {name: number(value) for name, value in self.model.get_metrics_result().items()}
+            return metrics, self.returned[kind].logs(values)
+
+    @abstractmethod
+    def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
+        """While this lasts, the metrics' results are those of all replicas' states. Collective."""
 
     @abstractmethod
     def of_global_batch(self) -> AbstractContextManager[Any]:

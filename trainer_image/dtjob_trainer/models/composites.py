@@ -25,6 +25,13 @@ def build(model: Any, *parts: Any) -> None:
         backend.compute_output_spec(model._compute_loss, training=False, **arguments)
 
 
+def update_metrics(model: Any, x: Any, y: Any, sample_weight: Any) -> None:
+    """Have a built model's metrics updated once with what specs say, without any effect."""
+    x, y, sample_weight = keras.tree.map_structure(_symbol, (x, y, sample_weight))
+    y_pred = backend.compute_output_spec(model, x, training=False)
+    backend.compute_output_spec(model.compute_metrics, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+
+
 def _symbol(spec: Any) -> Any:
     """Keras's symbolic tensor of a `tf.TypeSpec`; what is one already, or None, as it is."""
     if spec is None or isinstance(spec, keras.KerasTensor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,8 +16,8 @@ from keras.src.random import seed_generator
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import composites, losses, optimizers, own_step
-from dtjob_trainer.models.compiled import TrainedModel, number
+from dtjob_trainer.models import added_sums, composites, losses, optimizers, own_step, returned
+from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
@@ -76,16 +76,24 @@ class KerasModel(TrainedModel):
             composites.build(model, x, y, sample_weight)
             model._symbolic_build(data_batch=(x, y, sample_weight))
         self._generator = _global_seed_generator()
+        if not self.own_step:
+            self._see_what_adds(x, y, sample_weight)
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Build the optimizers that a `train_step` of the model's own applies."""
         if self.own_step:
             sharded_variables.check_own_step(self.model)
-            with self._one_generator():
+            with self._one_generator(), self._of_all_replicas():
                 specs = (x, y, sample_weight)
                 own_step.build_optimizers(self.model, self.optimizers, self._own_train, specs, self._traits)
             self._check_optimizers()
+
+    def _see_what_adds(self, *data: Any) -> None:
+        """Have metrics of the program's own updated once, of shapes alone, so that it is known how each must be."""
+        if self._in_parts and self._updates.any_of_program(self._metrics()):
+            with self._of_all_replicas():
+                composites.update_metrics(self.model, *data)
 
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """A batch as Keras gives it to steps."""
@@ -112,27 +120,57 @@ class KerasModel(TrainedModel):
         self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
         return tf.cast(loss, tf.float32)
 
-    def read_metrics(self, group: Group) -> dict[str, Any]:
-        """Loss and metrics out of every replica's state, in one collective."""
-        variables = self.model.metrics_variables
-        sums = [sum_of(parts_of(group.strategy, v)) for v in variables]
-        total = group.sum(np.concatenate([np.ravel(s) for s in sums]))
+    @contextlib.contextmanager
+    def _states_of_all(self, group: Group) -> Iterator[None]:
+        variables = [v for metric in self._metrics() for v in metric.variables]
+        variables = list({id(v): v for v in [*self.model.metrics_variables, *variables]}.values())
+        copies, sums = len(parts_of(group.strategy, variables[0])) * group.tasks if variables else 1, []
+        for variable in variables:
+            parts = parts_of(group.strategy, variable)
+            if variable.aggregation == "only_first_replica":
+                parts = parts[:1] if group.index == 0 else (np.zeros(variable.shape),)
+            sums.append(sum_of(parts))
+        total = group.sum(np.concatenate([np.ravel(s) for s in sums])) if sums else np.zeros(0)
         mapping, offset = [], 0
         for variable, value in zip(variables, sums, strict=True):
             merged = total[offset : offset + value.size].reshape(value.shape)
             offset += value.size
-            if variable.aggregation != "sum":
-                merged = merged / (len(parts_of(group.strategy, variable)) * group.tasks)
+            if variable.aggregation in ("mean", "none"):
+                merged = merged / copies
             mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
         with keras.StatelessScope(state_mapping=mapping):
-            results = self.model.get_metrics_result()
-        return {name: number(value) for name, value in results.items()}
+            yield
+
+    def _metrics(self) -> list[Any]:
+        """The model's metrics, each by itself."""
+        found: list[Any] = []
+        for metric in self.model.metrics:
+            found += metric.metrics if metric is self.model._compile_metrics else [metric]
+        return found
 
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:
         """While this lasts, Keras's losses and, of a synchronous step, optimizers act on the global batch."""
         found = self.optimizers if self._traits.synchronous else []
-        with losses.of_global_batch(), optimizers.summing_first(found), self._one_generator():
+        with (
+            losses.of_global_batch(),
+            optimizers.summing_first(found),
+            own_step.averaging(found if self.own_step else []),
+            self._one_generator(),
+            self._of_all_replicas(),
+        ):
+            yield
+
+    @contextlib.contextmanager
+    def _of_all_replicas(self) -> Iterator[None]:
+        """While this lasts, metrics and variables count for all replicas, and results that a step returns are known."""
+        with contextlib.ExitStack() as stack:
+            if self._in_parts:
+                own = self._counting_of_own_step if self.own_step or self.own_test else None
+                stack.enter_context(self._updates.during(self._metrics(), own))
+                stack.enter_context(added_sums.counting_once())
+            if self.own_step or self.own_test:
+                stack.enter_context(returned.noting_results(self._metrics()))
             yield
 
     def state(self, group: Group) -> State:
@@ -173,9 +211,22 @@ class KerasModel(TrainedModel):
         """
         return losses.replaced(seed_generator, global_seed_generator=lambda: self._generator)
 
+    def _counting_of_own_step(self, cut: Cut, variables: Sequence[Any]) -> AbstractContextManager[Any]:
+        if self._traits.shared_variables:
+            return self._counting(cut, variables)
+        return self._kept_where_empty(cut, variables)
+
     @contextlib.contextmanager
-    def _counting(self, cut: Cut) -> Iterator[None]:
-        """While this lasts, metrics are updated, also where replicas or workers share their variables.
+    def _kept_where_empty(self, cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
+        """While this lasts, a replica whose row only stands in leaves `variables` as they were."""
+        before = [tf.identity(v.value) for v in variables] if cut.may_be_empty else []
+        yield
+        for variable, value in zip(variables, before, strict=False):
+            variable.assign(tf.where(cut.examples > 0, variable.value, value))
+
+    @contextlib.contextmanager
+    def _counting(self, cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
+        """While this lasts, metrics' `variables` are updated, also where replicas or workers share them.
 
         Many of Keras 3's assign `variable + x`. Of shared variables the sum over CentralStorage's replicas would count
         the old value once for each, and under ParameterServer workers would overwrite each other's: there what is
@@ -185,7 +236,6 @@ class KerasModel(TrainedModel):
         if not self._traits.shared_variables:
             yield
             return
-        variables = self.model.metrics_variables
         zeros = [(v, tf.zeros(v.shape, v.dtype)) for v in variables if v.aggregation == "sum"]
         with keras.StatelessScope(state_mapping=zeros) as scope:
             yield
@@ -193,6 +243,8 @@ class KerasModel(TrainedModel):
             value = scope.get_current_value(variable)
             if variable.aggregation == "sum":
                 variable.assign_add(cut.counted(value))
+            elif value is not None and id(variable) in self._updates.whole_variables():
+                variable.assign(value)
             elif value is not None:
                 variable.assign(tf.where(cut.examples > 0, value, variable.value) if cut.may_be_empty else value)
 
@@ -209,16 +261,22 @@ class KerasModel(TrainedModel):
         tracker.total.assign_add(tf.cast(loss, tracker.dtype) * tf.cast(cut.total, tracker.dtype))
         tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
 
+        variables = self.model.metrics_variables
+
         def update() -> Any:
-            with self._counting(cut):
+            with self._counting(cut, variables):
                 self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
             return tf.constant(0)
 
+        whole = self._updates.whole_variables()
         # a replica that stands in with one row of no weight must not count it
-        if cut.may_be_empty and not self._traits.central_storage:
-            tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
-        else:
+        if not cut.may_be_empty or self._traits.central_storage:
             update()
+        elif whole:  # which all replicas update together
+            with self._kept_where_empty(cut, [v for v in variables if id(v) not in whole]):
+                update()
+        else:
+            tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
 
 
 def _global_seed_generator() -> Any:

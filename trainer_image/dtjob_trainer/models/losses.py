@@ -8,7 +8,7 @@ the global batch, and those that only the replicas know together are summed over
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -39,10 +39,19 @@ class Cut:
     """Examples of the global batch (int32)."""
     may_be_empty: bool
     """Whether `examples` may be 0 at some step."""
+    alone: bool = False
+    """Whether a loss is to be what this replica alone would say: the mean of that, weighed by rows, is one device's."""
 
     def mean(self, value: Any) -> Any:
         """The share of `value`, a mean over this replica's rows, in the mean over the global batch."""
         return value * tf.cast(self.examples, value.dtype) / tf.cast(self.total, value.dtype)
+
+    def spoken(self, share: Any) -> Any:
+        """What a loss with this `share` is to be."""
+        if not self.alone:
+            return share
+        total, examples = tf.cast(self.total, share.dtype), tf.cast(self.examples, share.dtype)
+        return share * tf.math.divide_no_nan(total, examples)
 
     def counted(self, value: Any) -> Any:
         """`value`, or zero where this replica's row only stands in."""
@@ -93,8 +102,13 @@ def _reduce(
 ) -> Any:
     """As Keras's `reduce_weighted_values`, with the divisors of the global batch."""
     cut = current_cut.get()
-    if cut is None:
+    if cut is None or (cut.alone and reduction in (None, "none")):
         return _own_reduction(values, sample_weight, mask, reduction, dtype)
+    return cut.spoken(_reduced_share(cut, values, sample_weight, mask, reduction, dtype))
+
+
+def _reduced_share(cut: Cut, values: Any, sample_weight: Any, mask: Any, reduction: Any, dtype: Any) -> Any:
+    """The share of one loss in that of the global batch."""
     if reduction in (None, "none"):
         raise LossError(NO_SCALAR)
     values = keras.ops.convert_to_tensor(values, dtype=dtype)
@@ -125,13 +139,25 @@ def _scale(value: Any) -> Any:
     """Keras's scaling of what is added to a loss (`add_loss`, regularisers)."""
     cut = current_cut.get()
     if cut is not None:
-        return cut.mean(value)
+        return value if cut.alone else cut.mean(value)
     return value if unscaled.get() else _own_scale(value)
 
 
 def _unscale(value: Any) -> Any:
     """Keras's way back from a scaled loss to the one that it tracks for each output, once for each replica."""
-    return value if unscaled.get() else _own_unscale(value)
+    cut = current_cut.get()
+    return value if unscaled.get() or (cut is not None and cut.alone) else _own_unscale(value)
+
+
+def weighed(cut: Cut, gradients: Sequence[Any]) -> list[Any]:
+    """Gradients of what this replica alone would say, each times the replica's part of the global batch's rows."""
+
+    def weigh(gradient: Any) -> Any:
+        if isinstance(gradient, tf.IndexedSlices):
+            return tf.IndexedSlices(cut.mean(gradient.values), gradient.indices, gradient.dense_shape)
+        return None if gradient is None else cut.mean(gradient)
+
+    return [weigh(gradient) for gradient in gradients]
 
 
 @contextlib.contextmanager

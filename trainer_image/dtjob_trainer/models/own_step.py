@@ -1,14 +1,18 @@
-"""A `train_step` or `test_step` of the model's own: what it returns, and for Keras 3 the optimizers that it applies.
+"""A `train_step` of the model's own: how replicas' gradients make one, and for Keras 3 the optimizers that it applies.
 
-Keras builds an optimizer when it is first applied, which is too late to be saved, and fails under Mirrored: here they
-are built before training.
+A step is written for one device: what it computes is taken as a mean over the rows that it is given. Keras builds an
+optimizer when it is first applied, which is too late to be saved, and fails under Mirrored: here they are built before
+training.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import types
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import keras
@@ -16,7 +20,12 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models.losses import Cut, replaced, setting, unscaled
+from dtjob_trainer.models.instances import overridden
+from dtjob_trainer.models.losses import current_cut, replaced, weighed
+from dtjob_trainer.models.optimizers import innermost
+
+_OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context", "compute_average_loss", "scale_regularization_loss"}
+"""What a step names that is written for several replicas."""
 
 _HOMES = tuple(
     dict.fromkeys(
@@ -27,32 +36,42 @@ _HOMES = tuple(
 """The classes of Keras that have an `apply` of their own."""
 
 
-def flat(logs: Any) -> dict[str, Any]:
-    """What a step returned as one dict, without dicts inside it: those Keras takes apart as well."""
-    found: dict[str, Any] = {}
-    for name, value in (logs or {}).items():
-        found |= flat(value) if isinstance(value, Mapping) else {name: value}
-    return found
+def scales_itself(model: Any) -> bool:
+    """Whether the class of `model`, or a base of it, is written for `tf.distribute` and knows of replicas.
 
-
-def evaluate_replica(step: Callable[[], Any], cut: Cut, *, only_where_counted: bool) -> dict[str, Any]:
-    """One replica's test `step`, which updates metrics as it likes: its part of the mean of what that gives.
-
-    - only_where_counted: evaluate no row that only stands in.
+    Such a step makes its gradients add up to one device's by itself; of any other, each replica's are taken as those of
+    a mean over its rows.
     """
-    names: list[str] = []
+    package = {"keras", "tf_keras"}
+    kinds = [kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] not in package]
+    parts = [getattr(part, "fget", None) or part for kind in kinds for part in vars(kind).values()]
+    codes = [getattr(inspect.unwrap(part), "__code__", None) for part in parts]
+    return any(_names(code) & _OF_REPLICAS for code in codes if code is not None)
 
-    def evaluate() -> list[Any]:
-        with setting(unscaled, True):
-            logs = flat(step())
-        names.extend(logs)
-        return [tf.reduce_mean(tf.cast(value, tf.float32)) for value in logs.values()]
 
-    if only_where_counted:
-        values = tf.cond(cut.examples > 0, evaluate, lambda: [tf.constant(0.0) for _ in names])
-    else:
-        values = evaluate()
-    return {name: cut.mean(value) for name, value in zip(names, values, strict=True)}
+def _names(code: types.CodeType) -> set[str]:
+    """The names of globals and attributes that a function uses, and those within it."""
+    inner = [_names(part) for part in code.co_consts if isinstance(part, types.CodeType)]
+    return {*code.co_names}.union(*inner)
+
+
+@contextlib.contextmanager
+def averaging(optimizers: Sequence[Any]) -> Iterator[None]:
+    """While this lasts, each replica's gradients of a step of the model's own count by its rows in their sums.
+
+    - optimizers: Keras 3's, of a synchronous strategy, which sum what they are given.
+    """
+    inner = [each for optimizer in optimizers for each in innermost(optimizer) if each is not optimizer]
+    with contextlib.ExitStack() as stack:
+        for optimizer in optimizers:
+            if not any(optimizer is each for each in inner):
+                stack.enter_context(overridden(optimizer, apply=partial(_weigh_and_apply, optimizer.apply)))
+        yield
+
+
+def _weigh_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None) -> Any:
+    cut = current_cut.get()
+    return apply(weighed(cut, grads) if cut is not None and cut.alone else grads, trainable_variables)
 
 
 def check_built(model: Any, traits: Traits) -> None:

@@ -7,20 +7,25 @@ own way counts each replica's loss in the metrics on the way.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 from tf_keras.src.engine import compile_utils
+from tf_keras.src.optimizers import utils as optimizer_utils
 from tf_keras.src.utils import losses_utils
 
 from dtjob_trainer.errors import LossError
-from dtjob_trainer.models.losses import Cut, current_cut, replaced, setting, unscaled
+from dtjob_trainer.models.losses import Cut, current_cut, replaced, setting, unscaled, weighed
+from dtjob_trainer.models.metric_updates import counting
 
 _own_reduction = losses_utils.reduce_weighted_loss
 _own_mask = losses_utils.apply_valid_mask
 _own_scale = losses_utils.scale_loss_for_distribution
+_own_reduction_of = tf_keras.losses.Loss._get_reduction
+_own_sum = optimizer_utils.all_reduce_sum_gradients
 _Reduction = losses_utils.ReductionV2
 
 
@@ -39,11 +44,17 @@ def share_of(model: Any, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: A
     return value if cut.replicas == 1 else cut.mean(value)
 
 
-def of_global_batch() -> AbstractContextManager[None]:
+@contextlib.contextmanager
+def of_global_batch() -> Iterator[None]:
     """While this lasts, tf_keras's losses are as `share_of` needs them; elsewhere they stay what they are."""
-    return replaced(
-        losses_utils, reduce_weighted_loss=_reduce, apply_valid_mask=_mask, scale_loss_for_distribution=_scale
-    )
+    with (
+        replaced(
+            losses_utils, reduce_weighted_loss=_reduce, apply_valid_mask=_mask, scale_loss_for_distribution=_scale
+        ),
+        replaced(tf_keras.losses.Loss, _get_reduction=_reduction_of),
+        replaced(optimizer_utils, all_reduce_sum_gradients=_weigh_and_sum),
+    ):
+        yield
 
 
 def conformed(container: Any, y_pred: Any, *structures: Any) -> tuple[Any, ...]:
@@ -101,8 +112,8 @@ def _reduce(weighted_losses: Any, reduction: Any = _Reduction.SUM_OVER_BATCH_SIZ
         return _own_reduction(weighted_losses, reduction)
     summed = tf.reduce_sum(weighted_losses)
     if reduction == _Reduction.SUM:
-        return cut.counted(summed)
-    return cut.mean(summed / tf.cast(tf.size(weighted_losses), summed.dtype))
+        return cut.spoken(cut.counted(summed))
+    return cut.spoken(cut.mean(summed / tf.cast(tf.size(weighted_losses), summed.dtype)))
 
 
 def _mask(losses: Any, weights: Any, mask: Any, reduction: Any) -> Any:
@@ -117,4 +128,22 @@ def _mask(losses: Any, weights: Any, mask: Any, reduction: Any) -> Any:
 
 def _scale(value: Any) -> Any:
     """tf_keras's scaling of a replica's loss."""
-    return value if unscaled.get() else _own_scale(value)
+    cut = current_cut.get()
+    return value if unscaled.get() or (cut is not None and cut.alone) else _own_scale(value)
+
+
+def _reduction_of(loss: Any) -> Any:
+    """As tf_keras's `Loss._get_reduction`, which refuses to take means where it knows of several replicas."""
+    cut = current_cut.get()
+    if counting.get() is None and (cut is None or not cut.alone):
+        return _own_reduction_of(loss)
+    return _Reduction.SUM_OVER_BATCH_SIZE if loss.reduction == _Reduction.AUTO else loss.reduction
+
+
+def _weigh_and_sum(gradients: Any) -> Any:
+    """As tf_keras's sum of (gradient, variable) pairs over the replicas; of an own step each weighed by its rows."""
+    cut = current_cut.get()
+    pairs = list(gradients)
+    if cut is not None and cut.alone:
+        pairs = list(zip(weighed(cut, [gradient for gradient, _ in pairs]), (v for _, v in pairs), strict=True))
+    return _own_sum(pairs)

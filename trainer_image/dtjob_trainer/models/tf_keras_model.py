@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,8 +18,8 @@ from tf_keras.src.engine.base_layer import BaseRandomLayer
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import losses, optimizers, tf_keras_losses
-from dtjob_trainer.models.compiled import TrainedModel, number
+from dtjob_trainer.models import added_sums, losses, optimizers, returned, tf_keras_losses
+from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group
@@ -84,7 +85,8 @@ class LegacyModel(TrainedModel):
         def replica(x: Any, y: Any, sample_weight: Any) -> Any:
             with _autograph():
                 if self.own_step:
-                    self._own_train(x, y, sample_weight)
+                    with losses.setting(losses.current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
+                        self._own_train(x, y, sample_weight)
                     return tf.constant(0)
                 y_pred = model(x, training=True)
                 if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
@@ -97,7 +99,8 @@ class LegacyModel(TrainedModel):
         def step(x: Any, y: Any, sample_weight: Any) -> Any:
             return strategy.run(replica, args=(x, y, sample_weight))
 
-        step.get_concrete_function(x, y, sample_weight)
+        with tf_keras_losses.of_global_batch():
+            step.get_concrete_function(x, y, sample_weight)
         if model.optimizer is not None and not self.own_step:
             model.optimizer.build(model.trainable_variables)
         self._keep_seeds()
@@ -135,9 +138,9 @@ class LegacyModel(TrainedModel):
             self._update_metrics(x, y, y_pred, sample_weight)
         return tf.cast(loss, tf.float32)
 
-    def read_metrics(self, group: Group) -> dict[str, Any]:
-        """Loss and metrics; tf_keras merges every replica's state as it reads, which all tasks must do together."""
-        return {name: number(value) for name, value in self.model.get_metrics_result().items()}
+    def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
+        """tf_keras merges every replica's state as it reads, which all tasks must do together."""
+        return contextlib.nullcontext()
 
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:
@@ -148,7 +151,21 @@ class LegacyModel(TrainedModel):
                 stack.enter_context(
                     losses.replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
                 )
+            if self._in_parts:
+                own = self._of_own_step if self.own_step or self.own_test else None
+                stack.enter_context(self._updates.during(self.model.metrics, own))
+                stack.enter_context(added_sums.counting_once_in_tensorflow())
+            if self.own_step or self.own_test:
+                stack.enter_context(returned.noting_results(self.model.metrics))
             yield
+
+    def _of_own_step(self, cut: Cut, variables: Any) -> AbstractContextManager[Any]:
+        """Around the whole of such a step there is `_counting` already."""
+        return contextlib.nullcontext()
+
+    def _own(self, kind: Any, step: Any, cut: Cut, *, alone: bool) -> Any:
+        with self._counting(cut):
+            return super()._own(kind, step, cut, alone=alone)
 
     def _add(self, variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Add to a `variable` of CentralStorage; zero to a metric where this replica's row only stands in.
@@ -158,6 +175,8 @@ class LegacyModel(TrainedModel):
         cut = _adding.get()
         if cut is not None and any(v is variable for metric in self.model.metrics for v in metric.variables):
             value = cut.counted(tf.cast(value, variable.dtype))
+        else:
+            value = added_sums.addend_of(variable, value)
         return _own_add(variable, value, *args, **kwargs)
 
     def state(self, group: Group) -> State:
@@ -223,7 +242,8 @@ class LegacyModel(TrainedModel):
             with losses.setting(_adding, cut):
                 yield
             return
-        variables = [v for metric in self.model.metrics for v in metric.variables]
+        whole = self._updates.whole_variables()
+        variables = [v for metric in self.model.metrics for v in metric.variables if id(v) not in whole]
         before = [tf.identity(v.read_value()) for v in variables]
         yield
         for variable, value in zip(variables, before, strict=True):

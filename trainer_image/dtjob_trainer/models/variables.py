@@ -122,6 +122,8 @@ class State:
                 counted = np.frombuffer(old[:, offset : offset + size].tobytes(), array.dtype)
                 total = counted.reshape(-1, *array.shape).sum(axis=0, dtype=array.dtype)
                 rows[0, offset : offset + size] = np.frombuffer(total.tobytes(), np.uint8)
+            elif variable.aggregation == "only_first_replica":  # what all replicas change alike, say
+                rows[:, offset : offset + size] = np.frombuffer(array.tobytes(), np.uint8)
             offset += size
         return rows
 
@@ -154,11 +156,15 @@ class Plain:
     def __init__(self, variable: Any) -> None:
         self.value, self.path = variable, variable.name
         self.shape, self.dtype = variable.shape, variable.dtype.name
-        self.aggregation = variable.aggregation.name.lower()
         on_read = variable.synchronization is tf.VariableSynchronization.ON_READ
         unaggregated = variable.aggregation is tf.VariableAggregation.NONE
         self.local = on_read or (unaggregated and not variable.trainable)
         """Whether each replica changes it by itself."""
+
+    @property
+    def aggregation(self) -> str:
+        """What replicas' writes, or a metric's states, become: Keras's word for it."""
+        return str(self.value.aggregation.name.lower())
 
 
 def parts_of(strategy: Any, variable: Any) -> tuple[Any, ...]:

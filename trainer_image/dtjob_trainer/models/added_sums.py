@@ -1,0 +1,76 @@
+"""What replicas add to a variable that sums over them: one device's sum."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+from tensorflow.python.distribute.values import DistributedVariable
+
+from dtjob_trainer.models.losses import Cut, replaced
+from dtjob_trainer.models.metric_updates import counting
+
+
+@contextlib.contextmanager
+def counting_once_in_tensorflow() -> Iterator[None]:
+    """The same for layers of tf_keras, whose variables are TensorFlow's own and add by themselves."""
+
+    def adding(own: Any) -> Any:
+        def add(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+            return own(self, addend_of(self, value), *args, **kwargs)
+
+        return add
+
+    kind = DistributedVariable
+    with replaced(kind, assign_add=adding(kind.assign_add), assign_sub=adding(kind.assign_sub)):
+        yield
+
+
+def addend_of(variable: Any, value: Any) -> Any:
+    """What a replica adds of `value` to TensorFlow's `variable`."""
+    cut = counting.get()
+    on_read = variable.synchronization is tf.VariableSynchronization.ON_READ
+    if cut is None or on_read or variable.aggregation is not tf.VariableAggregation.SUM:
+        return value
+    return addend(cut, tf.cast(value, variable.dtype))
+
+
+@contextlib.contextmanager
+def counting_once() -> Iterator[None]:
+    """While this lasts, a layer of Keras 3 adds to a variable of aggregation `sum` what it would on one device.
+
+    Keras's `assign_add` is `assign(self + value)`, of which the sum over replicas counts the old value once for each.
+    Here the values are summed, and added by the variable's own operation.
+    """
+
+    def adding(sign: int, own: Any) -> Any:
+        def add(self: Any, value: Any) -> Any:
+            cut = counting.get()
+            variable = self.value
+            if cut is None or not sums(self) or not isinstance(variable, tf.Variable):
+                return own(self, value)
+            return variable.assign_add(sign * addend(cut, tf.cast(value, variable.dtype)))
+
+        return add
+
+    kind = keras.Variable
+    with replaced(kind, assign_add=adding(1, kind.assign_add), assign_sub=adding(-1, kind.assign_sub)):
+        yield
+
+
+def sums(variable: Any) -> bool:
+    """Whether each write of all replicas is to be their sum: no metric's, which are summed where they are read."""
+    return bool(variable.aggregation == "sum" and variable.synchronization != "on_read")
+
+
+def addend(cut: Cut, value: Any) -> Any:
+    """What a replica adds of `value`: none of a row that only stands in; of a constant the first replica all."""
+    if cut.replicas == 1:
+        return value
+    if tf.get_static_value(value) is None:
+        return cut.counted(value)
+    first = tf.equal(tf.distribute.get_replica_context().replica_id_in_sync_group, 0)
+    return value * tf.cast(first, value.dtype)

@@ -1,0 +1,177 @@
+"""What a `train_step` or `test_step` of the model's own returns, as one device would show it of the global batch.
+
+Each replica leaves its values in a place of its own, so that sums over replicas and tasks bring all of them together.
+What is the result of a metric is read of the metric once the states of all are; of what else a step returns, a sum,
+largest or smallest over the batch's rows is that of all rows, and anything else is taken as a mean over rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from dtjob_trainer.models.instances import overridden
+from dtjob_trainer.models.losses import Cut, setting
+from dtjob_trainer.strategies.collective import Group
+
+Array = npt.NDArray[Any]
+Kind = Literal["mean", "sum", "max", "min"]
+
+ROWS = "rows/"
+"""The name of each replica's [rows that count, rows of the global batch] among what it leaves."""
+_SAME = ("Identity", "Cast", "Reshape", "Squeeze")
+_REDUCTIONS: Mapping[str, Kind] = {"Sum": "sum", "Max": "max", "Min": "min"}
+_noted: ContextVar[list[tuple[Any, Any, str | None]] | None] = ContextVar("noted", default=None)
+"""Results that metrics gave in the step that is being traced: each with its metric and, of several, its name."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the replicas' values of one name make one."""
+
+    kind: Kind
+    dtype: Any
+    """NumPy's, of what the step returned."""
+    metric: Any = None
+    """The metric whose result it is, if any."""
+    part: str | None = None
+    """Which of the metric's results, where it has several."""
+
+
+class Returned:
+    """The values of a model's train_step, or of its test_step."""
+
+    def __init__(self) -> None:
+        self._ways: dict[str, Way] = {}
+
+    def of_replica(self, step: Callable[[], Any], cut: Cut) -> dict[str, Any]:
+        """Run `step`; what this replica leaves: by name, [replicas, …] with zeros in the others' places."""
+        notes: list[tuple[Any, Any, str | None]] = []
+        with setting(_noted, notes):
+            logs = flat(step())
+        own = tf.range(cut.replicas) == _replica_id(cut)
+
+        def placed(value: Any) -> Any:
+            mine = tf.reshape(own, [-1] + [1] * value.shape.rank)
+            return tf.where(mine, value[None], tf.zeros_like(value)[None])
+
+        left = {ROWS: placed(tf.stack([cut.examples, cut.total]))}
+        for name, value in logs.items():
+            tensor = tf.convert_to_tensor(value)
+            _, metric, part = next((note for note in reversed(notes) if note[0] is value), (None, None, None))
+            self._ways[name] = Way(_kind_of(tensor), tensor.dtype.as_numpy_dtype, metric, part)
+            exact = tensor.dtype in (tf.float64, tf.int32, tf.int64)
+            tensor = tf.cast(tensor, tf.float64 if exact else tf.float32)
+            left[name] = placed(tensor if tensor.shape.is_fully_defined() else tf.reduce_mean(tensor))
+        return left
+
+    def share_of(self, name: str, left: Mapping[str, Any]) -> float | None:
+        """These replicas' part of the mean of `name` over the global batch; None where no step gave it, or no number.
+
+        Of a metric's result, what that comes to of these replicas' states alone.
+        """
+        if name not in left or np.ndim(left[name]) != 1:
+            return None
+        rows, total = _rows_of(left)
+        values = np.where(rows > 0, np.asarray(left[name], np.float64), 0.0)
+        return float(values @ rows / max(total, 1.0))
+
+    def gathered(self, left: Mapping[str, Any], group: Group) -> dict[str, Array]:
+        """What all replicas have left. Collective."""
+        arrays = {name: np.asarray(value, np.float64) for name, value in left.items()}
+        total = group.sum(np.concatenate([array.ravel() for array in arrays.values()]))
+        ends = np.cumsum([array.size for array in arrays.values()])
+        parts = np.split(total, ends[:-1])
+        return {name: part.reshape(arrays[name].shape) for name, part in zip(arrays, parts, strict=True)}
+
+    def logs(self, left: Mapping[str, Array]) -> dict[str, Any]:
+        """One value a name out of what all replicas have left; metrics are read as they are now."""
+        rows, _ = _rows_of(left)
+        return {name: self._value(name, array, rows) for name, array in left.items() if name != ROWS}
+
+    def _value(self, name: str, values: Array, rows: Array) -> Any:
+        way = self._ways[name]
+        if way.metric is not None:
+            result = way.metric.result()
+            return np.asarray(result if way.part is None else result[way.part], np.float64).tolist()
+        live = rows > 0 if rows.any() else np.ones_like(rows, bool)
+        values, weights = values[live], rows[live]
+        if way.kind == "mean":
+            weights = np.maximum(weights, 1.0).reshape(-1, *[1] * (values.ndim - 1))
+            one = (values * weights).sum(axis=0) / weights.sum()
+        else:
+            one = getattr(np, way.kind)(values, axis=0)
+        narrow = np.issubdtype(way.dtype, np.floating) and way.dtype != np.float64
+        return np.asarray(one, np.float32 if narrow else np.float64).tolist()
+
+
+def joined(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What replicas left in several calls that make up one batch."""
+    return {name: tf.concat([left[name] for left in each], 0) for name in each[0]}
+
+
+def flat(logs: Any) -> dict[str, Any]:
+    """What a step returned as one dict, without dicts inside it: those Keras takes apart as well."""
+    found: dict[str, Any] = {}
+    for name, value in (logs or {}).items():
+        found |= flat(value) if isinstance(value, Mapping) else {name: value}
+    return found
+
+
+@contextlib.contextmanager
+def noting_results(metrics: Sequence[Any]) -> Iterator[None]:
+    """While this lasts, results of `metrics` are known again where a step returns them."""
+    with contextlib.ExitStack() as stack:
+        for metric in metrics:
+            stack.enter_context(overridden(metric, result=partial(_result, metric, metric.result)))
+        yield
+
+
+def _result(metric: Any, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    result, notes = own(*args, **kwargs), _noted.get()
+    if notes is not None:
+        parts = result.items() if isinstance(result, Mapping) else [(None, result)]
+        notes += [(value, metric, part) for part, value in parts]
+    return result
+
+
+def _replica_id(cut: Cut) -> Any:
+    return 0 if cut.replicas == 1 else tf.distribute.get_replica_context().replica_id_in_sync_group
+
+
+def _rows_of(left: Mapping[str, Any]) -> tuple[Array, float]:
+    """Each replica's rows, and those of the global batch."""
+    both = np.asarray(left[ROWS], np.float64)
+    return both[:, 0], float(both[:, 1].max(initial=0.0) if len(both) else 0.0)
+
+
+def _kind_of(tensor: Any) -> Kind:
+    """How values of several replicas make one: seen at the operation that made this one of its batch's rows."""
+    operation = getattr(tensor, "op", None)
+    while operation is not None and operation.type in _SAME:
+        operation = operation.inputs[0].op
+    if operation is None:
+        return "mean"
+    if operation.type in _REDUCTIONS:
+        shape, axes = operation.inputs[0].shape, tf.get_static_value(operation.inputs[1])
+        over_rows = shape.rank and shape[0] is None and axes is not None
+        if over_rows and 0 in np.atleast_1d(axes) % shape.rank:
+            return _REDUCTIONS[operation.type]
+    return "sum" if _counts_rows(operation) else "mean"
+
+
+def _counts_rows(operation: Any) -> bool:
+    """Whether it is the number of a batch's rows: the first entry of a shape whose first dimension is open."""
+    if operation.type != "StridedSlice" or operation.inputs[0].op.type != "Shape":
+        return False
+    shape, begin = operation.inputs[0].op.inputs[0].shape, tf.get_static_value(operation.inputs[1])
+    first = begin is not None and begin.tolist() == [0] and operation.get_attr("shrink_axis_mask") == 1
+    return bool(first and shape.rank and shape[0] is None)
