@@ -15,7 +15,6 @@ from dtjob_trainer.strategies.ambient import outside_strategy
 
 REFUSED = {
     "BackupAndRestore": "dtjob saves and resumes the run itself: set spec.checkpoint and leave it out",
-    "SwapEMAWeights": "it swaps weights at the wrong places of this loop: leave it out",
 }
 """Keras's callbacks that cannot be right here, and what to do instead."""
 

@@ -156,6 +156,10 @@ class TrainedModel(ABC):
     def state(self, group: Group) -> State:
         """All that training changes of the built model."""
 
+    def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+        """A checkpoint's `arrays` with the averages that the optimizer keeps in place of weights; of a built model."""
+        return arrays
+
     @abstractmethod
     def load(self, arrays: Mapping[str, Array]) -> None:
         """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""

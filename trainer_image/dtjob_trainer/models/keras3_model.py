@@ -16,12 +16,15 @@ from keras.src.random import seed_generator
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import composites, losses, optimizers, own_step
+from dtjob_trainer.models import averages, composites, losses, optimizer_steps, optimizers, own_step
 from dtjob_trainer.models.compiled import TrainedModel, number
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
+
+OPTIMIZER = "optimizer-{}"
+"""How names of optimizers' variables begin; the compiled one is the first."""
 
 
 class KerasModel(TrainedModel):
@@ -131,8 +134,8 @@ class KerasModel(TrainedModel):
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:
         """While this lasts, Keras's losses and, of a synchronous step, optimizers act on the global batch."""
-        found = self.optimizers if self._traits.synchronous else []
-        with losses.of_global_batch(), optimizers.summing_first(found), self._one_generator():
+        steps = optimizer_steps.of_all_replicas(self.optimizers, self._traits)
+        with losses.of_global_batch(), steps, self._one_generator():
             yield
 
     def state(self, group: Group) -> State:
@@ -140,9 +143,19 @@ class KerasModel(TrainedModel):
         shared, local = self._weights()
         averaged = [v for v in local.values() if tf.as_dtype(v.dtype).is_floating]
         for place, optimizer in enumerate(self.optimizers):
-            shared |= named(f"optimizer-{place}", optimizer.variables)
+            shared |= named(OPTIMIZER.format(place), optimizer.variables)
         local |= named("seed", [self._generator.state]) | named("metric", self.model.metrics_variables)
         return State(group, shared, local, averaged)
+
+    def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+        """A checkpoint's `arrays` with the averages that the optimizer keeps in place of weights; of a built model."""
+        optimizer = self.model.optimizer
+        if not optimizer.built:  # as of a model with its own step, which `build` leaves alone
+            optimizer.build(self.model.trainable_variables)
+        weights = {id(v): name for name, v in self._weights()[0].items()}
+        kept = {id(v): name for name, v in named(OPTIMIZER.format(0), optimizer.variables).items()}
+        pairs = [pair for inner in optimizers.innermost(optimizer) for pair in averages.pairs_of(inner)]
+        return {**arrays, **{weights[id(v)]: arrays[kept[id(average)]] for v, average in pairs}}
 
     def load(self, arrays: Mapping[str, Array]) -> None:
         """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
