@@ -5,6 +5,7 @@ import inspect
 from one_device_setup import (
     CLIPPED,
     LEGACY,
+    batched,
     case,
     compiled,
     dense,
@@ -132,6 +133,23 @@ def averages_in_validation():
             found[name] = train(model, x, y, validation_data=(xv, yv), callbacks=callbacks)
             found[f"{name} weights at epochs' ends"] = seen
     return found
+
+
+@case
+def stop_within_a_validation():
+    """Keras 3's alone."""
+    found = {}
+    for hook in ("on_test_begin", "on_test_batch_end"):
+        made = type("Stop", (keras.callbacks.Callback,), {hook: stopping})()
+        model = compiled(dense(), "sgd", "mse", metrics=["mae"])
+        data = batched(xv, yv, batch=7)
+        found[hook] = train(model, x, y, validation_data=data, callbacks=[made])
+    return found
+
+
+def stopping(self, batch=None, logs=None):
+    """At the begin, which comes without a number, or after the second batch."""
+    self.model.stop_evaluating = batch in (None, 1)
 
 
 assert LEGACY or SCHEDULES.keys() == classes_of(optimizers.schedules, object).keys() - {"LearningRateSchedule"}

@@ -85,7 +85,7 @@ class FitLoop(TrainingRun):
     def _finish(self) -> None:
         model = self._engine.trained.model
         if model.optimizer is not None:
-            model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema, on one device
+            model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema
         self._callbacks.train_end(self._last_logs)
 
     def _goes_on(self) -> bool:
@@ -203,6 +203,8 @@ class FitLoop(TrainingRun):
             step += len(batches)
             if callbacks.per_test_batch:
                 callbacks.test_batch_end(step - 1, engine.evaluation_logs())
+            if self._evaluated_enough(step):
+                break
             # those handed out to other machines are all in memory here
             if step % engine.batches_ahead == 0 and not self._done(stop, step):
                 return None
@@ -212,6 +214,15 @@ class FitLoop(TrainingRun):
         results = engine.evaluation_logs()
         callbacks.test_end(results)
         return results
+
+    def _evaluated_enough(self, step: int) -> bool:
+        """Whether a callback of any task has set `stop_evaluating`, after so many batches. Collective.
+
+        Only one that is called at each batch can set it after the first.
+        """
+        if not self._callbacks.per_test_batch and step > self._engine.steps_per_call:
+            return False
+        return bool(self._engine.group.sum(np.array([self._callbacks.stop_evaluating], np.float64))[0] > 0)
 
     def _done(self, stop: StopInValidation, step: int) -> bool:
         """Wait until the batches of a validation are done; False where the tasks agreed to stop before. Collective."""
