@@ -96,6 +96,8 @@ def fit(
     course = data.epochs(training, group, x, steps=steps_per_epoch, epochs=epochs)
     total = course.total(0)
     here.progress.report(state="starting", **({} if total is None else {"totalSteps": total}))
+    for remark in trained.remarks():
+        here.log(remark, level="warning")
     trained.build(*training.spec())
     trained.build_further(*training.spec())
     engine = engine_of(trained, group, here.traits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -60,6 +60,10 @@ class TrainedModel(ABC):
     @abstractmethod
     def steps_per_call(self) -> int:
         """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
+
+    def remarks(self) -> Iterator[str]:
+        """In what the model, which is not built yet, is trained otherwise than by its package's own fit, and why."""
+        yield from ()
 
     @abstractmethod
     def check(self) -> None:

@@ -67,6 +67,11 @@ class KerasModel(TrainedModel):
         self.check_eagerly()
         self._check_optimizers()
 
+    def remarks(self) -> Iterator[str]:
+        """In what the model, which is not built yet, is trained otherwise than by Keras's own fit, and why."""
+        for each in self.optimizers:
+            yield from optimizers.remarks(each)
+
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from the specs of a batch."""
         model = self.model

@@ -31,6 +31,17 @@ def limits(optimizer: Any, traits: Traits) -> Iterator[str]:
             yield "gradient_accumulation_steps needs Keras's own apply(); leave the override out"
 
 
+def remarks(optimizer: Any) -> Iterator[str]:
+    """In what `optimizer` (Keras 3's, not built yet) trains otherwise than in Keras's own fit, each with its reason."""
+    kind = getattr(keras.optimizers, "ScheduleFreeAdamW", ())
+    if any(isinstance(each, kind) and not each.built for each in innermost(optimizer)):
+        yield (
+            "ScheduleFreeAdamW starts from the model's weights here, as in Keras's eager mode and under tf.distribute; "
+            "Keras's own fit() starts it from zero, so that its first step forgets them, unless "
+            "optimizer.build(model.trainable_variables) was called before"
+        )
+
+
 def of_model(model: Any) -> list[Any]:
     """Every optimizer of `model`: the compiled one and those that a subclass keeps as attributes.
 
