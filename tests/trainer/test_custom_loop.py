@@ -28,7 +28,7 @@ def result(run: Cluster) -> tuple[float, float, int, int]:
 
 
 def test_every_strategy_and_kind_of_data_trains_what_one_device_trains(tmp_path: Path) -> None:
-    """Gradients that are clipped and accumulated included: those of the global batch."""
+    """Gradients that are clipped and accumulated included, those of the global batch, and averages of weights."""
     runs: dict[str, tuple[str, dict[str, int], dict[str, int], str]] = {
         "by hand": ("Default", {"chief": 1}, {}, "--data=arrays"),
         "one device": ("OneDevice", {"chief": 1}, {}, "--data=function"),

@@ -15,15 +15,19 @@ STEPS = (
     "clipping,accumulation,accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,"
     "epochs_of_a_number_of_steps,mixed_precision,callbacks,stop_within_an_epoch"
 )
-KERAS_3 = STEPS + ",several_optimizers_in_one"
+KERAS_3 = STEPS + ",several_optimizers_in_one,loss_scale_and_accumulation,stop_within_a_validation"
 """What there is in Keras 3 alone, too."""
+OPTIMIZERS = "every_optimizer,every_schedule_and_weight_decay"
+AVERAGES = "moving_averages,averages_of_every_kind,averages_in_validation"
+"""Of weights."""
+IN_ONE_TASK = f"{OPTIMIZERS},{AVERAGES},averages_with_accumulation,loss_scale_and_accumulation"
 SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
 OFTEN = (
     "weighted_arrays,masks_and_weights,clipping,accumulation,several_optimizers_in_one,guide_vae,returned_values,"
-    "metrics_that_keep,layers_that_count"
+    "metrics_that_keep,layers_that_count,averages_in_validation"
 )
 """Those that `make test` runs."""
 OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing"
@@ -39,7 +43,7 @@ ARRAYS = (
 """CentralStorage takes no empty replica, and of a Dataset nobody knows whether there will be one."""
 ASYNCHRONOUS = "weighted_arrays,class_weights,masks,many_inputs_and_outputs,clipping,metrics_that_count"
 """With one worker, steps come in their order, and can be compared."""
-AVERAGES = "moving_averages"
+OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
 
 
 @pytest.mark.parametrize(
@@ -69,12 +73,23 @@ AVERAGES = "moving_averages"
                 ("tf_keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{COMBINED}"),
                 ("tf_keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
-                ("keras", "Default", {"chief": 1}, 0, AVERAGES),  # Keras 3's fail inside TensorFlow's strategies
-                ("tf_keras", "Default", {"chief": 1}, 0, AVERAGES),
-                ("tf_keras", "Mirrored", {"chief": 1}, 3, AVERAGES),
-                ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, AVERAGES),
-                ("tf_keras", "CentralStorage", {"chief": 1}, 2, AVERAGES),
-                ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, AVERAGES),
+                ("keras", "Default", {"chief": 1}, 0, f"{IN_ONE_TASK},stop_within_a_validation"),
+                ("keras", "OneDevice", {"chief": 1}, 0, IN_ONE_TASK),
+                ("keras", "Mirrored", {"chief": 1}, 2, IN_ONE_TASK),
+                ("keras", "CentralStorage", {"chief": 1}, 2, f"{IN_ONE_TASK},loss_scale,mixed_precision"),
+                ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{IN_ONE_TASK},stop_within_a_validation"),
+                (
+                    "keras",
+                    "ParameterServer",
+                    {"chief": 1, "worker": 1, "ps": 1},
+                    0,
+                    f"{OPTIMIZERS},{AVERAGES},loss_scale,mixed_precision",
+                ),
+                ("tf_keras", "Default", {"chief": 1}, 0, OF_TF_KERAS),
+                ("tf_keras", "Mirrored", {"chief": 1}, 3, OF_TF_KERAS),
+                ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, OF_TF_KERAS),
+                ("tf_keras", "CentralStorage", {"chief": 1}, 2, OF_TF_KERAS),
+                ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, OF_TF_KERAS),
             )
         ),
     ],

@@ -14,7 +14,9 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
 parser.add_argument("--data", choices=["arrays", "function", "dataset", "distributed"], default="arrays")
 parser.add_argument("--total-steps", type=int, default=60)
-parser.add_argument("--plain", action="store_true", help="nothing that depends on how the batch is cut, but clipping")
+parser.add_argument(
+    "--plain", action="store_true", help="nothing that depends on how the batch is cut, but clipping and averages"
+)
 parser.add_argument("--no-dropout", action="store_true", help="tf_keras's has a state that nobody can save")
 parser.add_argument("--forget", action="store_true", help="leave an optimizer out of variables")
 parser.add_argument("--hold", type=int, help="wait before this epoch's data until the file --gate is there")
@@ -43,7 +45,8 @@ encoder = keras.Sequential([layers.Input((64,)), layers.Dense(32, activation="re
 classifier = keras.Sequential([layers.Input((16,)), layers.Dense(10)])
 clipping: dict[str, float] = {"global_clipnorm": 0.2} if options.plain else {}
 adding_up = {"gradient_accumulation_steps": 2} if options.plain and options.package == "keras" else {}
-slow = keras.optimizers.SGD(0.05, momentum=0.9, **clipping)
+averages = {"use_ema": True, "ema_momentum": 0.5, "ema_overwrite_frequency": 4} if adding_up else {}
+slow = keras.optimizers.SGD(0.05, momentum=0.9, **clipping, **averages)
 fast = keras.optimizers.Adam(0.005, **adding_up)
 slow.build(encoder.trainable_variables)
 fast.build(classifier.trainable_variables)

@@ -56,9 +56,16 @@ refused(["variables/0", "build(model.trainable_variables)"], variables=[tf_keras
 refused(["variables", "legacy"], variables=tf_keras.optimizers.legacy.Adam())
 refused(["variables/1", "str"], variables=[built, "name"])
 refused(["variables is empty"], variables=[])
-averaging = keras.optimizers.SGD(use_ema=True)
-averaging.build(built.trainable_variables)
-refused(["variables", averaging.name, "use_ema", "leave it out"], variables=[built, averaging])
+
+
+class Shouting(keras.optimizers.SGD):
+    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
+        super().apply(grads, trainable_variables)
+
+
+shouting = Shouting(gradient_accumulation_steps=2)
+shouting.build(built.trainable_variables)
+refused(["variables", shouting.name, "apply()", "leave the override out"], variables=[built, shouting])
 dataset = tf.data.Dataset.from_tensor_slices(x)
 refused(["data", "drop_remainder=True"], data=dataset.batch(4), batch_size=None)
 refused(["data", "multiple of 2"], data=dataset.batch(3, drop_remainder=True), batch_size=None)

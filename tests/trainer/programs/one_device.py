@@ -12,6 +12,7 @@ from pathlib import Path
 
 import one_device_arguments  # noqa: F401
 import one_device_data  # noqa: F401  # each adds its cases
+import one_device_every_optimizer  # noqa: F401
 import one_device_loop  # noqa: F401
 import one_device_losses  # noqa: F401
 import one_device_optimizers  # noqa: F401

@@ -65,19 +65,26 @@ def random_words():
 
 @case
 def loss_scale():
+    return scaled(None)
+
+
+@case
+def loss_scale_and_accumulation():
+    """Keras 3's alone."""
+    return scaled(2)
+
+
+def scaled(every):
     """Float32, so that it can be compared; one example makes the gradients of its replica alone overflow."""
     huge = x.copy()
     huge[25] = 1e18
-    found = {}
-    for every in (None,) if LEGACY else (None, 2):
-        home, settings = (keras.mixed_precision, {}) if LEGACY else (optimizers, {"gradient_accumulation_steps": every})
-        inner = optimizers.SGD(0.01, global_clipnorm=1.0, **settings)
-        optimizer = home.LossScaleOptimizer(inner, initial_scale=2.0**12, dynamic_growth_steps=2)
-        plain = keras.Sequential([keras.Input((5,)), layers.Dense(1)])
-        model = compiled(plain, optimizer, "mse", **({} if LEGACY else {"auto_scale_loss": False}))
-        found[every] = train(model, huge, y, epochs=4)["weights"]
-        found[f"optimizer {every}"] = [v.numpy() for v in optimizer.variables]
-    return found
+    home, settings = (keras.mixed_precision, {}) if LEGACY else (optimizers, {"gradient_accumulation_steps": every})
+    inner = optimizers.SGD(0.01, global_clipnorm=1.0, **settings)
+    optimizer = home.LossScaleOptimizer(inner, initial_scale=2.0**12, dynamic_growth_steps=2)
+    plain = keras.Sequential([keras.Input((5,)), layers.Dense(1)])
+    model = compiled(plain, optimizer, "mse", **({} if LEGACY else {"auto_scale_loss": False}))
+    weights = train(model, huge, y, epochs=4)["weights"]
+    return {"weights": weights, "optimizer": [v.numpy() for v in optimizer.variables]}
 
 
 @case

@@ -36,6 +36,7 @@ parser.add_argument("--slow-write", type=float, default=0.0, help="seconds that 
 parser.add_argument("--stop-at", type=int, help="stop after this step of the first epoch")
 parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or until this file is there")
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
+parser.add_argument("--averages", choices=["validation", "epoch"], help="of the weights: who sees them as such")
 parser.add_argument("--steps-per-execution", type=int, default=1)
 parser.add_argument("--jit", action="store_true")
 parser.add_argument("--split", action="store_true", help="with arguments of Model.fit: the third epoch is the first")
@@ -124,11 +125,15 @@ if not options.plain:
     optimizer = keras.optimizers.Adam(0.005, weight_decay=options.weight_decay)
 if options.accumulate:
     optimizer = keras.optimizers.Adam(0.005, gradient_accumulation_steps=3, global_clipnorm=1.0)
+if options.averages:
+    optimizer = keras.optimizers.Adam(0.005, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=7)
 loss, steps = "sparse_categorical_crossentropy", options.steps_per_execution
 jit = {"jit_compile": True} if options.jit else {}
 model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps, **jit)
 callbacks = [Hold()] if options.gate or options.slow_state else []
 callbacks += [Stop()] if options.stop_at else []
+if options.averages:
+    callbacks += [keras.callbacks.SwapEMAWeights(swap_on_epoch=options.averages == "epoch")]
 if options.slow_write:
     write, writer.write = writer.write, slow_write
 if options.callbacks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from dtjob_trainer.errors import CallbackError
 
 KERAS = ("keras.", "tf_keras.")
 """How the names of Keras's own modules begin, of either package."""
+
+AVERAGES_IN_MODEL = "_ema_weights_in_model"
+"""Attribute of SwapEMAWeights: whether weights and averages have changed places."""
 
 STATEFUL: Mapping[str, tuple[str, ...]] = {
     "EarlyStopping": ("wait", "stopped_epoch", "best", "best_epoch", "best_weights"),
@@ -27,6 +30,7 @@ STATEFUL: Mapping[str, tuple[str, ...]] = {
     ),
     "TensorBoard": ("_global_train_batch", "_global_test_batch"),
     "CSVLogger": ("keys",),
+    "SwapEMAWeights": (AVERAGES_IN_MODEL,),
     "LearningRateScheduler": (),
     "TerminateOnNaN": (),
     "RemoteMonitor": (),
@@ -39,6 +43,15 @@ STATEFUL: Mapping[str, tuple[str, ...]] = {
 def is_kept(callback: Any) -> bool:
     """Whether all of the state of `callback` is known: it is Keras's own or has get_state."""
     return hasattr(callback, "get_state") or is_kerass(callback)
+
+
+def validates_on_averages(states: Sequence[Any]) -> bool:
+    """Whether the averages of a checkpoint with these callbacks' `states` are what a validation would see as weights.
+
+    They are not where they have changed places already.
+    """
+    swaps = [state[AVERAGES_IN_MODEL] for state in states if isinstance(state, Mapping) and AVERAGES_IN_MODEL in state]
+    return bool(swaps) and not any(swaps)
 
 
 def is_kerass(callback: Any) -> bool:

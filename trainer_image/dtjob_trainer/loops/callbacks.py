@@ -15,7 +15,6 @@ from dtjob_trainer.strategies.ambient import outside_strategy
 
 REFUSED = {
     "BackupAndRestore": "dtjob saves and resumes the run itself: set spec.checkpoint and leave it out",
-    "SwapEMAWeights": "it swaps weights at the wrong places of this loop: leave it out",
 }
 """Keras's callbacks that cannot be right here, and what to do instead."""
 
@@ -92,6 +91,11 @@ class Callbacks:
         """Whether a callback has asked to stop."""
         return bool(self._model.stop_training)
 
+    @property
+    def stop_evaluating(self) -> bool:
+        """Whether a callback has asked to stop the validation that runs. tf_keras knows of no such wish."""
+        return bool(getattr(self._model, "stop_evaluating", False))
+
     def train_begin(self, epochs: int, steps: int | None) -> None:
         """Before the first step; `steps` of an epoch are None where nobody knows, as in Keras.
 
@@ -140,6 +144,8 @@ class Callbacks:
 
     def test_begin(self) -> None:
         """Before a validation."""
+        if hasattr(self._model, "stop_evaluating"):
+            self._model.stop_evaluating = False
         self._list.on_test_begin()
 
     def test_end(self, logs: Mapping[str, Any]) -> None:

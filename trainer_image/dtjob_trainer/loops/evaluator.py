@@ -13,6 +13,7 @@ from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
 from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import EvaluatorError
+from dtjob_trainer.loops import callback_state
 from dtjob_trainer.loops.lookahead import whole_pass
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
@@ -105,7 +106,8 @@ def _evaluate(
         arrays, state = checkpoint.read(directory, step)
     except checkpoint.GONE:
         return None
-    engine.trained.load(arrays)
+    due = callback_state.validates_on_averages(state.get("callbacks", []))
+    engine.trained.load(engine.trained.averaged(arrays) if due else arrays)
     engine.reset_metrics()
     source.epoch_ends()
     size, streams = engine.most_in_one_call(source, STEPS_PER_CALL), engine.streams(source)

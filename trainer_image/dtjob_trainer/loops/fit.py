@@ -150,9 +150,11 @@ def _begin(here: runtime.Runtime) -> None:
 
 
 def _remark(here: runtime.Runtime, trained: TrainedModel) -> None:
-    """Tell what of the model's compile() is not done here."""
+    """Tell what of the model's compile() is not done here, or not as Keras does it."""
     if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
+    for remark in trained.remarks():
+        here.log(remark, level="warning")
 
 
 def _say_start(here: runtime.Runtime, total_steps: int | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,16 +13,13 @@ from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Work
 from dtjob_trainer.loops import callback_state, exactness
 from dtjob_trainer.loops.callbacks import Callbacks
-from dtjob_trainer.loops.control import Agreement, StopInValidation
+from dtjob_trainer.loops.control import Agreement
 from dtjob_trainer.loops.epochs import Epochs
-from dtjob_trainer.loops.lookahead import whole_pass
 from dtjob_trainer.loops.training_run import TrainingRun
+from dtjob_trainer.loops.validation import validated
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.tensorboard.training import number, numbers
-
-POLL_SECONDS = 0.01
-"""How often to look whether a validation that runs on other machines is done, or to be broken off."""
 
 
 class FitLoop(TrainingRun):
@@ -90,7 +86,7 @@ class FitLoop(TrainingRun):
     def _finish(self) -> None:
         model = self._engine.trained.model
         if model.optimizer is not None:
-            model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema, on one device
+            model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema
         self._callbacks.train_end(self._last_logs)
 
     def _goes_on(self) -> bool:
@@ -173,7 +169,7 @@ class FitLoop(TrainingRun):
             self._close_steps()
         logs = dict(self._epoch_logs or {})
         if self._validation is not None and self._validates(epoch):
-            found = self._validate(self._validation)
+            found = validated(self._validation, self._engine, self._callbacks, self._here)
             if found is None:
                 self._leave(wait=False)
             logs |= {f"val_{name}": value for name, value in found.items()}
@@ -193,45 +189,6 @@ class FitLoop(TrainingRun):
         if not self._callbacks.quiet:
             self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
         self._board.epoch(self._step, logs)
-
-    def _validate(self, source: Source) -> dict[str, Any] | None:
-        """Loss and metrics of `source`, over all tasks; None where they agreed to stop before its end. Collective."""
-        engine, callbacks = self._engine, self._callbacks
-        engine.reset_metrics()
-        source.epoch_ends()
-        callbacks.test_begin()
-        stop = StopInValidation(engine.group, self._here.shutdown)
-        step = 0
-        if stop.agreed(step):
-            return None
-
-        def size() -> int:
-            each = callbacks.per_test_batch
-            return engine.steps_per_call if each else engine.most_in_one_call(source, stop.left(step))
-
-        for work in whole_pass(source, engine.group, size, streams=engine.streams(source)):
-            if callbacks.per_test_batch:
-                callbacks.test_batch_begin(step)
-            step += engine.evaluate(source, work)
-            if callbacks.per_test_batch:
-                callbacks.test_batch_end(step - 1, engine.evaluation_logs())
-            # those handed out to other machines are all in memory here
-            if stop.agreed(step) or (step % engine.batches_ahead == 0 and not self._done(stop, step)):
-                return None
-        if not self._done(stop, step):
-            return None
-        engine.wait()
-        results = engine.evaluation_logs()
-        callbacks.test_end(results)
-        return results
-
-    def _done(self, stop: StopInValidation, step: int) -> bool:
-        """Wait until the batches of a validation are done; False where the tasks agreed to stop before. Collective."""
-        while not self._engine.done():
-            if stop.agreed(step):
-                return False
-            time.sleep(POLL_SECONDS)
-        return True
 
     def _agree_to_stop(self) -> None:
         """Whether a callback of any task has asked to stop, and whether any task was told to. Collective."""
@@ -261,8 +218,8 @@ class FitLoop(TrainingRun):
         self._stopped = state["stopped"]
         self._history |= callback_state.decode(state["history"])
         self._epochs.take_up(state, self._step)
-        validated = self._validates(self._epochs.ended - 1)
-        known = (item for item in self._history.items() if validated or not item[0].startswith("val_"))
+        was_validated = self._validates(self._epochs.ended - 1)
+        known = (item for item in self._history.items() if was_validated or not item[0].startswith("val_"))
         self._last_logs = {name: values[-1] for name, values in known}
         self._total_steps = self._epochs.total(self._step)
         if self._epochs.same(state):

@@ -13,7 +13,7 @@ from dtjob_trainer.engines import choose, feed
 from dtjob_trainer.errors import TrainError
 from dtjob_trainer.loops import exactness
 from dtjob_trainer.loops.train_loop import TrainLoop
-from dtjob_trainer.models import optimizers
+from dtjob_trainer.models import optimizer_steps, optimizers
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
@@ -65,7 +65,7 @@ def train(
         for why in optimizers.limits(each, traits):
             raise TrainError(f"variables: optimizer {each.name}: {why}")
     steps = choose.steps(step_fn, inputs, group, traits)
-    with optimizers.summing_first(list(filter(optimizers.acts_on_gradients, of_keras_3)) if traits.synchronous else []):
+    with optimizer_steps.of_all_replicas(list(filter(optimizers.acts_on_gradients, of_keras_3)), traits):
         inexact = exactness.of_custom_step(steps.trace(), inputs, known, traits)
         values = TrainLoop(here, group, inputs, steps, known, total_steps, inexact).train()
     here.trained = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
@@ -73,6 +73,10 @@ class TrainedModel(ABC):
     @abstractmethod
     def steps_per_call(self) -> int:
         """How many steps the model was compiled to run in one call (`steps_per_execution`)."""
+
+    def remarks(self) -> Iterator[str]:
+        """In what the model, which is not built yet, is trained otherwise than by its package's own fit, and why."""
+        yield from ()
 
     @abstractmethod
     def check(self) -> None:
@@ -196,6 +200,10 @@ class TrainedModel(ABC):
     @abstractmethod
     def state(self, group: Group) -> State:
         """All that training changes of the built model."""
+
+    def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+        """A checkpoint's `arrays` with the averages that the optimizer keeps in place of weights; of a built model."""
+        return arrays
 
     @abstractmethod
     def load(self, arrays: Mapping[str, Array]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,16 +11,28 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from keras.src.random import seed_generator
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import added_sums, composites, losses, optimizers, own_step, returned
+from dtjob_trainer.models import (
+    added_sums,
+    averages,
+    composites,
+    losses,
+    optimizer_steps,
+    optimizers,
+    own_step,
+    returned,
+)
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.keras3_generator import global_generator, one_generator
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
+
+OPTIMIZER = "optimizer-{}"
+"""How names of optimizers' variables begin; the compiled one is the first."""
 
 
 class KerasModel(TrainedModel):
@@ -64,6 +75,11 @@ class KerasModel(TrainedModel):
         self.check_eagerly()
         self._check_optimizers()
 
+    def remarks(self) -> Iterator[str]:
+        """In what the model, which is not built yet, is trained otherwise than by Keras's own fit, and why."""
+        for each in self.optimizers:
+            yield from optimizers.remarks(each)
+
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from the specs of a batch."""
         model = self.model
@@ -75,7 +91,7 @@ class KerasModel(TrainedModel):
                 y = model(symbols)
             composites.build(model, x, y, sample_weight)
             model._symbolic_build(data_batch=(x, y, sample_weight))
-        self._generator = _global_seed_generator()
+        self._generator = global_generator()
         if not self.own_step:
             self._see_what_adds(x, y, sample_weight)
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
@@ -84,7 +100,7 @@ class KerasModel(TrainedModel):
         """Build the optimizers that a `train_step` of the model's own applies."""
         if self.own_step:
             sharded_variables.check_own_step(self.model)
-            with self._one_generator(), self._of_all_replicas():
+            with one_generator(self._generator), self._of_all_replicas():
                 specs = (x, y, sample_weight)
                 own_step.build_optimizers(self.model, self.optimizers, self._own_train, specs, self._traits)
             self._check_optimizers()
@@ -151,12 +167,11 @@ class KerasModel(TrainedModel):
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:
         """While this lasts, Keras's losses and, of a synchronous step, optimizers act on the global batch."""
-        found = self.optimizers if self._traits.synchronous else []
         with (
             losses.of_global_batch(),
-            optimizers.summing_first(found),
-            own_step.averaging(found if self.own_step else []),
-            self._one_generator(),
+            optimizer_steps.of_all_replicas(self.optimizers, self._traits),
+            own_step.averaging(self.optimizers if self.own_step and self._traits.synchronous else []),
+            one_generator(self._generator),
             self._of_all_replicas(),
         ):
             yield
@@ -178,9 +193,19 @@ class KerasModel(TrainedModel):
         shared, local = self._weights()
         averaged = [v for v in local.values() if tf.as_dtype(v.dtype).is_floating]
         for place, optimizer in enumerate(self.optimizers):
-            shared |= named(f"optimizer-{place}", optimizer.variables)
+            shared |= named(OPTIMIZER.format(place), optimizer.variables)
         local |= named("seed", [self._generator.state]) | named("metric", self.model.metrics_variables)
         return State(group, shared, local, averaged)
+
+    def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+        """A checkpoint's `arrays` with the averages that the optimizer keeps in place of weights; of a built model."""
+        optimizer = self.model.optimizer
+        if not optimizer.built:  # as of a model with its own step, which `build` leaves alone
+            optimizer.build(self.model.trainable_variables)
+        weights = {id(v): name for name, v in self._weights()[0].items()}
+        kept = {id(v): name for name, v in named(OPTIMIZER.format(0), optimizer.variables).items()}
+        pairs = [pair for inner in optimizers.innermost(optimizer) for pair in averages.pairs_of(inner)]
+        return {**arrays, **{weights[id(v)]: arrays[kept[id(average)]] for v, average in pairs}}
 
     def load(self, arrays: Mapping[str, Array]) -> None:
         """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
@@ -203,13 +228,6 @@ class KerasModel(TrainedModel):
         for each in self.optimizers:
             for why in optimizers.limits(each, self._traits):
                 raise FitError(f"optimizer: {why}")
-
-    def _one_generator(self) -> AbstractContextManager[None]:
-        """While this lasts, all threads draw from one generator.
-
-        Keras has one for each, and each replica is traced in a thread of its own, where none can be made.
-        """
-        return losses.replaced(seed_generator, global_seed_generator=lambda: self._generator)
 
     def _counting_of_own_step(self, cut: Cut, variables: Sequence[Any]) -> AbstractContextManager[Any]:
         if self._traits.shared_variables:
@@ -277,11 +295,3 @@ class KerasModel(TrainedModel):
                 update()
         else:
             tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
-
-
-def _global_seed_generator() -> Any:
-    """The one of this thread; where it is made only now, without a draw from Python's own random numbers."""
-    before = random.getstate()
-    generator = seed_generator.global_seed_generator()
-    random.setstate(before)
-    return generator

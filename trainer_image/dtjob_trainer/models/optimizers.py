@@ -1,14 +1,8 @@
-"""Keras's optimizers under `tf.distribute`: gradients are summed over the replicas before anything is done with them.
-
-Keras clips, tests for overflow and accumulates what each replica has by itself, and sums last. Summed first, all of
-it acts on the gradient of the global batch, as on one device.
-"""
+"""A model's optimizers: which there are, what of them cannot be right under a strategy, and their learning rates."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -16,7 +10,6 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 
-_interim = tf.__internal__.distribute.interim
 SCALED_BY_REPLICAS = ("initial_learning_rate", "end_learning_rate", "warmup_target", "values")
 """What of the settings of Keras's schedules is a learning rate; every schedule is linear in its rates."""
 
@@ -29,19 +22,24 @@ def limits(optimizer: Any, traits: Traits) -> Iterator[str]:
     inner = innermost(optimizer)
     overrides = any(map(overrides_apply, (optimizer, *inner)))
     for each in (optimizer, *(each for each in inner if each is not optimizer)):
-        if traits.central_storage and isinstance(each, keras.optimizers.LossScaleOptimizer):
-            yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
-        if traits.distributed and getattr(each, "use_ema", False):
-            yield "use_ema fails inside TensorFlow's strategies; leave it out"
         if traits.asynchronous and getattr(each, "gradient_accumulation_steps", None):
             yield (
                 "gradient_accumulation_steps would mix the gradients of workers that know nothing of each other; "
                 "use a larger batch_size"
             )
-        if traits.asynchronous and isinstance(each, keras.optimizers.LossScaleOptimizer):
-            yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
         if overrides and traits.distributed and getattr(each, "gradient_accumulation_steps", None):
             yield "gradient_accumulation_steps needs Keras's own apply(); leave the override out"
+
+
+def remarks(optimizer: Any) -> Iterator[str]:
+    """In what `optimizer` (Keras 3's, not built yet) trains otherwise than in Keras's own fit, each with its reason."""
+    kind = getattr(keras.optimizers, "ScheduleFreeAdamW", ())
+    if any(isinstance(each, kind) and not each.built for each in innermost(optimizer)):
+        yield (
+            "ScheduleFreeAdamW starts from the model's weights here, as in Keras's eager mode and under tf.distribute; "
+            "Keras's own fit() starts it from zero, so that its first step forgets them, unless "
+            "optimizer.build(model.trainable_variables) was called before"
+        )
 
 
 def of_model(model: Any) -> list[Any]:
@@ -89,89 +87,9 @@ def acts_on_gradients(optimizer: Any) -> bool:
     if hasattr(optimizer, "inner_optimizer"):
         return True
     names = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
-    return any(getattr(inner, name) is not None for inner in innermost(optimizer) for name in names)
-
-
-@contextlib.contextmanager
-def summing_first(optimizers: Sequence[Any]) -> Iterator[None]:
-    """While this lasts, `optimizers` (Keras 3's, under a synchronous strategy) sum gradients before all else."""
-    replaced: list[tuple[Any, str]] = []
-
-    def replace(optimizer: Any, name: str, function: Callable[..., Any]) -> None:
-        vars(optimizer)[name] = function  # past Keras's own __setattr__, which keeps book of attributes
-        replaced.append((optimizer, name))
-
-    try:
-        wrapped = [inner for optimizer in optimizers for inner in innermost(optimizer) if inner is not optimizer]
-        for optimizer in optimizers:
-            if any(optimizer is inner for inner in wrapped):  # its wrapper gives it sums
-                continue
-            replace(optimizer, "apply", partial(_sum_and_apply, optimizer.apply))
-            for inner in innermost(optimizer):
-                replace(inner, "_all_reduce_sum_gradients", list)
-                if inner.gradient_accumulation_steps:
-                    replace(inner, "_backend_apply_gradients", partial(_accumulate_or_update, inner))
-        yield
-    finally:
-        for optimizer, name in replaced:
-            del vars(optimizer)[name]
-
-
-def _sum_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None) -> Any:
-    """`apply` (Keras's own, of one optimizer) on the sums of `grads` over all replicas."""
-    present = [number for number, grad in enumerate(grads) if grad is not None]
-    summed = list(grads)
-    if present:
-        context = tf.distribute.get_replica_context()
-        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, [grads[number] for number in present])
-        for number, value in zip(present, sums, strict=True):
-            summed[number] = value
-    return apply(summed, trainable_variables)
-
-
-def _accumulate_or_update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:
-    """Keras's `_backend_apply_gradients` with gradient accumulation, for gradients that are summed already.
-
-    Keras decides in each replica by itself whether this step updates, and no strategy can update variables within such
-    a condition; here the decision is made once for all replicas.
-    """
-    every = optimizer.gradient_accumulation_steps
-    sums = [optimizer._accumulated_gradients[optimizer._get_variable_index(v)] for v in trainable_variables]
-    grads = [tf.convert_to_tensor(grad) for grad in grads]  # sparse ones, too, are accumulated in dense variables
-
-    def update(grads: Sequence[Any]) -> None:
-        means = [(grad + so_far.value) / every for grad, so_far in zip(grads, sums, strict=True)]
-        means = optimizer._clip_gradients(means)
-        optimizer._apply_weight_decay(trainable_variables)
-        optimizer._backend_update_step(means, trainable_variables, optimizer.learning_rate)
-        _interim.maybe_merge_call(_assign, tf.distribute.get_strategy(), sums, [tf.zeros_like(mean) for mean in means])
-
-    def accumulate(grads: Sequence[Any]) -> None:
-        totals = [grad + so_far.value for grad, so_far in zip(grads, sums, strict=True)]
-        _interim.maybe_merge_call(_assign, tf.distribute.get_strategy(), sums, totals)
-
-    def updates_now() -> Any:
-        return tf.equal((optimizer._iterations.value + 1) % every, 0)
-
-    def decide(run: Callable[[Any], Any]) -> None:
-        def branch(function: Any) -> Any:
-            run(function)
-            return tf.constant(0)
-
-        tf.cond(updates_now(), partial(branch, update), partial(branch, accumulate))
-
-    def across_replicas(strategy: Any, grads: Sequence[Any]) -> None:
-        decide(lambda function: strategy.extended.call_for_each_replica(function, args=(grads,)))
-
-    if tf.__internal__.distribute.strategy_supports_no_merge_call():
-        decide(lambda function: function(grads))
-    else:
-        tf.distribute.get_replica_context().merge_call(across_replicas, args=(grads,))
-
-
-def _assign(strategy: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
-    for variable, value in zip(variables, values, strict=True):
-        strategy.extended.update(variable.value, lambda v, new: v.assign(new), args=(value,), group=False)
+    return any(
+        inner.use_ema or any(getattr(inner, name) is not None for name in names) for inner in innermost(optimizer)
+    )
 
 
 def scale_learning_rate(optimizer: Any, factor: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.distribute.parameter_server_strategy_v2 import ParameterServerStrategyV2Extended
 
 from dtjob_trainer.errors import StrategyError
 
@@ -45,10 +46,24 @@ def partitioner(options: Mapping[str, Any], servers: int) -> Any:
 
 def allow_in_keras() -> None:
     """Have this process's Keras optimizers take sharded variables. For ParameterServer, one replica a worker."""
+    _allow_update_of_wholes(ParameterServerStrategyV2Extended)
     _allow_slots(keras.Optimizer)
     _allow_updates(keras.Optimizer)
     _allow_weight_decay(keras.Optimizer)
     ShardedVariable.__array__ = lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype)
+
+
+def _allow_update_of_wholes(extended: Any) -> None:
+    """Have `strategy.extended.update` take what lies in shards: it has no one place to update it at."""
+    update = extended._update
+
+    def update_whole(self: Any, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
+        if not is_sharded(var):
+            return update(self, var, fn, args, kwargs, group)
+        fn(var, *args, **kwargs)
+        return None
+
+    extended._update = update_whole
 
 
 def _allow_slots(optimizer: Any) -> None:

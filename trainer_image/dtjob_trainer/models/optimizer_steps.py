@@ -1,0 +1,102 @@
+"""Keras 3's optimizers within a step under `tf.distribute`: they do with all replicas what they do on one device.
+
+Keras clips, tests for overflow and accumulates what each replica has by itself, and sums last. Summed first, all of
+it acts on the gradient of the global batch. The averages of weights are updated for all replicas at once, and a
+dynamic loss scale is one for all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.models import averages, replicas
+from dtjob_trainer.models.loss_scale import LossScale
+from dtjob_trainer.models.optimizers import innermost
+
+
+@contextlib.contextmanager
+def of_all_replicas(optimizers: Sequence[Any], traits: Traits) -> Iterator[None]:
+    """While this lasts, steps of `optimizers` (Keras 3's) are as on one device, under a strategy like that."""
+    replaced: list[tuple[Any, str]] = []
+    wrapped = [inner for optimizer in optimizers for inner in innermost(optimizer) if inner is not optimizer]
+    try:
+        for optimizer in optimizers if traits.distributed else ():
+            is_wrapped = any(optimizer is inner for inner in wrapped)
+            for owner, name, function in _replacements(optimizer, is_wrapped, traits):
+                vars(owner)[name] = function  # past Keras's own __setattr__, which keeps book of attributes
+                replaced.append((owner, name))
+        yield
+    finally:
+        for owner, name in replaced:
+            vars(owner).pop(name, None)
+
+
+def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """What methods of `optimizer`, and of those inside it, are while a step is traced: owner, name and function.
+
+    - is_wrapped: another optimizer applies it, and gives it sums.
+    """
+    if traits.synchronous and not is_wrapped:
+        yield optimizer, "apply", partial(_sum_and_apply, optimizer.apply)
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        scale = LossScale(optimizer)
+        yield optimizer, "_tf_apply", scale.apply
+        if traits.asynchronous:
+            yield optimizer, "scale_loss", scale.scale_loss
+    for inner in innermost(optimizer):
+        if traits.synchronous:
+            yield inner, "_all_reduce_sum_gradients", list
+        if inner.gradient_accumulation_steps or inner.use_ema:
+            yield inner, "_backend_apply_gradients", partial(_update, inner)
+
+
+def _sum_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None) -> Any:
+    """`apply` (Keras's own, of one optimizer) on the sums of `grads` over all replicas."""
+    present = [number for number, grad in enumerate(grads) if grad is not None]
+    summed = list(grads)
+    if present:
+        context = tf.distribute.get_replica_context()
+        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, [grads[number] for number in present])
+        for number, value in zip(present, sums, strict=True):
+            summed[number] = value
+    return apply(summed, trainable_variables)
+
+
+def _update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:
+    """Keras's `_backend_apply_gradients`, for gradients that are summed already."""
+    if optimizer.gradient_accumulation_steps:
+        _accumulate_or_update(optimizer, grads, trainable_variables)
+    else:
+        clipped = optimizer._clip_gradients(grads)
+        optimizer._apply_weight_decay(trainable_variables)
+        optimizer._backend_update_step(clipped, trainable_variables, optimizer.learning_rate)
+    averages.update(optimizer)
+
+
+def _accumulate_or_update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:
+    """Add to the accumulated gradients, or update with their mean.
+
+    Keras decides in each replica by itself whether this step updates.
+    """
+    every = optimizer.gradient_accumulation_steps
+    sums = [optimizer._accumulated_gradients[optimizer._get_variable_index(v)] for v in trainable_variables]
+    grads = [tf.convert_to_tensor(grad) for grad in grads]  # sparse ones, too, are accumulated in dense variables
+
+    def update(grads: Sequence[Any]) -> None:
+        means = [(grad + so_far.value) / every for grad, so_far in zip(grads, sums, strict=True)]
+        means = optimizer._clip_gradients(means)
+        optimizer._apply_weight_decay(trainable_variables)
+        optimizer._backend_update_step(means, trainable_variables, optimizer.learning_rate)
+        replicas.assign(sums, [tf.zeros_like(mean) for mean in means])
+
+    def accumulate(grads: Sequence[Any]) -> None:
+        replicas.assign(sums, [grad + so_far.value for grad, so_far in zip(grads, sums, strict=True)])
+
+    replicas.decide(tf.equal((optimizer._iterations.value + 1) % every, 0), update, accumulate, grads)
