@@ -32,6 +32,8 @@ class ProgramEnd:
 
     stepped: bool | None = None
     """Whether its pod had done a training step; None: nobody knows."""
+    step: int | None = None
+    """The last step that its supervisor heard of, where one was done."""
     exception: str = ""
     """The exception's kind and last line, empty where none ended it."""
     transient: bool = False
@@ -46,8 +48,10 @@ class ProgramEnd:
             return cls(stepped=False)
         for line in reversed(message.splitlines()):
             if (facts := _facts(line)) is not None:
+                stepped, step = _flag(facts.get("stepped")), facts.get("step")
                 return cls(
-                    stepped=_flag(facts.get("stepped")),
+                    stepped=stepped,
+                    step=step if stepped and isinstance(step, int) else None,
                     exception=_one_line(facts.get("exception")),
                     transient=_flag(facts.get("transient")) is True,
                     said=message,
@@ -61,6 +65,12 @@ class ProgramEnd:
         for varies, instead in _VARIES:
             text = varies.sub(instead, text)
         return text
+
+    @property
+    def words(self) -> str:
+        """That it failed, when and with what, as far as its supervisor has told."""
+        when = "" if self.step is None else f" after step {self.step}"
+        return f"failed{when}: {self.exception}" if self.exception else f"failed{when}"
 
     @property
     def exception_json(self) -> dict[str, str]:

@@ -49,8 +49,7 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
     told = end_of(view)
-    if told.exception:
-        reason = reason.replace("failed (exit code", f"failed: {told.exception} (exit code", 1)
+    reason = reason.replace("failed (exit code", f"{told.words} (exit code", 1)
     return Failure(
         task=view.task,
         cause=cause,

@@ -82,6 +82,19 @@ def test_what_differs_from_run_to_run_does_not_count(one, other, alike):
     assert (ProgramEnd(exception=one).alike == ProgramEnd(exception=other).alike) is alike
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('step=120 exitCode=1 stepped=true exception="ValueError: no"', "failed after step 120: ValueError: no"),
+        ('step=120 exitCode=1 stepped=false exception="ValueError: no"', "failed: ValueError: no"),  # restored
+        ("exitCode=1 stepped=true", "failed"),
+        ("step=7 exitCode=3 stepped=true", "failed after step 7"),
+    ],
+)
+def test_when_it_failed_and_with_what_is_said(line, words):
+    assert ProgramEnd.of(f"time=T level=error task=chief-0 {line}").words == words
+
+
 def test_the_exception_as_the_status_has_it():
     assert ProgramEnd(exception="A: b: c").exception_json == {"type": "A", "message": "b: c"}
     assert ProgramEnd(exception="AssertionError").exception_json == {"type": "AssertionError"}
