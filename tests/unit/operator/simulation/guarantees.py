@@ -39,5 +39,9 @@ class Must(StrEnum):
     PROMISES_ARE_KEPT = "promises-are-kept"
     """No event names a checkpoint that went with the pod that wrote it."""
 
+    PROGRAMS_FAIL_FAST = "programs-fail-fast"
+    """A program that fails alike before its first step ends within two attempts; one of a job that was ever seen to
+    step never for that."""
+
 
 EVERYTHING = frozenset(Must)
