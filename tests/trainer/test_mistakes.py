@@ -19,9 +19,18 @@ BEFORE_THE_FIRST_STEP = [
     ("import_error", "ModuleNotFoundError: No module named 'no_such_module' (chief-0, exit code 1)"),
     ("missing_file", "FileNotFoundError: [Errno 2] No such file or directory: '/data/no-such-file.npz' (chief-0, "),
     ("exit_3", "exit code 3 (chief-0)"),
-    ("wrong_shapes", "expected axis -1 of input shape to have value 5, but received input with shape (None, 8) (chief"),
+    (
+        "wrong_shapes",
+        "expected axis -1 of input shape to have value 5, but received input with shape (None, 8) "
+        "(x (None, 8), y (None,), the model takes (None, 5), and gives (None, 3)) (chief-0, exit code 1)",
+    ),
     ("forgotten_compile", "FitError: model is not compiled; call model.compile(optimizer, loss, metrics=…) before"),
     ("out_of_memory", "MemoryError: Unable to allocate 8.00 PiB for an array with shape (1125899906842624,)"),
+    pytest.param(
+        "wrong_targets",
+        "input shapes: [?,7], [?,3]. (x (None, 8), y (None, 7), the model takes (None, 8), and gives (None, 3)) (chief",
+        marks=pytest.mark.slow,
+    ),
     pytest.param("exit_with_words", "SystemExit: no data for this day (chief-0, exit code 1)", marks=pytest.mark.slow),
     pytest.param("nan_data", "InvalidArgumentError: !!! Detected Infinity or NaN", marks=pytest.mark.slow),
 ]

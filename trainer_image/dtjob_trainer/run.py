@@ -81,6 +81,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
         if code == exit_codes.FAILED and isinstance(leave.code, str):
             here.progress.report(state="failed", message=leave.code, exception=failure.described(leave))
     except BaseException as error:
+        failure.note_shapes(error, here.shapes)
         traceback.print_exc()
         code = exit_code(error, len(task.members) if task else 1)
         if code == exit_codes.FAILED:

@@ -43,6 +43,12 @@ def wrong_shapes() -> None:
     dt.fit(_model(inputs=5), X, Y, batch_size=16)
 
 
+def wrong_targets() -> None:
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    dt.fit(model, X, np.zeros((64, 7), np.float32), batch_size=16)
+
+
 def forgotten_compile() -> None:
     dt.fit(keras.Sequential([keras.Input((8,)), keras.layers.Dense(3)]), X, Y, batch_size=16)
 

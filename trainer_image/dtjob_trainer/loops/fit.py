@@ -8,7 +8,7 @@ from typing import Any
 from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.loops import evaluator
+from dtjob_trainer.loops import evaluator, shapes
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop
@@ -96,6 +96,7 @@ def fit(
     course = data.epochs(training, group, x, steps=steps_per_epoch, epochs=epochs)
     total = course.total(0)
     here.progress.report(state="starting", **({} if total is None else {"totalSteps": total}))
+    here.shapes = lambda: shapes.told(model, training.spec())
     trained.build(*training.spec())
     trained.build_further(*training.spec())
     engine = engine_of(trained, group, here.traits)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 LONGEST_LINE = 400
@@ -15,6 +16,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NO_NEWS = re.compile(r'Exception encountered when calling |Graph execution error:|Detected at node |\s*File "')
 """Lines that Keras and TensorFlow put before the one that says what is wrong."""
 _FUNCTION_NODE = re.compile(r"^\{\{function_node [^}]*\}\}\s*")
+_SHAPES = re.compile(r"\b([Ss]hapes?|[Dd]imensions?|[Rr]ank|axis|incompatible)\b")
+ABOUT_SHAPES = ("ValueError", "InvalidArgumentError")
 
 PASSING_KINDS = (ConnectionError, TimeoutError, socket.gaierror)
 PASSING_NAMES = frozenset({
@@ -29,6 +32,15 @@ PASSING_ERRNOS = frozenset({
 """What a file system over the network says while its server is away."""
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)
 """HTTP's, of a server that is busy or away."""
+
+
+def note_shapes(error: BaseException, shapes: Callable[[], str]) -> None:
+    """Have an error about shapes tell those of the model and of its data, which its own words may leave out."""
+    if type(error).__name__ not in ABOUT_SHAPES or not _SHAPES.search(str(error)):
+        return
+    with contextlib.suppress(Exception):  # whatever the model is, this must not hide the error
+        if told := shapes():
+            error.add_note(told)
 
 
 def in_one_line(error: BaseException) -> str:
@@ -46,7 +58,8 @@ def line_of(error: BaseException) -> str:
     """The first line of the message that is not only about where; empty where it says nothing."""
     lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
-    return _cut(_FUNCTION_NODE.sub("", said))
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    return _cut(_FUNCTION_NODE.sub("", said) + (f" ({notes})" if notes and "\n" not in notes else ""))
 
 
 def described(error: BaseException) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from email.message import Message
 import pytest
 
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass
+from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass, note_shapes
 
 KERAS = (
     "Exception encountered when calling Sequential.call().\n\n"
@@ -57,6 +57,26 @@ class UnavailableError(Exception):
 )
 def test_an_error_is_told_in_one_line(error: BaseException, text: str) -> None:
     assert in_one_line(error) == text
+
+
+def test_an_error_about_shapes_tells_those_of_the_model_and_its_data() -> None:
+    error = ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore")
+    note_shapes(error, lambda: "x (None, 8), y (None, 7), and gives (None, 3)")
+    assert in_one_line(error) == (
+        "ValueError: Dimensions must be equal, but are 7 and 3 for '{{node sub}}' "
+        "(x (None, 8), y (None, 7), and gives (None, 3))"
+    )
+    for other, told in (
+        (ValueError("reshape is not a shaper"), "x"),
+        (KeyError("shape"), "x"),
+        (ValueError("shape"), ""),
+    ):
+        before = in_one_line(other)
+        note_shapes(other, lambda told=told: told)  # type: ignore[misc]
+        assert in_one_line(other) == before
+    error = ValueError("shape")
+    note_shapes(error, lambda: str(1 / 0))
+    assert in_one_line(error) == "ValueError: shape"
 
 
 def _http(code: int) -> urllib.error.HTTPError:
