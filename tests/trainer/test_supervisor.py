@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from dtjob.plan.program_end import ProgramEnd
 from tests.trainer.support.supervisors import (
     LAUNCHER,
     ROOT,
@@ -36,8 +37,8 @@ def test_a_program_that_ends_well(make_job: MakeJob, tmp_path: Path) -> None:
 def test_the_last_status_is_left_for_the_kubelet(make_job: MakeJob, tmp_path: Path) -> None:
     left = tmp_path / "termination-log"
     running = make_job().start("chief-0", "chief_finishes_first", environ={"DTJOB_TERMINATION_LOG": str(left)})
-    running.wait_for(state="training")
-    assert not left.exists()
+    running.wait_for(state="training", stepped=True)
+    assert left.read_text() == ""
     (tmp_path / "finish").touch()
     assert running.end() == 0
     last = json.loads(left.read_text())
@@ -48,7 +49,43 @@ def test_after_a_failure_the_logs_speak(make_job: MakeJob, tmp_path: Path) -> No
     left = tmp_path / "termination-log"
     (tmp_path / "exit").write_text("3")
     assert make_job().start("chief-0", "exits", environ={"DTJOB_TERMINATION_LOG": str(left)}).end() == 3
-    assert not left.exists()
+    assert left.read_text() == ""
+
+
+def told_at_the_end(running: Running) -> ProgramEnd:
+    """What the operator reads out of the log's last lines."""
+    return ProgramEnd.of(running.log.read_text())
+
+
+def test_the_last_line_tells_whose_failure_it_was(make_job: MakeJob, tmp_path: Path) -> None:
+    left = tmp_path / "termination-log"
+    running = make_job().start("chief-0", "never_steps", environ={"DTJOB_TERMINATION_LOG": str(left)})
+    status = running.wait_for(state="training", step=80)
+    assert status["stepped"] is False
+    (tmp_path / "fail").write_text("1")
+    assert running.end() == 1
+    end = told_at_the_end(running)
+    assert (end.stepped, end.exception, end.step, end.transient) == (False, "KeyError: 'a b'", None, False)
+    assert left.read_text() == ""
+
+
+def test_the_last_line_tells_that_a_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
+    running = make_job().start("chief-0", "exits")
+    assert running.wait_for(state="training")["stepped"] is True
+    (tmp_path / "exit").write_text(str(-signal.SIGSEGV))
+    assert running.end() == 139
+    end = told_at_the_end(running)
+    assert (end.stepped, end.step, end.exception) == (True, 3, "")
+
+
+def test_who_is_killed_with_its_container_has_said_that_no_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
+    """As by the kernel, where the container's memory is used up."""
+    left = tmp_path / "termination-log"
+    running = make_job().start("chief-0", "never_steps", environ={"DTJOB_TERMINATION_LOG": str(left)})
+    running.wait_for(state="training")
+    running.process.kill()
+    running.end()
+    assert ProgramEnd.of(left.read_text()) == ProgramEnd(stepped=False)
 
 
 @pytest.mark.parametrize(("ending", "code"), [("3", 3), (str(-signal.SIGSEGV), 139), (str(-signal.SIGKILL), 137)])

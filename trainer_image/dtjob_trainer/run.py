@@ -23,7 +23,7 @@ from dtjob_trainer.contract import exit_codes, log_line, pipes, template
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import TaskError
-from dtjob_trainer.process import runtime
+from dtjob_trainer.process import failure, own_training, runtime
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
 
@@ -47,12 +47,6 @@ def exit_code(error: BaseException, members: int) -> int:
     """The exit code after `error`, where `members` tasks train together."""
     lost = members > 1 and is_peer_loss(type(error).__name__, str(error))
     return exit_codes.PEER_LOST if lost else exit_codes.FAILED
-
-
-def in_one_line(error: BaseException) -> str:
-    """The class of `error` and the first line of its message that says something, if there is one."""
-    kind, lines = type(error).__name__, str(error).strip().splitlines()
-    return f"{kind}: {lines[0].rstrip()}" if lines else kind
 
 
 def code_of_exit(leave: SystemExit) -> int:
@@ -84,11 +78,14 @@ def main(arguments: Sequence[str]) -> NoReturn:
         code = exit_codes.FINISHED
     except SystemExit as leave:
         code = code_of_exit(leave)
+        if code == exit_codes.FAILED and isinstance(leave.code, str):
+            here.progress.report(state="failed", message=leave.code, exception=failure.described(leave))
     except BaseException as error:
+        failure.note_shapes(error, here.shapes)
         traceback.print_exc()
         code = exit_code(error, len(task.members) if task else 1)
         if code == exit_codes.FAILED:
-            here.progress.report(state="failed", message=in_one_line(error))
+            here.progress.report(state="failed", message=failure.in_one_line(error), exception=failure.described(error))
     if code == exit_codes.FINISHED:
         _finish(here)
     here.before_the_end()
@@ -128,6 +125,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     create.configure_devices(task.strategy_options)
     ambient.make_ambient(task)
     refused_methods.refuse_where_wrong(task)
+    own_training.watch(here)
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
 
@@ -139,6 +137,8 @@ def _run_entry(here: runtime.Runtime, arguments: Sequence[str]) -> None:
         if not Path(entry).is_file():
             message = f"program.entry {entry!r} is no file in {Path.cwd()}"
             log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
+            missing = {"type": FileNotFoundError.__name__, "message": message}
+            here.progress.report(state="failed", message=message, exception=missing)
             sys.exit(exit_codes.FAILED)
         sys.path.insert(0, str(Path(entry).resolve().parent))
         runpy.run_path(entry, run_name="__main__")

@@ -91,6 +91,7 @@ def status_schema() -> Schema:
         startTime=_time(
             "When the operator first saw the job; of one that was created suspended, when it first went on."
         ),
+        firstStepTime=_time("When it first showed that the job has done a training step; left out before that."),
         completionTime=_time("When the job succeeded or failed."),
         active=_active(),
         replicaStatuses=_map("Tasks by role and state.", _replica_status()),
@@ -168,6 +169,15 @@ def _first_failure() -> Schema:
         cause=_text("The kind of failure."),
         reason=_text("What happened, in words."),
         exitCode=_whole("The training container's exit code, where it ended."),
+        exception=_block(
+            "The exception that ended the program, where one did.",
+            type=_text("Its class, such as ModuleNotFoundError."),
+            message=_text("The line of it that says what is wrong."),
+        ),
+        beforeFirstStep={
+            "type": "boolean",
+            "description": "Whether the pod had done no training step; left out where nobody knows.",
+        },
         message=_text("The last log lines."),
         time=_time("When it ended, by its node's clock."),
     )
@@ -190,6 +200,11 @@ def _incident() -> Schema:
             began=_time("When the first of them began."),
             count=_whole("How many they are."),
             attempts=_map("The attempt that each task was at then.", _whole("Its attempt.")),
+        ),
+        beforeFirstStep=_block(
+            "What the program failed with, where that was before the job's first step: the same again fails the job.",
+            exitCode=_whole("The exit code."),
+            exception=_text("The exception, without numbers and the like."),
         ),
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+COULD_NOT_KILL = 71
+"""A supervisor that could not end what its training process left behind."""
 RESTARTED_IN_VAIN = 76
 """A supervisor whose training process kept losing its peers (75 each time) without a new step."""
 TOLD_TO_END = 128 + signal.SIGTERM

@@ -9,6 +9,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.objects.topology import Task
+from dtjob.plan.program_end import UNKNOWN, ProgramEnd
 
 
 class Cause(StrEnum):
@@ -50,9 +51,12 @@ class Failure:
     reason: str
     message: str
     exit_code: int | None = None
+    end: ProgramEnd = UNKNOWN
+    """What the task's supervisor told of it."""
 
     def to_json(self) -> dict[str, Any]:
-        """The failure in the status' form; `exitCode` only where the container ended."""
+        """The failure in the status' form; `exitCode` only where the container ended, `exception` and `beforeFirstStep`
+        where its supervisor told of them."""
         fields: dict[str, Any] = {
             "task": self.task.id,
             "pod": self.pod,
@@ -64,6 +68,10 @@ class Failure:
         }
         if self.exit_code is not None:
             fields["exitCode"] = self.exit_code
+        if self.end.exception:
+            fields["exception"] = self.end.exception_json
+        if self.end.stepped is not None:
+            fields["beforeFirstStep"] = not self.end.stepped
         return {name: value for name, value in fields.items() if value != ""}
 
     def sentence(self) -> str:

@@ -16,7 +16,7 @@ WINDOW = timedelta(seconds=40)
 
 WRITTEN = (
     *("startedAt", "cause", "countedAs", "notBefore", "charged", "uncharged", "inARow", "checkpointStep", "attempts"),
-    "errors",
+    *("errors", "beforeFirstStep"),
 )
 """The fields of `status.incident` that this version knows."""
 
@@ -44,6 +44,24 @@ class Errors:
 
 
 @dataclass(frozen=True)
+class Mistake:
+    """What a program failed with before its job's first step, as far as a second failure alike has the same."""
+
+    exit_code: int
+    exception: str
+    """Without numbers and the like; empty where no exception ended it."""
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Mistake:
+        """The mistake that `status.incident.beforeFirstStep` holds."""
+        return cls(int(fields.get("exitCode", 0)), str(fields.get("exception", "")))
+
+    def to_json(self) -> dict[str, Any]:
+        """The mistake in the status' form."""
+        return {"exitCode": self.exit_code, **({"exception": self.exception} if self.exception else {})}
+
+
+@dataclass(frozen=True)
 class Incident:
     """The latest incident and what came before it. Kept in `status.incident`, so a restarted operator knows it."""
 
@@ -65,6 +83,9 @@ class Incident:
     errors: Errors | None = None
     """The row of errors that it ends, None where its cause is another or has no peer to blame."""
 
+    mistake: Mistake | None = None
+    """What may be the program's own fault, where it failed before the job's first step."""
+
     others: Mapping[str, Any] = field(default_factory=dict)
     """Fields that a newer operator wrote; kept."""
 
@@ -81,6 +102,7 @@ class Incident:
             checkpoint_step=fields["checkpointStep"],
             attempts=Attempts.from_json(fields["attempts"]) if "attempts" in fields else None,
             errors=Errors.from_json(fields["errors"]) if "errors" in fields else None,
+            mistake=Mistake.from_json(fields["beforeFirstStep"]) if "beforeFirstStep" in fields else None,
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
@@ -100,6 +122,7 @@ class Incident:
             "checkpointStep": self.checkpoint_step,
             "attempts": None if self.attempts is None else self.attempts.to_json(),
             "errors": None if self.errors is None else self.errors.to_json(),
+            "beforeFirstStep": None if self.mistake is None else self.mistake.to_json(),
         }
         return {name: value for name, value in fields.items() if value is not None}
 

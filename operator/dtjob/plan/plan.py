@@ -34,6 +34,7 @@ from dtjob.plan.policies.last_evaluation import (
 from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
+from dtjob.plan.policies.program_failed import note_first_step
 from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
@@ -71,6 +72,7 @@ def _active(situation: Situation, resumed: Iterable[Event]) -> Plan:
     situation = _with_image(situation)
     situation, kept = say_whether_checkpoints_are_kept(situation)
     situation, restored = note_restored(situation)
+    situation = note_first_step(situation)
     told = [*resumed, *kept, *restored]
     if succeeded(situation):
         return _succeed(situation, told)

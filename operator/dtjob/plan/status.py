@@ -73,6 +73,8 @@ class Status:
     """Where the job's rendezvous is, since it began; None in jobs of an earlier operator: on the status port."""
     ready: str | None = None
     start_time: str | None = None
+    first_step_time: str | None = None
+    """When it first showed that a step was done; None: none was, as far as is known."""
     completion_time: datetime | None = None
     active: Activity | None = None
     """How long it has been active; None before it first was, and in jobs that an earlier operator began."""
@@ -104,6 +106,7 @@ class Status:
             rendezvous_port=fields.get(STATUS_FIELD),
             ready=fields.get("ready"),
             start_time=fields.get("startTime"),
+            first_step_time=fields.get("firstStepTime"),
             completion_time=times.parse(fields["completionTime"]) if fields.get("completionTime") else None,
             active=Activity.from_json(fields["active"]) if "active" in fields else None,
             replica_statuses=fields.get("replicaStatuses", {}),
@@ -134,6 +137,7 @@ class Status:
             STATUS_FIELD: self.rendezvous_port,
             "ready": self.ready,
             "startTime": self.start_time,
+            "firstStepTime": self.first_step_time,
             "completionTime": times.rfc3339(self.completion_time) if self.completion_time else None,
             "active": self.active.to_json() if self.active else None,
             "replicaStatuses": dict(self.replica_statuses) or None,

@@ -154,6 +154,16 @@ def exits() -> None:
     sys.exit(code)
 
 
+def never_steps() -> None:
+    """Restores step 80, and fails when there is a file `fail` with the exit code."""
+    _wait_for_go()
+    _report(state="training", step=80, restoredStep=80)
+    while not (DIRECTORY / "fail").exists():
+        time.sleep(0.01)
+    _report(state="failed", exception={"type": "KeyError", "message": "'a b'"})
+    sys.exit(int((DIRECTORY / "fail").read_text()))
+
+
 def ps_job() -> None:
     """ParameterServer: ps and workers serve for ever; the chief trains and exits 75 when it loses its ps."""
     _wait_for_go()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
@@ -131,6 +132,24 @@ def ended(code: int = 0, when: datetime = NOW, **terminated: Any) -> dict[str, A
     """The training container ended; `terminated` adds reason, signal, message, …"""
     end = {"exitCode": code, "finishedAt": times.rfc3339(when), **terminated}
     return _status("Succeeded" if code == 0 else "Failed", {"terminated": end})
+
+
+def last_line(code: int = 1, exception: str = "", *, stepped: bool | None = False, transient: bool = False) -> str:
+    """A container's last log lines, the supervisor's own at their end (docs/contract.md)."""
+    facts: dict[str, Any] = {"exitCode": code}
+    facts |= {} if stepped is None else {"stepped": stepped}
+    facts |= {"exception": exception} if exception else {}
+    facts |= {"transient": True} if transient else {}
+    pairs = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
+    return (
+        f"Traceback (most recent call last):\n{exception}\ntime=2026-11-21T10:00:00.000Z level=error task=chief-0 "
+        f'message="the training process ended with exit code {code}: ending with {code}" {pairs}'
+    )
+
+
+def failed(code: int = 1, exception: str = "", when: datetime = NOW, **told: Any) -> dict[str, Any]:
+    """The training process failed, and its supervisor told so; `told` as `last_line` takes it."""
+    return ended(code, when, message=last_line(code, exception, **told))
 
 
 def out_of_memory(when: datetime = NOW) -> dict[str, Any]:

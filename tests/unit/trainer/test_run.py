@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from dtjob_trainer.errors import FitError
-from dtjob_trainer.run import code_of_exit, exit_code, in_one_line, is_peer_loss
+from dtjob_trainer.run import code_of_exit, exit_code, is_peer_loss
 
 
 class UnavailableError(Exception):
@@ -42,23 +41,6 @@ def test_is_peer_loss(error: str, message: str, lost: bool) -> None:
 )
 def test_a_lost_peer_is_one_only_where_there_are_any(error: BaseException, members: int, code: int) -> None:
     assert exit_code(error, members) == code
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (FitError("epochs=0 must be at least 1"), "FitError: epochs=0 must be at least 1"),
-        (ValueError("first\nsecond"), "ValueError: first"),
-        (ValueError("\n  \n first \nsecond"), "ValueError: first"),
-        (ValueError(""), "ValueError"),
-        (ValueError(" \n"), "ValueError"),
-        (AssertionError(), "AssertionError"),
-        (KeyError("x"), "KeyError: 'x'"),
-        (OSError(2, "No such file"), "FileNotFoundError: [Errno 2] No such file"),
-    ],
-)
-def test_an_error_is_told_in_one_line(error: BaseException, text: str) -> None:
-    assert in_one_line(error) == text
 
 
 @pytest.mark.parametrize(("code", "number", "said"), [(None, 0, ""), (0, 0, ""), (3, 3, ""), ("no", 1, "no\n")])

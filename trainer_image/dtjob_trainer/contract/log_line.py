@@ -1,7 +1,7 @@
 """The lines that dtjob itself prints in a training container: logfmt, for log collectors and people (docs/contract.md).
 
-A line is one event: time, level and task, the step where there is one, a message, then numbers by name. A program's
-own output stays as it is.
+A line is one event: time, level and task, the step where there is one, a message, then facts and numbers by name. A
+program's own output stays as it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Literal, TextIO
 from dtjob_trainer.contract.times import timestamp
 
 Level = Literal["info", "warning", "error"]
+Facts = Mapping[str, str | int | bool]
 
 FIXED = ("time", "level", "task", "step", "message")
 """Keys of every line, in their order; task and step may be missing."""
@@ -26,9 +27,11 @@ def line(
     level: Level = "info",
     task: str | None = None,
     step: int | None = None,
+    facts: Facts | None = None,
     values: Mapping[str, float] | None = None,
 ) -> str:
-    """One line, without its end. `time` is RFC 3339; `values` are numbers by name, with six digits that count.
+    """One line, without its end. `time` is RFC 3339; `facts` are written as JSON writes them, `values` are numbers with
+    six digits that count; both by name.
 
     Characters of a name that logfmt has no place for become `_`; a name that is one of FIXED gets a `_` at its end.
     """
@@ -38,6 +41,7 @@ def line(
     if step is not None:
         pairs.append(f"step={step}")
     pairs.append(f"message={json.dumps(message, ensure_ascii=False)}")
+    pairs += [f"{_key(name)}={json.dumps(fact, ensure_ascii=False)}" for name, fact in (facts or {}).items()]
     pairs += [f"{_key(name)}={value:.6g}" for name, value in (values or {}).items()]
     return " ".join(pairs)
 
@@ -49,10 +53,11 @@ def write(
     level: Level = "info",
     task: str | None = None,
     step: int | None = None,
+    facts: Facts | None = None,
     values: Mapping[str, float] | None = None,
 ) -> None:
     """Write `line`, of this moment, to `stream`, in one piece: supervisor and training process share theirs."""
-    stream.write(line(message, time=timestamp(), level=level, task=task, step=step, values=values) + "\n")
+    stream.write(line(message, time=timestamp(), level=level, task=task, step=step, facts=facts, values=values) + "\n")
     stream.flush()
 
 

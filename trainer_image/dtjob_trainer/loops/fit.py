@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.loops import evaluator
+from dtjob_trainer.loops import evaluator, shapes
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
@@ -127,7 +127,7 @@ def fit(
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose)
     course = data.epochs(training, group, x)
-    _say_start(here, course.total(0))
+    _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     trained.build(*training.spec())
     trained.build_further(*training.spec())
     engine = engine_of(trained, group, here.traits)
@@ -157,5 +157,7 @@ def _remark(here: runtime.Runtime, trained: TrainedModel) -> None:
         here.log(remark, level="warning")
 
 
-def _say_start(here: runtime.Runtime, total_steps: int | None) -> None:
+def _say_start(here: runtime.Runtime, total_steps: int | None, of_shapes: Callable[[], str]) -> None:
+    """Report the start, and keep what to say of shapes where one of them is to blame for a failure."""
+    here.shapes = of_shapes
     here.progress.report(state="starting", **({} if total_steps is None else {"totalSteps": total_steps}))

@@ -36,6 +36,7 @@ class Progress:
         self._lock = threading.Lock()
         self._pending: dict[str, Any] = {}
         self._last_written = 0.0
+        self._stepped = False
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Progress:
@@ -50,10 +51,12 @@ class Progress:
             self._write()
 
     def update(self, **keys: Any) -> None:
-        """Report `keys` when INTERVAL_SECONDS have passed since the last report; later values replace held ones."""
+        """Report `keys` when INTERVAL_SECONDS have passed since the last report; later values replace held ones. That a
+        first step is done is reported at once: who dies before it may have a mistake in the program."""
         with self._lock:
             self._pending.update(keys)
-            if time.monotonic() - self._last_written >= INTERVAL_SECONDS:
+            first, self._stepped = "step" in keys and not self._stepped, self._stepped or "step" in keys
+            if first or time.monotonic() - self._last_written >= INTERVAL_SECONDS:
                 self._write()
 
     def _write(self) -> None:

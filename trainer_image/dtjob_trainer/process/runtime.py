@@ -31,6 +31,8 @@ class Runtime:
     """Whether `fit` has run to its end; the mark DONE is written only then."""
     began: bool = False
     """Whether `fit` was called."""
+    shapes: Callable[[], str] = lambda: ""
+    """Tells the shapes of the model and of what it is trained on, for an error about shapes."""
     before_the_end: Callable[[], None] = lambda: None
     """Waits for what must not be cut off where this process ends by a failure."""
 

@@ -6,20 +6,28 @@ import json
 from pathlib import Path
 from typing import Any
 
-OURS = frozenset({"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart"})
+from dtjob_trainer.contract.log_line import Facts
+from dtjob_trainer.supervisor.first_step import FirstStep
+
+OURS = frozenset(
+    {"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart", "stepped"}
+)
 """Keys that a training process cannot overwrite."""
 
-MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing")
+MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception")
 """Keys that hold only for the training process that reported them."""
 
 LONGEST_LAST_WORDS = 4096
 """Bytes of a termination message that the kubelet keeps."""
 
+LONGEST_EXCEPTION = 480
+"""Characters; the kubelet keeps the last 2,048 bytes of a log, and our line is the last."""
+
 
 class TaskStatus:
     """The status of one task, from the start of its supervisor on."""
 
-    def __init__(self, task: str, attempt: int, pid: int, job_uid: str) -> None:
+    def __init__(self, task: str, attempt: int, pid: int, job_uid: str, first_step: FirstStep | None = None) -> None:
         self._ours: dict[str, Any] = {"task": task, "attempt": attempt, "pid": pid}
         self._more: dict[str, Any] = {"jobUid": job_uid, "restartsInPlace": 0}
         self._reported: dict[str, Any] = {}
@@ -27,6 +35,7 @@ class TaskStatus:
         self.incarnation = 0
         self.message = ""
         """The supervisor's own message; it goes before the training process's."""
+        self._first_step = first_step or FirstStep()
 
     @property
     def step(self) -> int | None:
@@ -47,6 +56,7 @@ class TaskStatus:
     def started(self, incarnation: int, training_pid: int) -> None:
         """A training process was started."""
         self.state, self.incarnation, self.message = "waiting", incarnation, ""
+        self._first_step.process_started()
         self._more["trainingPid"] = training_pid
         for key in MOMENTARY:
             self._reported.pop(key, None)
@@ -62,6 +72,7 @@ class TaskStatus:
 
     def merge(self, progress: dict[str, Any]) -> None:
         """Take over what the training process reports, key by key."""
+        self._first_step.heard(progress)
         for key, value in progress.items():
             if key == "state":
                 self.state = str(value)
@@ -72,10 +83,24 @@ class TaskStatus:
 
     def to_json(self) -> dict[str, Any]:
         """The body of GET /status."""
-        body = {**self._ours, "state": self.state, "incarnation": self.incarnation, **self._more, **self._reported}
+        ours = {**self._ours, "state": self.state, "incarnation": self.incarnation, **self._more, **self._stepped()}
+        body = {**ours, **self._reported}
         if self.message:
             body["message"] = self.message
         return body
+
+    def of_failure(self, code: int) -> Facts:
+        """What the last log line of a container that ends with `code` tells the operator."""
+        facts: dict[str, str | int | bool] = {"exitCode": code, **self._stepped()}
+        told = self._reported.get("exception")
+        if isinstance(told, dict):
+            line = ": ".join(str(told[part]) for part in ("type", "message") if told.get(part))
+            facts["exception"] = line[:LONGEST_EXCEPTION]
+            facts |= {"transient": True} if told.get("transient") is True else {}
+        return facts
+
+    def _stepped(self) -> dict[str, bool]:
+        return {} if self._first_step.done is None else {"stepped": self._first_step.done}
 
 
 def leave_last_words(status: dict[str, Any], file: str) -> None:

@@ -22,6 +22,7 @@ from dtjob_trainer.rendezvous.member import Member
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor import answers
 from dtjob_trainer.supervisor import restart as policy
+from dtjob_trainer.supervisor.first_step import FirstStep
 from dtjob_trainer.supervisor.port import port_is_free
 from dtjob_trainer.supervisor.ports import PortInUse, listen
 from dtjob_trainer.supervisor.reaper import Reaper
@@ -48,7 +49,8 @@ class Supervisor:
         Raises TaskError where the environment does not say where the rendezvous is."""
         self._task, self._command, self._environ = task, list(command), dict(environ)
         self._id = os.urandom(6).hex()
-        self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid)
+        self._first_step = FirstStep.of(task)
+        self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid, self._first_step)
         self._reaper = Reaper(self._on_exit)
         self._history, self._now = policy.History(), answers.Incarnation()
         self._process: TrainingProcess | None = None
@@ -91,6 +93,7 @@ class Supervisor:
     async def _train(self, group: asyncio.TaskGroup) -> int:
         """Run one training process after the other. Returns the container's exit code."""
         code = None
+        self._first_step.begins()
         while code is None:
             code = await self._make_room()
             if code is None:
@@ -135,6 +138,7 @@ class Supervisor:
         assert self._process is not None
         self._status.state, self._status.message = "starting", ""
         self._process.go(self._history.generation)
+        self._first_step.look_later()
         self._member.news()
 
     async def _until_end(self) -> int | None:
@@ -159,7 +163,8 @@ class Supervisor:
         if isinstance(decision, policy.End):
             self._status.ended("finished" if decision.code == exit_codes.FINISHED else "failed")
             failed = decision.code not in (exit_codes.FINISHED, exit_codes.TERMINATED)
-            self._log(f"{decision.reason}: ending with {decision.code}", "error" if failed else "info")
+            facts = self._status.of_failure(decision.code) if decision.code else {}
+            self._log(f"{decision.reason}: ending with {decision.code}", "error" if failed else "info", facts)
             return decision.code
         self._status.ended("waiting")
         self._status.restarts(self._history.restarts, decision.time, decision.cause)
@@ -181,6 +186,7 @@ class Supervisor:
     async def _end(self, code: int, farewell: float = FAREWELL_SECONDS) -> int:
         """End all that is left, and tell how it ended; `code` is the container's exit code."""
         left = await self._reaper.kill_all(KILL_SECONDS)
+        self._first_step.ends()
         if left:
             self._log(f"processes {left} cannot be killed and are left behind", "error")
         if code == exit_codes.FINISHED:
@@ -284,5 +290,5 @@ class Supervisor:
         else:
             asyncio.get_running_loop().call_later(min(0.5, remaining), self._kill_if_still_running, process, deadline)
 
-    def _log(self, message: str, level: log_line.Level = "info") -> None:
-        log_line.write(sys.stderr, message, level=level, task=self._task.id, step=self._status.step)
+    def _log(self, message: str, level: log_line.Level = "info", facts: log_line.Facts | None = None) -> None:
+        log_line.write(sys.stderr, message, level=level, task=self._task.id, step=self._status.step, facts=facts)

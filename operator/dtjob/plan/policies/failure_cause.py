@@ -14,6 +14,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, deleting, ended_at, terminated
 from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.program_end import UNKNOWN, ProgramEnd
 
 OOM_KILLED = "OOMKilled"
 """The reason of a container's end that the kernel's memory limit ended."""
@@ -47,7 +48,8 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     end = terminated(pod) or {}
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
-    said = (end or _failed_init_end(status)).get("message") or status.get("message") or ""
+    told = end_of(view)
+    reason = reason.replace("failed (exit code", f"{told.words} (exit code", 1)
     return Failure(
         task=view.task,
         cause=cause,
@@ -55,9 +57,21 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
         pod=pod["metadata"]["name"],
         node=(pod.get("spec") or {}).get("nodeName", ""),
         reason=reason,
-        message=said.strip(),
+        message=told.said,
         exit_code=end.get("exitCode"),
+        end=told,
     )
+
+
+def end_of(view: TaskView) -> ProgramEnd:
+    """What the pod of the task's current attempt says of its end; of a supervisor's words what they tell."""
+    if view.pod is None:
+        return UNKNOWN
+    end, status = terminated(view.pod), view.pod.get("status") or {}
+    if end and view.supervised:
+        return ProgramEnd.of((end.get("message") or status.get("message") or "").strip())
+    said = (end or _failed_init_end(status)).get("message") or status.get("message") or ""
+    return ProgramEnd(said=said.strip())
 
 
 def vanished(task: Task, pod_name: str, now: datetime) -> Failure:

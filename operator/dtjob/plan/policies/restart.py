@@ -30,6 +30,7 @@ from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.policies.collateral import first_cause, row_of_errors, wait_for_word
 from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
+from dtjob.plan.policies.program_failed import mistake_of, program_failed
 from dtjob.plan.situation import Situation
 
 SETTLE = timedelta(seconds=2)
@@ -78,11 +79,14 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     step, since = status.progress.checkpoint_step, running_since(status.conditions)
     attempts, now = status.attempts, situation.now
     incident = next_incident(status.incident, first.cause, step, attempts, policy.backoff, now, since)
+    if first.cause.charged and (over := program_failed(situation, first)):
+        return wait_for_word(situation, first) or over
     if first.cause.charged and incident.charged > policy.max_restarts:
         return wait_for_word(situation, first) or GiveUp(first, _gave_up(situation.job, first, step))
     if not first.cause.charged and incident.uncharged > policy.max_disruptions:
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
-    return Begin(tasks, replace(incident, errors=row_of_errors(situation, incident, first)), first)
+    errors, mistake = row_of_errors(situation, incident, first), mistake_of(situation, first)
+    return Begin(tasks, replace(incident, errors=errors, mistake=mistake), first)
 
 
 def restart_evaluator(

@@ -32,6 +32,9 @@ class Accounts:
         self.causes: dict[str, str] = {}
         """What pods really died of, by pod uid, where the job did it itself."""
 
+        self.mistakes: dict[str, dict[str, str]] = {}
+        """What programs failed with before their first step, by job uid and pod, where it may be their own fault."""
+
     def check(
         self,
         job: Job,
@@ -53,6 +56,8 @@ class Accounts:
             assert new["firstFailure"]["cause"] not in UNCHARGED, "a disruption failed the job"
         if Must.CAUSES_ARE_TRUE in must and new.get("firstFailure") != old.get("firstFailure"):
             self._check_cause(new["firstFailure"], pods)
+        if Must.PROGRAMS_FAIL_FAST in must:
+            self._check_program(uid, old, new)
         if Must.WAITS_GROW in must and before and after and before.started_at != after.started_at:
             _check_wait(job, before, after)
 
@@ -60,6 +65,16 @@ class Accounts:
         """Charged is only what the job did itself, and only that makes it fail."""
         assert self.charged[uid] <= self.own[uid], f"{self.charged[uid]} charges for {self.own[uid]} failures"
         assert self.own[uid] or status.get("reason") != "MaxRestartsExceeded", "failed without a failure of its own"
+
+    def _check_program(self, uid: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+        since = old.get("firstStepTime")
+        assert since in (None, new.get("firstStepTime")), "a first step is forgotten"
+        if new.get("reason") == "ProgramFailed":
+            first, mistakes = new["firstFailure"]["pod"], self.mistakes.get(uid, {})
+            alike = [pod for pod, mistake in mistakes.items() if mistake == mistakes.get(first)]
+            assert since is None, "failed for a mistake before its first step, which it had done"
+            assert first in alike, f"{first} failed the job with {mistakes}"
+            assert len(alike) > 1, f"{first} failed the job the first time"
 
     def _check_cause(self, first: dict[str, Any], pods: Iterable[tuple[Manifest, Facts]]) -> None:
         pod = next((one for one, _ in pods if one["metadata"]["name"] == first.get("pod")), None)

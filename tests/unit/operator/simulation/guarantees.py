@@ -42,5 +42,9 @@ class Must(StrEnum):
     SUSPENSION_IS_FREE = "suspension-is-free"
     """A suspended job gets no pod and has none in the end, and nothing is counted for it."""
 
+    PROGRAMS_FAIL_FAST = "programs-fail-fast"
+    """A program that fails alike before its first step ends within two attempts; one of a job that was ever seen to
+    step never for that."""
+
 
 EVERYTHING = frozenset(Must)

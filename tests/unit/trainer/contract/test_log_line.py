@@ -39,6 +39,14 @@ def test_every_message_and_name_can_be_read_back() -> None:
     }  # fmt: skip
 
 
+def test_facts_are_written_as_json_writes_them() -> None:
+    facts = {"exitCode": 1, "stepped": False, "exception": 'KeyError: "a b"\n'}
+    line = log_line.line("no", time=TIME, facts=facts)
+    found = parsed(line)
+    assert (found["exitCode"], found["stepped"], found["exception"]) == ("1", "false", facts["exception"])
+    assert "\n" not in line
+
+
 def test_a_line_is_written_in_one_piece() -> None:
     pieces: list[str] = []
 

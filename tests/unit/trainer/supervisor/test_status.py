@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.supervisor.status import TaskStatus, last_of_done, leave_last_words
+from dtjob_trainer.supervisor.status import LONGEST_EXCEPTION, TaskStatus, last_of_done, leave_last_words
 
 
 def test_the_training_process_cannot_overwrite_who_we_are() -> None:
     status = TaskStatus("worker-1", 2, 17, "uid")
     status.merge({"task": "chief-0", "pid": 1, "restartsInPlace": 99, "state": "training", "step": 4, "loss": 0.5})
+    status.merge({"stepped": False})
     assert status.to_json() == {
         "task": "worker-1", "attempt": 2, "pid": 17, "state": "training", "incarnation": 0, "jobUid": "uid",
-        "restartsInPlace": 0, "step": 4, "loss": 0.5,
+        "restartsInPlace": 0, "stepped": True, "step": 4, "loss": 0.5,
     }  # fmt: skip
 
 
@@ -96,3 +97,18 @@ def test_last_words_that_the_kubelet_would_cut_leave_metrics_out(tmp_path: Path)
     assert json.loads((tmp_path / "log").read_text()) == {"step": 4, "model": "m.keras"}
     leave_last_words({"step": 4, "metrics": {"a": 1}, "message": "x" * 9000}, str(tmp_path / "log"))
     assert json.loads((tmp_path / "log").read_text()) == {"step": 4}
+
+
+def test_a_failure_is_told_with_its_exception() -> None:
+    status = TaskStatus("chief-0", 0, 17, "uid")
+    status.started(0, 50)
+    assert status.of_failure(3) == {"exitCode": 3, "stepped": False}
+    status.merge({"exception": {"type": "TimeoutError", "message": "x" * 1000, "transient": True}})
+    told = status.of_failure(1)
+    assert told == {"exitCode": 1, "stepped": False, "exception": told["exception"], "transient": True}
+    assert str(told["exception"]).startswith("TimeoutError: xxx")
+    assert len(str(told["exception"])) == LONGEST_EXCEPTION
+    status.merge({"step": 1, "exception": {"type": "AssertionError", "message": ""}})
+    assert status.of_failure(1) == {"exitCode": 1, "stepped": True, "exception": "AssertionError"}
+    status.started(1, 51)
+    assert status.of_failure(139) == {"exitCode": 139, "stepped": True}

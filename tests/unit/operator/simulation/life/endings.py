@@ -15,7 +15,8 @@ from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.people import SHARED
 from tests.unit.operator.simulation.life.pods import beyond_its_limit
-from tests.unit.operator.simulation.life.supervisors import HOSTILE, Supervisors
+from tests.unit.operator.simulation.life.programs import Programs
+from tests.unit.operator.simulation.life.supervisors import HOSTILE
 from tests.unit.operator.simulation.life.suspensions import Suspensions
 
 
@@ -37,14 +38,18 @@ class Ending(StrEnum):
     BUDGET_IS_LOWERED = "its budget is lowered below what is charged, and its chief preempted"
     EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
     IS_SUSPENDED = "it is suspended, and goes on"
+    FAILS_ALIKE = "its program fails twice alike before its first step"
+    FAILS_AFTER_A_STEP = "its program has done a step, and then fails alike before each first one"
 
 
 SUITED: dict[Ending, dict[str, Any]] = {
     Ending.SUCCEEDS_WITHOUT_EVALUATOR: {"evaluator": True, "program": True},
     Ending.SUCCEEDS_BEFORE_EVALUATOR: {"evaluator": True, "program": True},
-    Ending.FINISHES_WHILE_DRAINED: {"program": True},
     Ending.FINISHED_IS_COLLECTED: {"strategy": "MultiWorkerMirrored", "program": False},
+    Ending.FINISHES_WHILE_DRAINED: {"program": True},
     Ending.TELLS_TOO_MUCH: {"program": True},
+    Ending.FAILS_ALIKE: {"program": True},
+    Ending.FAILS_AFTER_A_STEP: {"program": True},
     Ending.LOSES_ITS_CHECKPOINT: {"program": True, "volume": {"emptyDir": {}}},
     Ending.PEERS_OF_DRAINED: {"strategy": "MultiWorkerMirrored", "program": False},
     Ending.PEERS_OF_LOST: {"strategy": "MultiWorkerMirrored", "program": False},
@@ -52,7 +57,7 @@ SUITED: dict[Ending, dict[str, Any]] = {
 """The jobs that such an end can come to."""
 
 
-class Endings(Suspensions, Supervisors):
+class Endings(Suspensions, Programs):
     """Everything converges."""
 
     ending = Ending.RUNS_ON
@@ -119,16 +124,13 @@ class Endings(Suspensions, Supervisors):
         wanted = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks}
         may_be_gone = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks if id_ in finished}
         there = set(self.pods(lambda one: labels.controller_uid(one) == job.metadata.uid))
-        if any(has_ended(self.world.pods[pod]) and not self.has_finished(pod) for pod in there):
+        seen = [(self.world.pods[pod], self.facts(pod)) for pod in there]
+        if any(has_ended(pod) and not has_finished(pod, facts) for pod, facts in seen):
             return False
         owned = [one for kind in SHARED for one in self.world.cluster.of_kind(kind)]
         shared = [one for one in owned if labels.controller_uid(one) == job.metadata.uid]
         complete = wanted - may_be_gone <= there <= wanted and len(shared) == len(SHARED)
         return complete and job.status.get("phase") == "Running"
-
-    def has_finished(self, pod: str) -> bool:
-        """Whether the pod's task has done its part."""
-        return has_finished(self.world.pods[pod], self.facts(pod))
 
     def end(self, name: str) -> None:
         """What was chosen happens to this job, which runs."""
@@ -154,6 +156,8 @@ class Endings(Suspensions, Supervisors):
             Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
             Ending.IS_SUSPENDED: (Must.SUSPENSION_IS_FREE, self.be_suspended),
             Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
+            Ending.FAILS_ALIKE: (Must.PROGRAMS_FAIL_FAST, self.fail_alike),
+            Ending.FAILS_AFTER_A_STEP: (Must.PROGRAMS_FAIL_FAST, self.fail_after_a_step),
         }
 
     def finish_while_drained(self, name: str) -> None:
@@ -229,13 +233,6 @@ class Endings(Suspensions, Supervisors):
             self.world.run(1000)
         phase = self.status(name).get("phase")
         assert phase in ENDED, f"{name} is {phase} after {job.spec.failure_policy.max_restarts + 1} failures of its own"
-
-    def chief_of(self, name: str) -> str | None:
-        """The chief's running pod, None where it has finished or has none."""
-        job = self.world.job_named(name)
-        chief = topology.chief_task(job).id
-        pod = f"{name}-{chief}-{attempt_of(job.status, chief)}"
-        return pod if pod in self.answering() else None
 
     def succeed(self, name: str) -> None:
         """The chief finishes; its evaluator may just then have no running pod."""

@@ -1,0 +1,92 @@
+"""A program that fails before its first step, twice alike: it has a mistake in it, and no restart mends that.
+
+What a pod's failure has to do with steps is its supervisor's word (`ProgramEnd`): of an image of the user's own nobody
+knows. Of a job that has ever done a step, none of this is held against the program: what it restores, or reads, may be
+away for a while. Nor are disruptions, lost peers, kills from outside, and errors of connections or of storage that is
+away. All tasks run one program, so it may be another task that fails the second time.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+
+from dtjob import times
+from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
+from dtjob.plan.children import PodState
+from dtjob.plan.decisions import GiveUp
+from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.incident import Mistake
+from dtjob.plan.policies.failure_cause import end_of
+from dtjob.plan.situation import Situation
+
+REASON = "ProgramFailed"
+
+NOT_THE_PROGRAMS = (RESTARTED_IN_VAIN, COULD_NOT_KILL)
+"""Exit codes of the supervisor itself."""
+
+OF_ITS_OWN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS)
+"""Signals that a process brings upon itself. The others come from outside."""
+
+
+def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
+    """The end of a job over the failure `first`, where the incident before it was a failure alike, and both came before
+    the job's first step; else None.
+
+    What a user's own rule says of this failure goes before it: who calls this has asked that.
+    """
+    mistake, previous = mistake_of(situation, first), situation.status.incident
+    if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
+        return None
+    return GiveUp(first, _why(first), REASON)
+
+
+def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
+    """What the next incident's failure is held against, where `first` may be the program's doing; else None."""
+    if situation.status.first_step_time or first.end.stepped is not False or first.exit_code is None:
+        return None
+    if not _may_be_the_programs(situation, first):
+        return None
+    return Mistake(first.exit_code, first.end.alike)
+
+
+def note_first_step(situation: Situation) -> Situation:
+    """Note that the job has done a step, where that shows for the first time. It is known for good."""
+    if situation.status.first_step_time or not _has_stepped(situation):
+        return situation
+    return situation.with_status(replace(situation.status, first_step_time=times.rfc3339(situation.now)))
+
+
+def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
+    match first.cause:
+        case Cause.OOM_KILLED:
+            return True
+        case Cause.ERROR:
+            return first.exit_code not in NOT_THE_PROGRAMS and not first.end.transient
+        case Cause.SIGNAL:  # TensorFlow aborts where a peer is lost
+            return signal_of(first.exit_code or 0) in OF_ITS_OWN and len(situation.training) == 1
+        case _:
+            return False
+
+
+def _has_stepped(situation: Situation) -> bool:
+    """Whether the chief tells of a step that was not restored, or the end of any pod that has failed does."""
+    report, status = situation.reports.get(situation.chief.task.id, {}), situation.status
+    restored = status.restored.get("step", 0)
+    if report.get("stepped") is True or status.progress.training.get("step", 0) > restored:
+        return True
+    return any(end_of(view).stepped is True for view in situation.training if view.state is PodState.FAILED)
+
+
+def _why(first: Failure) -> str:
+    number = signal_of(first.exit_code or 0)
+    where = f"{first.task.id}, exit code {first.exit_code}"
+    if first.cause is Cause.OOM_KILLED:
+        mend = "give its container more memory (resources.limits.memory) or have it use less, and start the job anew"
+        return f"the program failed twice before its first step: out of memory (OOMKilled; {where}); {mend}"
+    mend = "mend the program and start the job anew"
+    if first.end.exception:
+        return f"the program failed twice before its first step: {first.end.exception} ({where}); {mend}"
+    what = signal.Signals(number).name if first.cause is Cause.SIGNAL and number else f"exit code {first.exit_code}"
+    where = where if first.cause is Cause.SIGNAL else first.task.id
+    return f"the program failed twice before its first step: {what} ({where}); {mend}"

@@ -1,0 +1,80 @@
+"""Programs with a mistake in them: `python mistakes.py NAME`; each function below that has no underscore is a NAME."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import dtjob_trainer as dt
+
+X = np.random.default_rng(0).random((64, 8), np.float32)
+Y = np.arange(64) % 3
+
+
+def _model(inputs: int = 8, rate: float = 0.1) -> Any:
+    made = keras.Sequential([keras.Input((inputs,)), keras.layers.Dense(3)])
+    made.compile(keras.optimizers.SGD(rate), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return made
+
+
+def import_error() -> None:
+    import no_such_module  # type: ignore[import-not-found]  # noqa: F401
+
+
+def missing_file() -> None:
+    Path("/data/no-such-file.npz").read_bytes()
+
+
+def exit_3() -> None:
+    print("no data for this day")
+    sys.exit(3)
+
+
+def exit_with_words() -> None:
+    sys.exit("no data for this day")
+
+
+def wrong_shapes() -> None:
+    dt.fit(_model(inputs=5), X, Y, batch_size=16)
+
+
+def wrong_targets() -> None:
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    dt.fit(model, X, np.zeros((64, 7), np.float32), batch_size=16)
+
+
+def forgotten_compile() -> None:
+    dt.fit(keras.Sequential([keras.Input((8,)), keras.layers.Dense(3)]), X, Y, batch_size=16)
+
+
+def out_of_memory() -> None:
+    np.zeros((1 << 50,))
+
+
+def nan_loss() -> None:
+    """Its first step makes weights that are infinite; the second one's loss is no number."""
+    tf.debugging.enable_check_numerics()
+    dt.fit(_model(rate=1e38), X, Y, batch_size=16, epochs=3)
+
+
+def nan_data() -> None:
+    tf.debugging.enable_check_numerics()
+    x = X.copy()
+    x[3] = np.nan
+    dt.fit(_model(), x, Y, batch_size=16)
+
+
+def own_loop() -> None:
+    """Trains without dtjob, and fails then."""
+    _model().fit(X, Y, batch_size=16, verbose=0)
+    raise ValueError("after four steps that nobody has counted")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,84 @@
+"""Mistakes that users make, with `dtjob run`: a program that fails twice alike before its first step is not tried
+again, and one line says what is wrong. In a cluster the same words stand in the job's status (tests/cluster)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trainer.support.local_runs import LocalRun, manifest
+
+pytestmark = pytest.mark.timeout(300)
+
+PROGRAM = "tests/trainer/programs/mistakes.py"
+RESTARTS = 2
+
+BEFORE_THE_FIRST_STEP = [
+    ("import_error", "ModuleNotFoundError: No module named 'no_such_module' (chief-0, exit code 1)"),
+    ("missing_file", "FileNotFoundError: [Errno 2] No such file or directory: '/data/no-such-file.npz' (chief-0, "),
+    ("exit_3", "exit code 3 (chief-0)"),
+    (
+        "wrong_shapes",
+        "expected axis -1 of input shape to have value 5, but received input with shape (None, 8) "
+        "(x (None, 8), y (None,), the model takes (None, 5), and gives (None, 3)) (chief-0, exit code 1)",
+    ),
+    ("forgotten_compile", "FitError: model is not compiled; call model.compile(optimizer, loss, metrics=…) before"),
+    ("out_of_memory", "MemoryError: Unable to allocate 8.00 PiB for an array with shape (1125899906842624,)"),
+    pytest.param(
+        "wrong_targets",
+        "input shapes: [?,7], [?,3]. (x (None, 8), y (None, 7), the model takes (None, 8), and gives (None, 3)) (chief",
+        marks=pytest.mark.slow,
+    ),
+    pytest.param("exit_with_words", "SystemExit: no data for this day (chief-0, exit code 1)", marks=pytest.mark.slow),
+    pytest.param("nan_data", "InvalidArgumentError: !!! Detected Infinity or NaN", marks=pytest.mark.slow),
+]
+
+
+def run(tmp_path: Path, mistake: str) -> tuple[dict[str, Any], str]:
+    """The summary of a job that fails over this mistake, and what was told meanwhile."""
+    file = manifest(
+        "digits-default.yaml",
+        tmp_path / "job.yaml",
+        1,
+        checkpoint=None,
+        program={"entry": PROGRAM, "args": [mistake]},
+        failurePolicy={"maxRestarts": RESTARTS, "backoff": {"initialSeconds": 0}},
+    )
+    with LocalRun(file, tmp_path / "runs") as running:
+        code, result = running.end()
+        assert (code, result["phase"]) == (1, "Failed"), running.told
+        assert running.processes() == {}
+    return result, running.told
+
+
+@pytest.mark.parametrize(("mistake", "words"), BEFORE_THE_FIRST_STEP)
+def test_a_mistake_before_the_first_step_is_not_tried_again(tmp_path: Path, mistake: str, words: str) -> None:
+    result, told = run(tmp_path, mistake)
+    assert result["reason"] == "ProgramFailed", told
+    assert result["restarts"]["total"] == 1
+    assert result["message"].startswith("the program failed twice before its first step: ")
+    assert words in result["message"]
+    assert "\n" not in result["message"]
+    assert result["message"] in told
+    first = result["firstFailure"]
+    assert first["beforeFirstStep"] is True
+    exception = first.get("exception", {})
+    assert mistake == "exit_3" or f"{exception['type']}: {exception['message']}" in result["message"]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ("nan_loss", "failed after step 1: InvalidArgumentError: !!! Detected Infinity or NaN in output 0 of graph op"),
+        pytest.param("own_loop", "failed: ValueError: after four steps that nobody", marks=pytest.mark.slow),
+    ],
+)
+def test_after_a_step_the_budget_holds(tmp_path: Path, mistake: str, words: str) -> None:
+    """Also where it was the program's own loop, whose steps nobody counts."""
+    result, told = run(tmp_path, mistake)
+    assert result["reason"] == "MaxRestartsExceeded", told
+    assert result["restarts"]["total"] == RESTARTS
+    assert words in result["message"]
+    assert result["firstFailure"].get("beforeFirstStep") is (False if mistake == "nan_loss" else None)

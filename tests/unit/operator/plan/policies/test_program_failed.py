@@ -1,0 +1,257 @@
+"""A program that fails twice alike before its first step fails its job; one that ever stepped does not for that."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.plan.children import Children
+from dtjob.plan.decisions import GiveUp
+from dtjob.plan.incident import Incident
+from dtjob.plan.plan import plan
+from dtjob.plan.policies.program_failed import REASON, mistake_of, note_first_step, program_failed
+from dtjob.plan.policies.restart import failures
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+
+MISSING = "ModuleNotFoundError: No module named 'foo'"
+KILLED_WITH_ITS_CONTAINER = {"message": json.dumps({"task": "chief-0", "attempt": 0, "stepped": False})}
+OOM = builders.ended(137, reason="OOMKilled", **KILLED_WITH_ITS_CONTAINER)
+
+
+class Run:
+    """One job, whose pods fail one after the other; the status is carried on."""
+
+    def __init__(self, job: Job, **children: Any) -> None:
+        self.job, self.now, self.events = job, NOW, list[str]()
+        self.children = Children(tuple(builders.all_pods(job).values()), **children)
+        self._plan()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return self.job.status
+
+    def fails(self, task: str = "chief-0", status: dict[str, Any] | None = None, **reports: Any) -> dict[str, Any]:
+        """The task's current pod ends with this status; all that was replaced runs. Returns the job's status."""
+        attempt = (self.status.get("attempts") or {}).get(task, 0)
+        self._let(f"digits-{task}-{attempt}", status or builders.failed(exception=MISSING), **reports)
+        return self.status
+
+    def _let(self, name: str, status: dict[str, Any], **reports: Any) -> None:
+        self.now = at((self.now - NOW).total_seconds() + 400)
+        objects = deepcopy(self.children.objects)
+        for one in objects:
+            if one["kind"] == "Pod" and one["metadata"]["name"] == name:
+                one["status"] = deepcopy(status)
+                for container in one["status"].get("containerStatuses") or ():
+                    if "finishedAt" in (container["state"].get("terminated") or {}):
+                        container["state"]["terminated"]["finishedAt"] = _text(self.now)
+        self.children = Children(objects, {**self.children.reports, **reports})
+        for _ in range(4):
+            self._plan()
+            self.now = at((self.now - NOW).total_seconds() + 5)
+        for one in self.children.objects:
+            if one["kind"] == "Pod" and not one.get("status"):
+                one["status"] = builders.running()
+                one["spec"]["nodeName"] = "node-1"
+        self._plan()
+
+    def _plan(self) -> None:
+        made = builders.plan_answered(self.job, self.children, self.now)
+        if made.status is not None:
+            self.job = builders.with_status(self.job, made.status)
+        self.events += [event.message for event in made.events]
+        self.children = builders.carried_out(self.children, made, self.now)
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def of(strategy: str, *, restarts: int = 10, **more: Any) -> Run:
+    policy = {"maxRestarts": restarts, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    return Run(builders.job(strategy, failurePolicy=policy, **more))
+
+
+def single(**more: Any) -> Run:
+    return of("Mirrored", **more)
+
+
+def test_twice_alike_is_the_programs_fault():
+    run = single()
+    assert run.fails()["phase"] == "Restarting" or run.status["phase"] == "Running"
+    status = run.fails()
+    assert (status["phase"], status["reason"]) == ("Failed", REASON)
+    assert status["message"] == (
+        f"the program failed twice before its first step: {MISSING} (chief-0, exit code 1); "
+        "mend the program and start the job anew"
+    )
+    first = status["firstFailure"]
+    assert (first["exitCode"], first["beforeFirstStep"]) == (1, True)
+    assert first["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
+    assert first["reason"] == f"failed: {MISSING} (exit code 1)"
+    assert status["restarts"] == {"total": 1, "causes": {"Error": 1}}
+    assert run.events[-1] == status["message"]
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (builders.failed(3), "exit code 3 (chief-0);"),
+        (builders.failed(139), "SIGSEGV (chief-0, exit code 139);"),
+        (OOM, "out of memory (OOMKilled; chief-0, exit code 137); give its container more memory"),
+        (
+            builders.ended(137, reason="OOMKilled", message=builders.last_line(137)),
+            "out of memory (OOMKilled; chief-0, exit code 137);",
+        ),
+        (builders.failed(exception="OSError: [Errno 2] at 0x7f01"), "OSError: [Errno 2] at 0x7f01 (chief-0, exit"),
+    ],
+)
+def test_what_it_failed_with_is_said(end: dict[str, Any], words: str):
+    run = single()
+    run.fails(status=end)
+    assert run.status["phase"] != "Failed"
+    assert run.fails(status=end)["reason"] == REASON
+    assert f"the program failed twice before its first step: {words}" in run.status["message"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        builders.ended(1, message=f"Traceback\n{MISSING}"),  # no supervisor has told
+        builders.failed(exception=MISSING, stepped=None),
+        builders.failed(exception="ConnectionRefusedError: [Errno 111] refused", transient=True),
+        builders.failed(76),
+        builders.failed(71),
+        builders.failed(137),  # killed, and not for memory
+        builders.failed(143),
+        builders.ended(137, reason="OOMKilled"),
+        {
+            **builders.disrupted(),
+            **builders.failed(exception=MISSING),
+            "conditions": builders.disrupted()["conditions"],
+        },
+    ],
+)
+def test_what_need_not_be_the_programs_fault_has_the_ordinary_budget(end: dict[str, Any]):
+    run = single()
+    for _ in range(3):
+        run.fails(status=end)
+    assert run.status["restarts"]["total"] == 3
+
+
+def test_another_failure_between_them_or_instead_is_not_alike():
+    run = single()
+    ends = [
+        builders.failed(exception=MISSING),
+        builders.failed(exception="ModuleNotFoundError: No module named 'bar'"),
+        builders.failed(2, exception=MISSING),
+        builders.failed(exception=MISSING),
+        builders.disrupted(),
+        builders.failed(exception=MISSING),
+        OOM,
+    ]
+    for end in ends:
+        assert run.fails(status=end)["phase"] != "Failed"
+    assert run.fails(status=OOM)["reason"] == REASON
+
+
+@pytest.mark.parametrize(
+    "stepped",
+    [
+        {"status": builders.failed(exception=MISSING, stepped=True)},
+        {"status": builders.disrupted(), "chief-0": {"attempt": 0, "step": 3, "stepped": True}},
+        {"status": builders.disrupted(), "chief-0": {"attempt": 0, "step": 81, "restoredStep": 80}},
+    ],
+)
+def test_a_job_that_ever_stepped_keeps_its_budget(stepped: dict[str, Any]):
+    run = single()
+    since = run.fails(**stepped)["firstStepTime"]
+    for _ in range(4):
+        run.fails()
+    assert run.status["restarts"]["total"] == 5
+    assert run.status["firstStepTime"] == since
+
+
+@pytest.mark.parametrize("report", [{}, {"step": 0}, {"step": 80, "restoredStep": 80, "stepped": False}, {"step": "x"}])
+def test_what_was_restored_is_no_step(report: dict[str, Any]):
+    run = single()
+    run.fails(**{"chief-0": {"attempt": 0, **report}})
+    assert "firstStepTime" not in run.status
+    assert run.fails()["reason"] == REASON
+
+
+def test_any_task_of_a_group_counts_as_all_run_one_program():
+    run = of("MultiWorkerMirrored")
+    run.fails("worker-0")
+    assert run.status["phase"] != "Failed"
+    assert run.fails("chief-0")["reason"] == REASON
+
+
+def test_signals_of_a_group_may_come_from_a_lost_peer():
+    run = of("MultiWorkerMirrored")
+    for _ in range(3):
+        run.fails("worker-0", status=builders.failed(134))
+    assert run.status["restarts"]["total"] == 3
+
+
+def test_the_evaluator_fails_no_job():
+    run = single(evaluator=True)
+    for _ in range(3):
+        run.fails("evaluator-0")
+    assert run.status["restarts"]["evaluator"] == 3
+
+
+def test_an_image_of_the_users_own_may_print_what_it_likes():
+    run = single(program=False)
+    for _ in range(3):
+        run.fails()
+    assert run.status["restarts"]["total"] == 3
+
+
+def test_no_restarts_are_no_second_time():
+    run = single(restarts=0)
+    status = run.fails()
+    assert status["reason"] == "MaxRestartsExceeded"
+    assert MISSING in status["message"]
+
+
+def test_a_pod_that_is_being_ended_is_waited_for():
+    """Its containers' ends come first, and that it was disrupted after them."""
+    run = single()
+    run.fails()
+    end = builders.failed(exception=MISSING)
+    pods = builders.all_pods(run.job, {**end, "phase": "Running"})
+    end["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = _text(run.now)
+    job = run.job
+    for now, phase in ((run.now, "Restarting"), (run.now.replace(microsecond=1), "Restarting")):
+        pods["chief-0"]["status"] = {**end, "phase": "Running"}
+        made = plan(job, Children(tuple(pods.values())), now)
+        job = builders.with_status(job, made.status or job.status)
+        assert job.status["phase"] == phase
+    pods["chief-0"]["status"] = {**end, "conditions": builders.disrupted()["conditions"]}
+    made = plan(job, Children(tuple(pods.values())), run.now)
+    assert made.status is not None
+    assert made.status["restarts"]["causes"] == {"Disruption": 1, "Error": 1}
+
+
+def test_the_rule_is_a_function_that_others_can_go_before():
+    job = builders.job("Mirrored")
+    pod = builders.pod(job, "chief-0", builders.failed(exception=MISSING))
+    situation = builders.situation(job, pod)
+    (first,) = failures(situation)
+    mistake = mistake_of(situation, first)
+    assert mistake is not None
+    incident = Incident(NOW, first.cause, NOW, mistake=mistake)
+    again = builders.situation(job, pod, incident=incident)
+    assert isinstance(program_failed(again, first), GiveUp)
+    assert program_failed(situation, first) is None
+    stepped = builders.situation(job, pod, incident=incident, first_step_time="2026-11-21T10:00:00Z")
+    assert program_failed(stepped, first) is None
+    assert note_first_step(stepped) is stepped
+    assert Incident.from_json(incident.to_json()).mistake == mistake

@@ -1,0 +1,84 @@
+"""Programs with a mistake in them, and supervisors that tell of it."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from dtjob.api.phase import ENDED
+from dtjob.objects import topology
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.facts import attempt_of
+from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.life.pods import Pods
+from tests.unit.operator.simulation.life.supervisors import Supervisors
+
+EXCEPTIONS = ("ModuleNotFoundError: No module named 'foo'", "KeyError: 'bar'", "")
+
+
+class Programs(Pods, Supervisors):
+    """Failures whose kind, exception and time a supervisor tells."""
+
+    def supervised(self) -> list[str]:
+        """Pods of training tasks that have our supervisor and have not ended."""
+        facts = {name: self.facts(name) for name in self.answering()}
+        return [name for name, one in facts.items() if one.supervised and one.task != "evaluator-0"]
+
+    @precondition(lambda self: self.supervised() and self.holds(Must.PROGRAMS_FAIL_FAST))
+    @rule(
+        data=st.data(),
+        code=st.sampled_from((1, 1, 3, 76)),
+        exception=st.sampled_from(EXCEPTIONS),
+        stepped=st.sampled_from((False, False, False, True, None)),
+        transient=st.sampled_from((False, False, True)),
+    )
+    def program_fails(
+        self, data: st.DataObject, code: int, exception: str, stepped: bool | None, transient: bool
+    ) -> None:
+        name = data.draw(st.sampled_from(self.supervised()))
+        self.let_fail(name, code, exception, stepped=stepped, transient=transient)
+
+    def let_fail(
+        self, name: str, code: int, exception: str, *, stepped: bool | None = False, transient: bool = False
+    ) -> None:
+        """The training process in this pod fails, and its supervisor tells so."""
+        self.blame(name, "Error")
+        if stepped is False and not transient and code != 76:
+            mistakes = self.world.cluster.rules.accounts.mistakes
+            mistakes.setdefault(self.facts(name).job_uid, {})[name] = f"{code} {exception}"
+        told = builders.failed(code, exception, self.world.now(), stepped=stepped, transient=transient)
+        self.set_status(name, told)
+
+    def chief_of(self, name: str) -> str | None:
+        """The chief's running pod, None where it has finished or has none."""
+        job = self.world.job_named(name)
+        chief = topology.chief_task(job).id
+        pod = f"{name}-{chief}-{attempt_of(job.status, chief)}"
+        return pod if pod in self.answering() else None
+
+    def fail_alike(self, name: str) -> None:
+        """Its chief fails before its first step, and then twice in another way: no more is needed, but where the job
+        had done a step before. A supervisor tells of it."""
+        if self.world.job_named(name).spec.program is None:
+            return
+        stepped = "firstStepTime" in self.status(name)
+        for code, exception in ((2, EXCEPTIONS[1]), (3, EXCEPTIONS[0]), (3, EXCEPTIONS[0])):
+            status = self.status(name)
+            assert status.get("reason") != "ProgramFailed", "no two failures were alike"
+            if (chief := self.chief_of(name)) and self.goes_on(name):
+                self.let_fail(chief, code, exception)
+            self.world.run(3)
+            self.world.run(self.longest_wait())
+            self.all_run()
+            self.world.run(1)
+        status = self.status(name)
+        if stepped:
+            assert status.get("reason") != "ProgramFailed", "it had done a step, and that failed it"
+        else:
+            assert status.get("phase") in ENDED, f"{status.get('phase')} after two failures alike before a first step"
+
+    def fail_after_a_step(self, name: str) -> None:
+        """The same after its supervisors have told of steps."""
+        self.ask("", {}, 10, False)
+        self.world.run(1)
+        self.fail_alike(name)

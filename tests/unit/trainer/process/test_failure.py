@@ -1,0 +1,114 @@
+"""dtjob_trainer.process.failure: the line of an exception that says what is wrong, and whether that may pass."""
+
+import errno
+import socket
+import urllib.error
+from email.message import Message
+
+import pytest
+
+from dtjob_trainer.errors import FitError
+from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass, note_shapes
+
+KERAS = (
+    "Exception encountered when calling Sequential.call().\n\n"
+    "\x1b[1mInput 0 of layer 'dense' is incompatible with the layer: expected axis -1 to have value 5\x1b[0m\n\n"
+    "Arguments received by Sequential.call():\n  • inputs=tf.Tensor(shape=(None, 8), dtype=float32)"
+)
+GRAPH = (
+    "Graph execution error:\n\nDetected at node loss/SparseSoftmax defined at (most recent call last):\n"
+    '  File "/app/train.py", line 18, in <module>\n\n  File "/app/train.py", line 10, in show\n\n'
+    "Received a label value of 7 which is outside the valid range of [0, 2).\n\t [[{{node loss/SparseSoftmax}}]]"
+)
+
+
+class _ArrayMemoryError(MemoryError):
+    """Named as NumPy's."""
+
+
+class UnavailableError(Exception):
+    """Named as TensorFlow's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (FitError("epochs=0 must be at least 1"), "FitError: epochs=0 must be at least 1"),
+        (ValueError("first\nsecond"), "ValueError: first"),
+        (ValueError("\n  \n first \nsecond"), "ValueError: first"),
+        (ValueError(""), "ValueError"),
+        (ValueError(" \n"), "ValueError"),
+        (AssertionError(), "AssertionError"),
+        (KeyError("x"), "KeyError: 'x'"),
+        (OSError(2, "No such file"), "FileNotFoundError: [Errno 2] No such file"),
+        (_ArrayMemoryError("Unable to allocate 8.00 PiB"), "MemoryError: Unable to allocate 8.00 PiB"),
+        (
+            ValueError(KERAS),
+            "ValueError: Input 0 of layer 'dense' is incompatible with the layer: expected axis -1 to have value 5",
+        ),
+        (
+            RuntimeError(GRAPH),
+            "RuntimeError: Received a label value of 7 which is outside the valid range of [0, 2).",
+        ),
+        (RuntimeError("Graph execution error:"), "RuntimeError: Graph execution error:"),
+        (RuntimeError("{{function_node f}} OOM when allocating"), "RuntimeError: OOM when allocating"),
+        (ValueError("x" * 1000), f"ValueError: {'x' * (LONGEST_LINE - 1)}…"),
+    ],
+)
+def test_an_error_is_told_in_one_line(error: BaseException, text: str) -> None:
+    assert in_one_line(error) == text
+
+
+def test_an_error_about_shapes_tells_those_of_the_model_and_its_data() -> None:
+    error = ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore")
+    note_shapes(error, lambda: "x (None, 8), y (None, 7), and gives (None, 3)")
+    assert in_one_line(error) == (
+        "ValueError: Dimensions must be equal, but are 7 and 3 for '{{node sub}}' "
+        "(x (None, 8), y (None, 7), and gives (None, 3))"
+    )
+    for other, told in (
+        (ValueError("reshape is not a shaper"), "x"),
+        (KeyError("shape"), "x"),
+        (ValueError("shape"), ""),
+    ):
+        before = in_one_line(other)
+        note_shapes(other, lambda told=told: told)  # type: ignore[misc]
+        assert in_one_line(other) == before
+    error = ValueError("shape")
+    note_shapes(error, lambda: str(1 / 0))
+    assert in_one_line(error) == "ValueError: shape"
+
+
+def _http(code: int) -> urllib.error.HTTPError:
+    return urllib.error.HTTPError("https://a", code, "", Message(), None)
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (ConnectionRefusedError(111, "refused"), True),
+        (TimeoutError(), True),
+        (socket.gaierror(-3, "Temporary failure in name resolution"), True),
+        (urllib.error.URLError("no route"), True),
+        (_http(503), True),
+        (_http(404), False),
+        (UnavailableError("failed to connect to all addresses"), True),
+        (OSError(errno.ESTALE, "Stale file handle"), True),
+        (FileNotFoundError(errno.ENOENT, "No such file"), False),
+        (PermissionError(errno.EACCES, "denied"), False),
+        (ModuleNotFoundError("No module named 'foo'"), False),
+        (MemoryError(), False),
+    ],
+)
+def test_what_may_pass_is_connections_and_storage_that_is_away(error: BaseException, passes: bool) -> None:
+    assert may_pass(error) is passes
+
+
+def test_where_an_error_comes_from_counts() -> None:
+    error = ValueError("URL fetch failure")
+    error.__context__ = ConnectionResetError("reset")
+    assert described(error) == {"type": "ValueError", "message": "URL fetch failure", "transient": True}
+    error.__suppress_context__ = True  # raise … from None
+    assert described(error) == {"type": "ValueError", "message": "URL fetch failure"}
+    error.__context__ = error
+    assert not may_pass(error)

@@ -1,0 +1,26 @@
+"""Notices a program that trains by other means than `fit` and `train`, whose steps nobody counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtjob_trainer.process.runtime import Runtime
+
+
+def watch(here: Runtime) -> None:
+    """Report `trainsItself` when the program computes gradients before it has called `fit` or `train`.
+
+    The first call of `GradientTape.gradient` tells; from then on the method is TensorFlow's own again.
+    """
+    import tensorflow as tf
+
+    tape, original = tf.GradientTape, tf.GradientTape.gradient
+
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+    def gradient(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tape.gradient = original
+        if not here.began:
+            here.progress.report(trainsItself=True)
+        return original(self, *args, **kwargs)
+
+    tape.gradient = gradient
