@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import UNSET_IN_CLUSTER, Block
+from dtjob.api.failure_rules import FailureRules
 
 
 class Backoff(Block):
@@ -32,3 +33,7 @@ class FailurePolicy(Block):
     left out."""
     backoff: Backoff = Backoff()
     """The wait before a restart."""
+    rules: FailureRules = Field(default_factory=list)
+    """What is done about which failures; the first rule that matches decides, and before the built-in ones (`dtjob
+    explain` shows all that hold). Of failures that come together, that of the first cause is asked about; FailJob wins
+    for any that does not come of another."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
+from dtjob.crd.rules_failure import FAILURE_RULES
 from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
@@ -19,6 +20,7 @@ from dtjob.crd.schema import spec_schema
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
     *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES),
+    *FAILURE_RULES,
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy")
