@@ -73,7 +73,7 @@ CRITERIA = [
     ),
     bad(
         "rules-as-mapping",
-        job(failurePolicy={"rules": on()}),
+        job(failurePolicy={"rules": "FailJob"}),
         "spec.failurePolicy.rules",
         "array",
         or_says=("spec.failurePolicy.rules", "must be a list"),

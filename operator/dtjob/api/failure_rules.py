@@ -120,4 +120,5 @@ class FailureRule(Block):
         return role is not Role.EVALUATOR if self.roles is None else role in self.roles
 
 
-FailureRules = Annotated[list[FailureRule], Field(max_length=20, json_schema_extra={"x-kubernetes-list-type": "atomic"})]
+_ORDERED: Any = {"x-kubernetes-list-type": "atomic"}
+FailureRules = Annotated[list[FailureRule], Field(max_length=20, json_schema_extra=_ORDERED)]

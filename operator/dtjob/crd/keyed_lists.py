@@ -17,8 +17,8 @@ def has_keyed_lists(schema: Schema) -> bool:
 
 
 def repeated_entries(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
-    """Entries that have the keys of one before them, or are the same in a set, anywhere in a value whose fields are right
-    each by itself."""
+    """Entries that have the keys of one before them, or are the same as one in a set, anywhere in a value whose fields
+    are right each by itself."""
     if isinstance(value, dict):
         known, further = schema.get("properties", {}), schema.get("additionalProperties", {})
         for name, item in value.items():

@@ -50,6 +50,8 @@ class Failure:
     reason: str
     message: str
     exit_code: int | None = None
+    rule: str = ""
+    """The rule of failurePolicy.rules that decided about it and what it matched, in words; empty for none."""
 
     def to_json(self) -> dict[str, Any]:
         """The failure in the status' form; `exitCode` only where the container ended."""
@@ -60,6 +62,7 @@ class Failure:
             "cause": self.cause.value,
             "reason": self.reason,
             "message": self.message,
+            "rule": self.rule,
             "time": times.rfc3339(self.time),
         }
         if self.exit_code is not None:
@@ -69,3 +72,7 @@ class Failure:
     def sentence(self) -> str:
         """The failure in words, for events and the status message."""
         return f"{self.task.id} {self.reason}"
+
+    def with_rule(self) -> str:
+        """The same, with the rule that decided about it."""
+        return "; ".join(filter(None, (self.sentence(), self.rule)))

@@ -34,7 +34,7 @@ from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
-from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
+from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
@@ -67,7 +67,10 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
 
 def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
     """Replace what has failed, and make what is not there. `told` is what users are told already."""
-    situation, explained = write_ahead(situation, explain(situation))
+    why = explain(situation)
+    if (end := end_over(situation, why)) is not None:
+        return _give_up(situation, end, told)
+    situation, explained = write_ahead(situation, why)
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):

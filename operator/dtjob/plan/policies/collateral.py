@@ -6,7 +6,7 @@ user's own ends with whatever code its program has for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,6 +23,7 @@ from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import WINDOW, Errors, Incident
 from dtjob.plan.policies.failure_cause import disruption_of, failure_of
+from dtjob.plan.policies.failure_rules import ruled
 from dtjob.plan.policies.incident import joined
 from dtjob.plan.situation import Situation
 
@@ -70,7 +71,7 @@ def row_of_errors(situation: Situation, incident: Incident, first: Failure) -> E
 
 def explain(situation: Situation) -> Explain | Nothing:
     """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
-    been collateral. Most of these were replaced since."""
+    been collateral. Most of these were replaced since. What rules say of it is in it."""
     incident, first = situation.status.incident, situation.status.first_failure
     if incident is None or incident.attempts is None or incident.cause not in (Cause.ERROR, Cause.SIGNAL):
         return Nothing()
@@ -78,7 +79,7 @@ def explain(situation: Situation) -> Explain | Nothing:
     views = [view for view in situation.training if view.task.id == failed] if in_time else []
     if incident.cause == Cause.ERROR:
         views += _suspects_of(situation, incident, first)
-    began = incident.errors.attempts if incident.errors else incident.attempts
+    was, began = incident.cause, incident.errors.attempts if incident.errors else incident.attempts
     now, candidates = situation.now, []
     for view in views:
         at_first, at_last = began.of(view.task.id), incident.attempts.of(view.task.id)
@@ -95,8 +96,17 @@ def explain(situation: Situation) -> Explain | Nothing:
         if found is not None:
             # A pod that was made during the row has nothing to do with the errors before it.
             row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
-            return Explain(joined(incident, found.cause, max(row, 1)), incident.cause, found, max(row, 1))
+            found, verdict = ruled(situation, found)
+            incident = joined(incident, found.cause, verdict.of_a_rule, max(row, 1))
+            return Explain(incident, was, found, max(row, 1), verdict.action)
     return Nothing()
+
+
+def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
+    """Whether the failure may come of the loss of one of these tasks alone."""
+    if failure.cause is not Cause.ERROR:
+        return False
+    return any(view.task in gone for view in _suspects(situation, failure.task.id, failure.exit_code))
 
 
 def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:

@@ -13,6 +13,7 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, deleting, ended_at, terminated
+from dtjob.plan.evidence import UNSEEN_END_REASONS, failed_init_end
 from dtjob.plan.failure import Cause, Failure
 
 OOM_KILLED = "OOMKilled"
@@ -34,9 +35,6 @@ OVER_OWN_LIMIT = re.compile(r"exceed(s|ed)\b.*\blimit\b")
 """How a kubelet says that a pod used more local storage than its own limits allow. It sets no DisruptionTarget then,
 and neither does it where a node under pressure does not take the pod ("The node had condition: [DiskPressure].")."""
 
-UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
-"""Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
-
 
 def failure_of(view: TaskView, now: datetime) -> Failure | None:
     """The failure of the task's current attempt, None where it has not failed. A deletionTimestamp alone is no
@@ -47,7 +45,7 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     end = terminated(pod) or {}
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
-    said = (end or _failed_init_end(status)).get("message") or status.get("message") or ""
+    said = (end or failed_init_end(status)).get("message") or status.get("message") or ""
     return Failure(
         task=view.task,
         cause=cause,
@@ -80,7 +78,7 @@ def disruption_of(pod: Manifest) -> str | None:
 
 def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None where nobody did."""
-    written = [_failed_init_end(status).get("finishedAt")]
+    written = [failed_init_end(status).get("finishedAt")]
     written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
     if (
         end := terminated(pod)
@@ -114,7 +112,7 @@ def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None
 
 def _end_of_its_own(end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
     """What the training container's end says, and where it never began an init container's."""
-    if not end and (failed_init := _failed_init_end(status)):
+    if not end and (failed_init := failed_init_end(status)):
         cause, how = _how(failed_init)
         return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:
@@ -136,15 +134,6 @@ def _sidecar_out_of_memory(status: dict[str, Any], end: dict[str, Any]) -> str:
             if other.get("reason") == OOM_KILLED and one["name"] != TRAINING_CONTAINER and before:
                 return str(one["name"])
     return ""
-
-
-def _failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
-    """How the first failed init container ended, with its name; empty where none failed."""
-    for container in status.get("initContainerStatuses") or ():
-        end = (container.get("state") or {}).get("terminated") or {}
-        if end.get("exitCode"):
-            return {**end, "name": container["name"]}
-    return {}
 
 
 def _how(end: dict[str, Any]) -> tuple[Cause, str]:
