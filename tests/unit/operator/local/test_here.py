@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from dtjob.api.replicas import Role
 from dtjob.api.run_policy import CleanPods
 from dtjob.crd import problems
-from dtjob.local.here import job_here, manifest_of
-from tests.unit.operator.builders import job
+from dtjob.local import pod_status
+from dtjob.local.here import job_here, manifest_of, rules_left_aside
+from dtjob.plan.evidence import evidence_of
+from dtjob.plan.policies.failure_rules import match
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, job
 
 
 def test_a_job_here_has_the_runs_uid_and_no_status():
@@ -19,3 +24,18 @@ def test_no_process_stays_after_the_run():
 def test_the_stored_job_reads_as_the_job():
     here = job_here(job(), "uid-7")
     assert problems.to_job(manifest_of(here)) == here
+
+
+def test_rules_on_what_only_pods_have_are_named_and_match_nothing():
+    codes = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
+    reasons = {"action": "FailJob", "onReasons": ["Error"]}
+    conditions = {"action": "RestartUncounted", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    asked = job(failurePolicy={"rules": [reasons, codes, conditions, {"action": "FailJob", "roles": ["worker"]}]})
+    assert rules_left_aside(asked) == ["failurePolicy.rules[0].onReasons", "failurePolicy.rules[2].onPodConditions"]
+    here = job_here(asked, "uid-7")
+    assert problems.to_job(manifest_of(here)) == here
+    end = pod_status.ended(1, NOW, NOW, "")
+    chief = builders.pod(here, "chief-0", end)
+    matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
+    assert matched == ["", "", "", "any failure of role chief"]
+    assert here.spec.failure_policy.rules[1] == asked.spec.failure_policy.rules[1]
