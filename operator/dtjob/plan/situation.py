@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.rendezvous import rendezvous_port
+from dtjob.objects.topology import Task
 from dtjob.plan.children import Children, PodState, TaskView, view_tasks
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.progress import final_reports, of_current_attempts, progress_status
@@ -62,6 +64,11 @@ class Situation:
         )
         return replace(self, status=status, views=_without_ignored(views, status))
 
+    @cached_property
+    def by_task(self) -> Mapping[Task, TaskView]:
+        """The views by their tasks: thousands may fail at once."""
+        return {view.task: view for view in self.views}
+
     @property
     def chief(self) -> TaskView:
         """The task that writes checkpoints and decides success."""
@@ -82,6 +89,12 @@ class Situation:
 def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:
     """The views, with an evaluator whose failure a rule ignores as one that nothing is done about."""
     last = views[-1]
-    if not last.evaluates or last.up or status.ended or not holds(status.conditions, EVALUATION_GIVEN_UP):
+    if (
+        not last.evaluates
+        or last.up
+        or last.state is PodState.IGNORED
+        or status.ended
+        or not holds(status.conditions, EVALUATION_GIVEN_UP)
+    ):
         return views
     return (*views[:-1], last._replace(state=PodState.IGNORED))

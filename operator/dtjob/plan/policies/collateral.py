@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from dtjob.api.job import Spec
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
@@ -103,10 +104,14 @@ def explain(situation: Situation) -> Explain | Nothing:
 
 
 def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
-    """Whether the failure may come of the loss of one of these tasks alone."""
-    if failure.cause is not Cause.ERROR:
+    """Whether the failure may come of the loss of one of these tasks alone: one of its suspects is among them."""
+    spec, task = situation.job.spec, failure.task
+    if failure.cause is not Cause.ERROR or not _may_be_collateral(spec, failure.exit_code):
         return False
-    return any(view.task in gone for view in _suspects(situation, failure.task.id, failure.exit_code))
+    if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
+        return len(gone) > (task in gone)
+    of_ps = spec.strategy is Strategy.PARAMETER_SERVER and task == topology.chief_task(situation.job)
+    return of_ps and any(one.role is Role.PS for one in gone)
 
 
 def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
@@ -143,13 +148,18 @@ def _suspects_of(situation: Situation, incident: Incident, first: Mapping[str, A
 def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[TaskView]:
     """The tasks whose loss would make this task fail with this exit code (None: its container never ran)."""
     spec = situation.job.spec
-    if exit_code is None or (spec.program is not None and exit_code != RESTARTED_IN_VAIN):
+    if not _may_be_collateral(spec, exit_code):
         return []
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
         return [view for view in situation.training if view.task.id != failed]
     if spec.strategy is Strategy.PARAMETER_SERVER and failed == topology.chief_task(situation.job).id:
         return [view for view in situation.training if view.task.role is Role.PS]  # it trains on without a worker
     return []
+
+
+def _may_be_collateral(spec: Spec, exit_code: int | None) -> bool:
+    """Whether a task may end with this exit code (None: its container never ran) since it has lost a peer."""
+    return exit_code is not None and (spec.program is None or exit_code == RESTARTED_IN_VAIN)
 
 
 def _ran_and_not_seen_to_end(pod: Manifest) -> bool:

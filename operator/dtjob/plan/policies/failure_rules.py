@@ -142,7 +142,7 @@ def _waits(pod: Manifest, failure: Failure) -> bool:
 
 def _pod_of(situation: Situation, failure: Failure) -> Manifest | None:
     """The failed pod, where it is still there."""
-    view = next((view for view in situation.views if view.task == failure.task), None)
+    view = situation.by_task.get(failure.task)
     pods = view.pods if view else ()
     return next((pod for pod in pods if pod["metadata"]["name"] == failure.pod), None)
 
