@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import UNSET_IN_CLUSTER, Block
+from dtjob.api.failure_rules import FailureRules
 
 
 class Backoff(Block):
@@ -25,10 +26,14 @@ class FailurePolicy(Block):
     max_restarts: Annotated[int, Field(ge=0)] = 10
     """How many restarts in a row, without a newer checkpoint between them, are tried before the job fails. Not counted
     are evictions, drains, lost nodes, deleted pods and pods that a node refused; counted is an eviction for more local
-    storage than the pod's own limits allow."""
+    storage than the pod's own limits allow. rules may say otherwise."""
     max_disruptions: Annotated[int, Field(ge=0, json_schema_extra=UNSET_IN_CLUSTER)] = 100
     """How many restarts in a row that maxRestarts does not count are tried before the job fails: without a newer
     checkpoint between them, nor a run of 10 minutes, or of twice backoff.maxSeconds where that is longer. 100 where
     left out."""
     backoff: Backoff = Backoff()
     """The wait before a restart."""
+    rules: FailureRules = Field(default_factory=list)
+    """What is done about which failures; the first rule that matches decides, and before the built-in ones (`dtjob
+    explain` shows all that hold). Of failures that come together, that of the first cause is asked about; FailJob wins
+    for any that does not come of another."""

@@ -45,7 +45,7 @@ class Replicas(Block):
     ps: Replica | None = None
     """Parameter servers, which hold the variables (ParameterServer only)."""
     evaluator: Replica | None = None
-    """Evaluates each checkpoint beside the training; its failure never fails the job."""
+    """Evaluates each checkpoint beside the training; its failure fails the job only where a rule says so."""
 
     def get(self, role: Role) -> Replica | None:
         """The replica block of `role`, None where the job has no such tasks."""

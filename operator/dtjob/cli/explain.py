@@ -9,6 +9,8 @@ import yaml
 
 from dtjob.api.job import Job
 from dtjob.cli.explain_life import life
+from dtjob.cli.explain_rules import as_lines as failure_lines
+from dtjob.cli.explain_rules import rules_that_hold
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.manifest import Manifest
@@ -28,7 +30,7 @@ def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
 
 
 def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
-    """The job's tasks with their hosts and TF_CONFIG, and the objects."""
+    """The job's tasks with their hosts and TF_CONFIG, the rules about their failures, and the objects."""
     return {
         "job": job.metadata.name,
         "strategy": job.spec.strategy.value,
@@ -36,6 +38,7 @@ def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
         "chiefTask": topology.chief_task(job).id,
         "clusterHash": topology.cluster_hash(job),
         "tasks": [_task(job, task) for task in topology.tasks(job)],
+        "failureRules": [rule.to_json() for rule in rules_that_hold(job)],
         "objects": objects(job, defaults),
     }
 
@@ -66,6 +69,7 @@ def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
         lines.append(f"    TF_CONFIG  {config}")
     lines += ["", "Checkpoints:", *_checkpoints(job)]
     lines += ["", "Life:", *life(job)]
+    lines += ["", "Failures, of which the first rule that matches decides:", *failure_lines(job)]
     lines += ["", f"The objects in full: dtjob explain -o yaml. Under `dtjob run`: {LOCAL}"]
     return "\n".join(lines)
 

@@ -83,7 +83,7 @@ def explain(
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
 ) -> None:
-    """Show what a job would be in a cluster: its tasks, their hosts and TF_CONFIG, the objects that are created."""
+    """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created."""
     from dtjob.cli import explain as explaining
     from dtjob.cli.default_options import defaults
     from dtjob.cli.job_file import read_job

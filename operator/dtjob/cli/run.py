@@ -21,7 +21,7 @@ from dtjob.local.addresses import NoFreePorts
 from dtjob.local.display.screen import Screen, log_to, write_line
 from dtjob.local.display.summary import summary, summary_text
 from dtjob.local.engine import Engine
-from dtjob.local.here import left_aside
+from dtjob.local.here import left_aside, rules_left_aside
 from dtjob.local.launcher import Launcher
 from dtjob.local.outcome import Outcome
 from dtjob.local.runs import Run, RunStateError, open_run
@@ -120,5 +120,6 @@ def _stop(engine: Engine, screen: Screen, number: signal.Signals) -> None:
 def _differences(job: Job) -> list[str]:
     """What is not here as it would be in a cluster, in words."""
     missing = sorted({part for task in topology.tasks(job) for part in command.only_in_a_cluster(pod(job, task, 0))})
+    missing += rules_left_aside(job)
     only = [f"only in a cluster, left out here: {', '.join(missing)}"] if missing else []
     return [*only, *(f"left aside here: {field}" for field in left_aside(job))]

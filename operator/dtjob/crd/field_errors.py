@@ -129,6 +129,7 @@ _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "too_long": lambda _, limits: (
         f"must have at most {limits['max_length']} entries, and has {limits['actual_length']}"
     ),
+    "too_short": lambda _, limits: f"must have at least {limits['min_length']} entry; add one, or remove it",
     "string_type": _not_text,
     "bool_type": _must_be("true or false"),
     "list_type": _must_be("a list"),

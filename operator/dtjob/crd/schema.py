@@ -18,10 +18,11 @@ PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 VALIDATIONS = "x-kubernetes-validations"
 LIST_KEYS = "x-kubernetes-list-map-keys"
+LIST_TYPE = "x-kubernetes-list-type"
 _KEPT = (
     *("type", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
     *("minItems", "maxItems", "minProperties", "maxProperties", "required", INT_OR_STRING),
-    *("x-kubernetes-list-type", LIST_KEYS),
+    *(LIST_TYPE, LIST_KEYS),
 )
 
 

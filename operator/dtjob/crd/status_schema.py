@@ -179,6 +179,7 @@ def _first_failure() -> Schema:
             "description": "Whether the pod had done no training step; left out where nobody knows.",
         },
         message=_text("The last log lines."),
+        rule=_text("The rule of failurePolicy.rules that decided about it, and what it matched; absent for none."),
         time=_time("When it ended, by its node's clock."),
     )
 
@@ -195,6 +196,7 @@ def _incident() -> Schema:
         inARow=_whole("Incidents of any kind since then."),
         checkpointStep=_whole("The newest checkpoint when the count last began anew; -1: none."),
         attempts=_map("The attempt that each task was at when it began.", _whole("Its attempt.")),
+        action=_text("What a rule of failurePolicy.rules said to do about it, where one did."),
         errors=_block(
             "The row of errors that it ends, all of which the loss of one peer would explain.",
             began=_time("When the first of them began."),

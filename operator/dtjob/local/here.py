@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from dtjob.api.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.api.run_policy import CleanPods
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.activity import Activity
 from dtjob.plan.policies.managed_by import is_ours
+
+_OF_NO_PROCESS = "OfNoProcess"
+"""A reason and a condition that nothing here has."""
 
 DEFAULTS = Defaults(image=sys.executable, directories_stay=True)
 """A job needs no image here: this Python stands for it; and no volume for its checkpoints."""
@@ -19,13 +23,18 @@ def job_here(job: Job, uid: str, before: Activity | None = None) -> Job:
     """The job as one run on this machine has it. `before` is how long it was active in the starts of this run before.
 
     Its cleanPods is never None: files and logs stay anyway, and no process stays after the run, which would wait for
-    ever for those that only serve. What `left_aside` names is left out.
+    ever for those that only serve. What `left_aside` names is left out. Its rules on what only pods have match nothing,
+    and keep their places.
     """
     policy: dict[str, object] = {"ttl_seconds_after_finished": None}
     if job.spec.run_policy.clean_pods is CleanPods.NONE:
         policy["clean_pods"] = CleanPods.RUNNING
     run_policy = job.spec.run_policy.model_copy(update=policy)
     spec = job.spec.model_copy(update={"run_policy": run_policy, "suspend": False, "managed_by": None})
+    if spec.failure_policy.rules:
+        rules = [_rule_here(rule) for rule in spec.failure_policy.rules]
+        failure_policy = spec.failure_policy.model_copy(update={"rules": rules})
+        spec = spec.model_copy(update={"failure_policy": failure_policy})
     metadata = job.metadata.model_copy(update={"uid": uid, "generation": 1})
     status = {"active": before.to_json()} if before else {}
     return job.model_copy(update={"metadata": metadata, "spec": spec, "status": status})
@@ -41,6 +50,25 @@ def left_aside(job: Job) -> list[str]:
     if job.spec.run_policy.ttl_seconds_after_finished is not None:
         found.append("spec.runPolicy.ttlSecondsAfterFinished: a run's files stay until you delete them")
     return found
+
+
+def rules_left_aside(job: Job) -> list[str]:
+    """The failure rules whose criteria only pods have, by their field: reasons and conditions."""
+    rules = enumerate(job.spec.failure_policy.rules)
+    named = ((f"failurePolicy.rules[{index}]", rule) for index, rule in rules)
+    return [
+        f"{name}.{'onReasons' if rule.on_reasons is not None else 'onPodConditions'}"
+        for name, rule in named
+        if rule.on_reasons is not None or rule.on_pod_conditions is not None
+    ]
+
+
+def _rule_here(rule: FailureRule) -> FailureRule:
+    if rule.on_reasons is not None:
+        return rule.model_copy(update={"on_reasons": [_OF_NO_PROCESS]})
+    if rule.on_pod_conditions is not None:
+        return rule.model_copy(update={"on_pod_conditions": [OnPodCondition(type=_OF_NO_PROCESS)]})
+    return rule
 
 
 def manifest_of(job: Job) -> Manifest:

@@ -55,6 +55,8 @@ class PodState(StrEnum):
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     LOST = "Lost"
+    IGNORED = "Ignored"
+    """It has failed, and a rule says to leave it at that."""
 
 
 class TaskView(NamedTuple):

@@ -12,7 +12,7 @@ from dtjob.api.phase import Phase
 BLOCKED = "Blocked"
 """Something that the job needs cannot be made. Like the others here, this is no phase's."""
 EVALUATION_GIVEN_UP = "EvaluationGivenUp"
-"""Training has succeeded, and what it saved last is not evaluated."""
+"""What training saves last is not evaluated: of a job that goes on, since a rule ignores its evaluator's failure."""
 CHECKPOINTS_KEPT = "CheckpointsKept"
 """Checkpoints outlive the pod that writes them; there from the start, where a job has checkpoints."""
 

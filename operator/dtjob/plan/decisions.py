@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dtjob.api.failure_rules import RuleAction
 from dtjob.objects.topology import Task
 from dtjob.plan.failure import Failure
 from dtjob.plan.incident import Incident
@@ -38,12 +39,14 @@ class Explain:
     """Why the incident began shows only now, in `first`: count it as what it is now, `incident`, and replace nobody.
 
     `restarts` is how many were counted under `counted_as` over this: one failure may have caused several incidents.
+    `action` is what is to be done about such a failure.
     """
 
     incident: Incident
     counted_as: str
     first: Failure
     restarts: int = 1
+    action: RuleAction = RuleAction.RESTART
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,8 @@ class Failure:
     exit_code: int | None = None
     end: ProgramEnd = UNKNOWN
     """What the task's supervisor told of it."""
+    rule: str = ""
+    """The rule of failurePolicy.rules that decided about it and what it matched, in words; empty for none."""
 
     def to_json(self) -> dict[str, Any]:
         """The failure in the status' form; `exitCode` only where the container ended, `exception` and `beforeFirstStep`
@@ -64,6 +66,7 @@ class Failure:
             "cause": self.cause.value,
             "reason": self.reason,
             "message": self.message,
+            "rule": self.rule,
             "time": times.rfc3339(self.time),
         }
         if self.exit_code is not None:
@@ -77,3 +80,7 @@ class Failure:
     def sentence(self) -> str:
         """The failure in words, for events and the status message."""
         return f"{self.task.id} {self.reason}"
+
+    def with_rule(self) -> str:
+        """The same, with the rule that decided about it."""
+        return "; ".join(filter(None, (self.sentence(), self.rule)))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
+from dtjob.api.failure_rules import RuleAction
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.failure import Cause
 
@@ -16,7 +17,7 @@ WINDOW = timedelta(seconds=40)
 
 WRITTEN = (
     *("startedAt", "cause", "countedAs", "notBefore", "charged", "uncharged", "inARow", "checkpointStep", "attempts"),
-    *("errors", "beforeFirstStep"),
+    *("errors", "beforeFirstStep", "action"),
 )
 """The fields of `status.incident` that this version knows."""
 
@@ -80,6 +81,8 @@ class Incident:
     """The newest checkpoint when the budget was last refilled."""
     attempts: Attempts | None = None
     """The attempt that each task was at when it began. None where an earlier version of the operator wrote it."""
+    action: str | None = None
+    """What a rule of failurePolicy.rules said to do about it; None where none did."""
     errors: Errors | None = None
     """The row of errors that it ends, None where its cause is another or has no peer to blame."""
 
@@ -101,6 +104,7 @@ class Incident:
             in_a_row=fields["inARow"],
             checkpoint_step=fields["checkpointStep"],
             attempts=Attempts.from_json(fields["attempts"]) if "attempts" in fields else None,
+            action=fields.get("action"),
             errors=Errors.from_json(fields["errors"]) if "errors" in fields else None,
             mistake=Mistake.from_json(fields["beforeFirstStep"]) if "beforeFirstStep" in fields else None,
             others={name: value for name, value in fields.items() if name not in WRITTEN},
@@ -121,10 +125,16 @@ class Incident:
             "inARow": self.in_a_row,
             "checkpointStep": self.checkpoint_step,
             "attempts": None if self.attempts is None else self.attempts.to_json(),
+            "action": None if self.action is None else str(self.action),
             "errors": None if self.errors is None else self.errors.to_json(),
             "beforeFirstStep": None if self.mistake is None else self.mistake.to_json(),
         }
         return {name: value for name, value in fields.items() if value is not None}
+
+    @property
+    def is_charged(self) -> bool:
+        """Whether it counts against failurePolicy.maxRestarts."""
+        return is_charged(self.cause, self.action)
 
     def holds(self, task_id: str, attempt: int, now: datetime) -> bool:
         """Whether a failure of this attempt, observed at `now`, belongs to the incident: one of a later attempt than
@@ -132,6 +142,14 @@ class Incident:
         # No pod's time is asked: that is the API server's clock, and ours may differ.
         was_there = self.attempts is None or attempt <= self.attempts.of(task_id)
         return was_there and now - self.started_at <= WINDOW
+
+
+def is_charged(cause: str, action: str | None) -> bool:
+    """Whether an incident of this cause, about which a rule said `action` (None: none did), is charged."""
+    if action is not None:
+        return action == RuleAction.RESTART
+    known = Cause.known(cause)
+    return known is not None and known.charged
 
 
 def _cause(fields: Mapping[str, Any]) -> str:

@@ -37,7 +37,7 @@ from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
 from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
-from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
+from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
 from dtjob.plan.policies.success import say_complete, succeeded
 from dtjob.plan.policies.suspension import go_on, is_suspended, suspend
@@ -85,7 +85,10 @@ def _active(situation: Situation, resumed: Iterable[Event]) -> Plan:
 
 def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
     """Replace what has failed, and make what is not there. `told` is what users are told already."""
-    situation, explained = write_ahead(situation, explain(situation))
+    why = explain(situation)
+    if (end := end_over(situation, why)) is not None:
+        return _give_up(situation, end, told)
+    situation, explained = write_ahead(situation, why)
     failed = failures(situation)
     training = restart_training(situation, failed)
     if isinstance(training, GiveUp):

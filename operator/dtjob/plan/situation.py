@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.rendezvous import rendezvous_port
-from dtjob.plan.children import Children, TaskView, view_tasks
+from dtjob.objects.topology import Task
+from dtjob.plan.children import Children, PodState, TaskView, view_tasks
+from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.progress import final_reports, of_current_attempts, progress_status
 from dtjob.plan.status import Status
 
@@ -36,7 +39,7 @@ class Situation:
     def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Situation:
         """The situation of the job, from its status and what is observed of its children."""
         written = Status.from_json(job.status)
-        views = view_tasks(job, children, written.attempts, now, written.finished)
+        views = _without_ignored(view_tasks(job, children, written.attempts, now, written.finished), written)
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
         reports = final_reports(read, of_current_attempts(read, children.reports))
@@ -53,13 +56,18 @@ class Situation:
         """The same moment with another status; only tasks that it gives another attempt are looked at again."""
         attempts = status.attempts
         if attempts == self.status.attempts:
-            return replace(self, status=status)
+            return replace(self, status=status, views=_without_ignored(self.views, status))
         views = tuple(
             view if view.attempt == attempt else view.at(attempt, status.finished, self.now)
             for view in self.views
             for attempt in (attempts.of(view.task.id),)
         )
-        return replace(self, status=status, views=views)
+        return replace(self, status=status, views=_without_ignored(views, status))
+
+    @cached_property
+    def by_task(self) -> Mapping[Task, TaskView]:
+        """The views by their tasks: thousands may fail at once."""
+        return {view.task: view for view in self.views}
 
     @property
     def chief(self) -> TaskView:
@@ -76,3 +84,17 @@ class Situation:
     def training(self) -> tuple[TaskView, ...]:
         """Every task but the evaluator."""
         return self.views if self.evaluator is None else self.views[:-1]
+
+
+def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:
+    """The views, with an evaluator whose failure a rule ignores as one that nothing is done about."""
+    last = views[-1]
+    if (
+        not last.evaluates
+        or last.up
+        or last.state is PodState.IGNORED
+        or status.ended
+        or not holds(status.conditions, EVALUATION_GIVEN_UP)
+    ):
+        return views
+    return (*views[:-1], last._replace(state=PodState.IGNORED))

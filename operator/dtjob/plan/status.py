@@ -29,6 +29,7 @@ COUNTED_AS = {
     PodState.SUCCEEDED: "succeeded",
     PodState.FAILED: "failed",
     PodState.LOST: "failed",
+    PodState.IGNORED: "failed",
 }
 """Names of the counts in `replicaStatuses`."""
 

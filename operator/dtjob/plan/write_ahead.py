@@ -85,10 +85,10 @@ def _counted(situation: Situation, status: Status, decision: Begin | Join | Expl
     if first is None:
         return situation.with_status(status), []
     if isinstance(decision, Explain):
-        told = Event("Normal", Phase.RESTARTING.value, f"{first.sentence()}: that is why training restarted")
+        told = Event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
     else:
         consequence = _consequence(situation, decision.tasks)
-        told = Event("Warning", Phase.RESTARTING.value, f"{first.sentence()}; {consequence}")
+        told = Event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
     return situation.with_status(replace(status, first_failure=first.to_json())), [told]
 
 

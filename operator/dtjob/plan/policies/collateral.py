@@ -6,12 +6,12 @@ user's own ends with whatever code its program has for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from dtjob.api.job import Job
+from dtjob.api.job import Job, Spec
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
@@ -24,6 +24,7 @@ from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import WINDOW, Errors, Incident
 from dtjob.plan.policies.failure_cause import disruption_of, failure_of
+from dtjob.plan.policies.failure_rules import ruled
 from dtjob.plan.policies.incident import joined
 from dtjob.plan.situation import Situation
 
@@ -71,7 +72,7 @@ def row_of_errors(situation: Situation, incident: Incident, first: Failure) -> E
 
 def explain(situation: Situation) -> Explain | Nothing:
     """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
-    been collateral. Most of these were replaced since."""
+    been collateral. Most of these were replaced since. What rules say of it is in it."""
     incident, first = situation.status.incident, situation.status.first_failure
     if incident is None or incident.attempts is None or incident.cause not in (Cause.ERROR, Cause.SIGNAL):
         return Nothing()
@@ -79,7 +80,7 @@ def explain(situation: Situation) -> Explain | Nothing:
     views = [view for view in situation.training if view.task.id == failed] if in_time else []
     if incident.cause == Cause.ERROR:
         views += _suspects_of(situation, incident, first)
-    began = incident.errors.attempts if incident.errors else incident.attempts
+    was, began = incident.cause, incident.errors.attempts if incident.errors else incident.attempts
     now, candidates = situation.now, []
     for view in views:
         at_first, at_last = began.of(view.task.id), incident.attempts.of(view.task.id)
@@ -96,8 +97,21 @@ def explain(situation: Situation) -> Explain | Nothing:
         if found is not None:
             # A pod that was made during the row has nothing to do with the errors before it.
             row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
-            return Explain(joined(incident, found.cause, max(row, 1)), incident.cause, found, max(row, 1))
+            found, verdict = ruled(situation, found)
+            incident = joined(incident, found.cause, verdict.of_a_rule, max(row, 1))
+            return Explain(incident, was, found, max(row, 1), verdict.action)
     return Nothing()
+
+
+def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
+    """Whether the failure may come of the loss of one of these tasks alone: one of its suspects is among them."""
+    spec, task = situation.job.spec, failure.task
+    if failure.cause is not Cause.ERROR or not _may_be_collateral(spec, failure.exit_code):
+        return False
+    if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
+        return len(gone) > (task in gone)
+    of_ps = spec.strategy is Strategy.PARAMETER_SERVER and _needs_every_ps(situation.job, task.id)
+    return of_ps and any(one.role is Role.PS for one in gone)
 
 
 def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
@@ -134,7 +148,7 @@ def _suspects_of(situation: Situation, incident: Incident, first: Mapping[str, A
 def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[TaskView]:
     """The tasks whose loss would make this task fail with this exit code (None: its container never ran)."""
     spec = situation.job.spec
-    if exit_code is None or (spec.program is not None and exit_code != RESTARTED_IN_VAIN):
+    if not _may_be_collateral(spec, exit_code):
         return []
     if spec.strategy is Strategy.MULTI_WORKER_MIRRORED:
         return [view for view in situation.training if view.task.id != failed]
@@ -148,6 +162,11 @@ def _needs_every_ps(job: Job, task: str) -> bool:
     every worker, as each then reads and writes the variables by itself."""
     by_themselves = job.spec.replicas.chief is None and task.startswith(f"{Role.WORKER.value}-")
     return by_themselves or task == topology.chief_task(job).id
+
+
+def _may_be_collateral(spec: Spec, exit_code: int | None) -> bool:
+    """Whether a task may end with this exit code (None: its container never ran) since it has lost a peer."""
+    return exit_code is not None and (spec.program is None or exit_code == RESTARTED_IN_VAIN)
 
 
 def _ran_and_not_seen_to_end(pod: Manifest) -> bool:

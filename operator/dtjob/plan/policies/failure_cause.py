@@ -13,6 +13,7 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, deleting, ended_at, terminated
+from dtjob.plan.evidence import UNSEEN_END_REASONS, failed_init_end
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.program_end import UNKNOWN, ProgramEnd
 
@@ -34,9 +35,6 @@ DISRUPTION_REASONS = ("Evicted", "Preempting", "Preempted", "NodeShutdown", "Ter
 OVER_OWN_LIMIT = re.compile(r"exceed(s|ed)\b.*\blimit\b")
 """How a kubelet says that a pod used more local storage than its own limits allow. It sets no DisruptionTarget then,
 and neither does it where a node under pressure does not take the pod ("The node had condition: [DiskPressure].")."""
-
-UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
-"""Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
 
 
 def failure_of(view: TaskView, now: datetime) -> Failure | None:
@@ -70,7 +68,7 @@ def end_of(view: TaskView) -> ProgramEnd:
     end, status = terminated(view.pod), view.pod.get("status") or {}
     if end and view.supervised:
         return ProgramEnd.of((end.get("message") or status.get("message") or "").strip())
-    said = (end or _failed_init_end(status)).get("message") or status.get("message") or ""
+    said = (end or failed_init_end(status)).get("message") or status.get("message") or ""
     return ProgramEnd(said=said.strip())
 
 
@@ -94,7 +92,7 @@ def disruption_of(pod: Manifest) -> str | None:
 
 def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None where nobody did."""
-    written = [_failed_init_end(status).get("finishedAt")]
+    written = [failed_init_end(status).get("finishedAt")]
     written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
     if (
         end := terminated(pod)
@@ -128,7 +126,7 @@ def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None
 
 def _end_of_its_own(end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
     """What the training container's end says, and where it never began an init container's."""
-    if not end and (failed_init := _failed_init_end(status)):
+    if not end and (failed_init := failed_init_end(status)):
         cause, how = _how(failed_init)
         return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:
@@ -150,15 +148,6 @@ def _sidecar_out_of_memory(status: dict[str, Any], end: dict[str, Any]) -> str:
             if other.get("reason") == OOM_KILLED and one["name"] != TRAINING_CONTAINER and before:
                 return str(one["name"])
     return ""
-
-
-def _failed_init_end(status: dict[str, Any]) -> dict[str, Any]:
-    """How the first failed init container ended, with its name; empty where none failed."""
-    for container in status.get("initContainerStatuses") or ():
-        end = (container.get("state") or {}).get("terminated") or {}
-        if end.get("exitCode"):
-            return {**end, "name": container["name"]}
-    return {}
 
 
 def _how(end: dict[str, Any]) -> tuple[Cause, str]:

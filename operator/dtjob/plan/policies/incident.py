@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob.api.failure_policy import Backoff
+from dtjob.api.failure_rules import RuleAction
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
+from dtjob.plan.incident import Incident, is_charged
 
 LONG_RUN = timedelta(minutes=10)
 """A run of this length, twice the longest wait by default, ends a row of restarts, as the kubelet ends a crash loop."""
@@ -41,12 +42,14 @@ def next_incident(
     backoff: Backoff,
     now: datetime,
     running_since: datetime | None,
+    action: RuleAction | None = None,
 ) -> Incident:
     """The incident that `cause` begins now, with the tasks at these `attempts`; all that training needs has run since
     `running_since` (None: something did not).
 
     A newer checkpoint than the last refill's refills the budget. A row of restarts ends with that, or with a long run
-    since its last one; time in which the job waited, or some pod of it could not start, is no run.
+    since its last one; time in which the job waited, or some pod of it could not start, is no run. `action` is what a
+    rule says to do about it; where none does, the cause says what is charged.
     """
     charged = uncharged = in_a_row = 0
     refilled_at = checkpoint_step
@@ -55,25 +58,32 @@ def next_incident(
         if running_since is None or now - max(running_since, previous.not_before) < long_run(backoff):
             uncharged, in_a_row = previous.uncharged, previous.in_a_row
     in_a_row += 1
+    is_one = is_charged(cause, action)
     started_at = now.replace(microsecond=0)  # as the status will hold it: now and after a restart of the operator alike
     return Incident(
         started_at=started_at,
         cause=cause,
         not_before=started_at + wait_before(in_a_row, backoff),
-        charged=charged + (1 if cause.charged else 0),
-        uncharged=uncharged + (0 if cause.charged else 1),
+        charged=charged + (1 if is_one else 0),
+        uncharged=uncharged + (0 if is_one else 1),
         in_a_row=in_a_row,
         checkpoint_step=refilled_at,
         attempts=attempts,
+        action=action,
     )
 
 
-def joined(incident: Incident, cause: Cause, charges: int = 1) -> Incident:
-    """The incident with one more failure in it. A stronger cause takes over, and an uncharged one gives the charge
-    back, and those of as many incidents before it as make `charges` with it."""
+def joined(incident: Incident, cause: Cause, action: RuleAction | None = None, charges: int = 1) -> Incident:
+    """The incident with one more failure in it, about which a rule may say `action`. A stronger cause takes over: what
+    is not charged gives the charge back, and those of as many incidents before it as make `charges` with it; and what
+    is charged where the incident was not, as only rules say, is charged now."""
     was = Cause.known(incident.cause)
     if was is None or cause.precedence >= was.precedence:  # a newer operator's own word stands
         return incident
-    refund = min(charges, incident.charged) if was.charged and not cause.charged else 0
-    charged, uncharged = incident.charged - refund, incident.uncharged + refund
-    return replace(incident, cause=cause, charged=charged, uncharged=uncharged, errors=None)
+    moved = 0
+    if incident.is_charged and not is_charged(cause, action):
+        moved = -min(charges, incident.charged)
+    elif not incident.is_charged and is_charged(cause, action):
+        moved = 1
+    charged, uncharged = incident.charged + moved, max(0, incident.uncharged - moved)
+    return replace(incident, cause=cause, charged=charged, uncharged=uncharged, action=action, errors=None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from dtjob.api.failure_rules import RuleAction
 from dtjob.api.phase import Phase
 from dtjob.objects import topology
 from dtjob.plan.children import PodState, TaskView, created_at
@@ -15,6 +16,7 @@ from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.decisions import EvaluatorDecision, GiveUpEvaluation, LeaveChief, Nothing, Wait
 from dtjob.plan.failure import Failure
 from dtjob.plan.policies.failure_cause import failure_of
+from dtjob.plan.policies.failure_rules import cannot_start, ruled
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.restart import restart_evaluator
 from dtjob.plan.situation import Situation
@@ -71,7 +73,11 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
     left = _left(situation)
     if left is None or left.view.state is PodState.RUNNING:
         return Nothing()
-    failure = failure_of(left.view, situation.now)
+    failure = failure_of(left.view, situation.now) or next(cannot_start(situation, [left.view]), None)
+    if failure is not None:
+        failure, verdict = ruled(situation, failure)
+        if verdict.action in (RuleAction.IGNORE, RuleAction.FAIL_JOB):
+            return GiveUpEvaluation(f"{failure.with_rule()}; training has succeeded, and {_WITHOUT}")
     if failure is not None and failure.cause.charged and _was_made_after(left):
         return GiveUpEvaluation(f"{failure.sentence()} after training had ended; {_WITHOUT}")
     if situation.now >= left.deadline:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
+from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
@@ -17,8 +18,10 @@ from dtjob.plan.conditions import running_since
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
+    Explain,
     FollowChief,
     GiveUp,
+    GiveUpEvaluation,
     Join,
     Nothing,
     Recall,
@@ -27,8 +30,11 @@ from dtjob.plan.decisions import (
     Wait,
 )
 from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.incident import Incident
 from dtjob.plan.policies.collateral import first_cause, row_of_errors, wait_for_word
+from dtjob.plan.policies.fail_job import fail_job, give_up
 from dtjob.plan.policies.failure_cause import failure_of, vanished
+from dtjob.plan.policies.failure_rules import cannot_start, ruled
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
 from dtjob.plan.policies.program_failed import mistake_of, program_failed
 from dtjob.plan.situation import Situation
@@ -39,7 +45,8 @@ itself."""
 
 
 def failures(situation: Situation) -> list[Failure]:
-    """Every failed current attempt. A pod that is missing although all pods had been created was deleted unseen."""
+    """Every failed current attempt. A pod that is missing although all pods had been created was deleted unseen, and
+    one that cannot start has failed where a rule says something about that."""
     found = []
     for view in situation.views:
         failure = failure_of(view, situation.now)
@@ -48,26 +55,33 @@ def failures(situation: Situation) -> list[Failure]:
             failure = vanished(view.task, name, situation.now)
         if failure is not None:
             found.append(failure)
-    return found
+    return [*found, *cannot_start(situation, situation.views)]
 
 
 def restart_training(situation: Situation, failed: Iterable[Failure]) -> TrainingDecision:
-    """Decide about failed training tasks. The evaluator's failures are `restart_evaluator`'s."""
-    failed = [failure for failure in failed if failure.task.role is not Role.EVALUATOR]
+    """Decide about failed training tasks. The evaluator's failures are `restart_evaluator`'s, but where the job fails
+    over them by a rule."""
+    everyone = list(failed)
+    failed = [failure for failure in everyone if failure.task.role is not Role.EVALUATOR]
     previous, now = situation.status.incident, situation.now
     if not failed:
         needed = finished_without_the_chief(situation)
-        return Recall(needed) if needed else Nothing()
+        return fail_job(situation, None, everyone) or (Recall(needed) if needed else Nothing())
     first = first_cause(situation, _first(failed))
     tasks = replacement_group(situation, [failure.task for failure in failed])
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
     just_now = -SETTLE <= now - first.time < SETTLE
     if len(tasks) > len(failed) and first.cause is Cause.ERROR and just_now:
         return Wait(first.time + SETTLE)
+    if (end := fail_job(situation, first, everyone)) is not None:
+        return end
     attempts = {view.task: view.attempt for view in situation.views}
     fresh = [one for one in failed if previous is None or not previous.holds(one.task.id, attempts[one.task], now)]
     if previous is not None and not fresh:
-        incident = joined(previous, first.cause)
+        first, verdict = ruled(situation, first)
+        incident = joined(previous, first.cause, verdict.of_a_rule)
+        if (end := over_budget(situation, incident, first)) is not None:
+            return end
         return Join(tasks, incident, previous.cause, None if incident.cause is previous.cause else first)
     return _new_incident(situation, tasks, first_cause(situation, _first(fresh)))
 
@@ -78,15 +92,35 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     policy, status = situation.job.spec.failure_policy, situation.status
     step, since = status.progress.checkpoint_step, running_since(status.conditions)
     attempts, now = status.attempts, situation.now
-    incident = next_incident(status.incident, first.cause, step, attempts, policy.backoff, now, since)
-    if first.cause.charged and (over := program_failed(situation, first)):
+    first, verdict = ruled(situation, first)
+    incident = next_incident(
+        status.incident, first.cause, step, attempts, policy.backoff, now, since, verdict.of_a_rule
+    )
+    if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
         return wait_for_word(situation, first) or over
-    if first.cause.charged and incident.charged > policy.max_restarts:
+    if verdict.charged and incident.charged > policy.max_restarts:
         return wait_for_word(situation, first) or GiveUp(first, _gave_up(situation.job, first, step))
-    if not first.cause.charged and incident.uncharged > policy.max_disruptions:
+    if not verdict.charged and incident.uncharged > policy.max_disruptions:
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
-    errors, mistake = row_of_errors(situation, incident, first), mistake_of(situation, first)
-    return Begin(tasks, replace(incident, errors=errors, mistake=mistake), first)
+    errors = row_of_errors(situation, incident, first) if verdict.charged else None
+    return Begin(tasks, replace(incident, errors=errors, mistake=mistake_of(situation, first)), first)
+
+
+def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
+    """The end of a job whose latest incident turns out to be charged, as only rules can have it, and one too many."""
+    before, budget = situation.status.incident, situation.job.spec.failure_policy.max_restarts
+    if before is None or incident.charged <= max(before.charged, budget):
+        return None
+    return GiveUp(first, _gave_up(situation.job, first, situation.status.progress.checkpoint_step))
+
+
+def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | None:
+    """The end of a job over what shows only now of its latest incident."""
+    if isinstance(explained, Nothing):
+        return None
+    if explained.action is RuleAction.FAIL_JOB:
+        return give_up(explained.first)
+    return over_budget(situation, explained.incident, explained.first)
 
 
 def restart_evaluator(
@@ -109,6 +143,9 @@ def restart_evaluator(
     failure = next((failure for failure in failed if failure.task == evaluator.task), None)
     if failure is None:
         return Nothing()
+    failure, verdict = ruled(situation, failure)
+    if verdict.action is RuleAction.IGNORE:
+        return GiveUpEvaluation(f"{failure.with_rule()}: it is not replaced, and nothing evaluates what is saved")
     if evaluator.pod is not None:
         wait = wait_before(evaluator.attempt + 1, situation.job.spec.failure_policy.backoff)
         if situation.now < created_at(evaluator.pod) + wait:
@@ -197,14 +234,15 @@ def _first(failed: list[Failure]) -> Failure:
 def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
     budget = job.spec.failure_policy.max_restarts
     if budget == 0:
-        return f"{first.sentence()}; failurePolicy.maxRestarts is 0, so training was not restarted"
-    return f"{first.sentence()}; failurePolicy.maxRestarts ({budget}) is used up{_without_progress(checkpoint_step)}"
+        return f"{first.with_rule()}; failurePolicy.maxRestarts is 0, so training was not restarted"
+    return f"{first.with_rule()}; failurePolicy.maxRestarts ({budget}) is used up{_without_progress(checkpoint_step)}"
 
 
 def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
     bound = job.spec.failure_policy.max_disruptions
-    what = f"{bound} restarts in a row that were not the job's own doing (failurePolicy.maxDisruptions) were tried"
-    return f"{first.sentence()}; {what}{_without_progress(checkpoint_step)}"
+    which = "a rule does not count" if first.rule else "were not the job's own doing"
+    what = f"{bound} restarts in a row that {which} (failurePolicy.maxDisruptions) were tried"
+    return f"{first.with_rule()}; {what}{_without_progress(checkpoint_step)}"
 
 
 def _without_progress(checkpoint_step: int) -> str:

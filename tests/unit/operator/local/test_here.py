@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from dtjob.api.replicas import Role
 from dtjob.api.run_policy import CleanPods
 from dtjob.crd import problems
-from dtjob.local.here import job_here, left_aside, manifest_of
+from dtjob.local import pod_status
+from dtjob.local.here import job_here, left_aside, manifest_of, rules_left_aside
 from dtjob.plan.activity import Activity
-from tests.unit.operator.builders import job
+from dtjob.plan.evidence import evidence_of
+from dtjob.plan.policies.failure_rules import match
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, job
 
 
 def test_a_job_here_has_the_runs_uid_and_no_status():
@@ -36,3 +41,18 @@ def test_what_means_nothing_here_is_left_aside_and_named():
 def test_the_time_of_earlier_starts_counts():
     before = Activity.from_json({"seconds": 40})
     assert manifest_of(job_here(job(), "u", before))["status"] == {"active": {"seconds": 40}}
+
+
+def test_rules_on_what_only_pods_have_are_named_and_match_nothing():
+    codes = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
+    reasons = {"action": "FailJob", "onReasons": ["Error"]}
+    conditions = {"action": "RestartUncounted", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    asked = job(failurePolicy={"rules": [reasons, codes, conditions, {"action": "FailJob", "roles": ["worker"]}]})
+    assert rules_left_aside(asked) == ["failurePolicy.rules[0].onReasons", "failurePolicy.rules[2].onPodConditions"]
+    here = job_here(asked, "uid-7")
+    assert problems.to_job(manifest_of(here)) == here
+    end = pod_status.ended(1, NOW, NOW, "")
+    chief = builders.pod(here, "chief-0", end)
+    matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
+    assert matched == ["", "", "", "any failure of role chief"]
+    assert here.spec.failure_policy.rules[1] == asked.spec.failure_policy.rules[1]

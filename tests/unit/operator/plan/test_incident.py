@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 
 from dtjob.api.failure_policy import Backoff
+from dtjob.api.failure_rules import RuleAction
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.failure import Cause
 from dtjob.plan.incident import Errors, Incident
@@ -84,3 +85,20 @@ def test_an_earlier_version_cannot_read_what_it_must_leave_alone():
     written = FIRST.to_json(for_earlier=False)
     assert "cause" not in written
     assert Incident.from_json(written) == FIRST
+
+
+def test_an_incident_of_the_last_release_which_knew_no_rules_is_read_and_written_as_it_was():
+    written = {
+        "startedAt": "2026-11-21T10:00:00Z",
+        "cause": "Error",
+        "notBefore": "2026-11-21T10:00:10Z",
+        "charged": 2,
+        "uncharged": 1,
+        "inARow": 3,
+        "checkpointStep": 50,
+        "attempts": {"worker-0": 1},
+    }
+    read = Incident.from_json(written)
+    assert (read.action, read.is_charged, read.to_json()) == (None, True, written)
+    ruled = joined(replace(read, action="RestartUncounted"), Cause.OOM_KILLED, RuleAction.RESTART)
+    assert (ruled.charged, ruled.uncharged, ruled.to_json()["action"]) == (3, 0, "Restart")

@@ -39,7 +39,8 @@ def observed(draw: st.DrawFn) -> tuple[Job, Children]:
     counts = {"total": 0, "evaluator": attempts.get("evaluator-0", 0)}
     status = {"attempts": attempts, "allCreated": draw(st.booleans()), "restarts": counts}
     job = builders.with_status(job, status)
-    states = st.one_of(st.just({}), st.just(builders.running()), ends, disruptions)
+    back_off = st.just(builders.waiting("ImagePullBackOff"))
+    states = st.one_of(st.just({}), st.just(builders.running()), back_off, ends, disruptions)
     objects = []
     for one in topology.tasks(job):
         for attempt in range(attempts[one.id] + 1):

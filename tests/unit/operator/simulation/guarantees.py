@@ -26,6 +26,9 @@ class Must(StrEnum):
     """What is not charged uses up no budget, not one that was lowered below what is charged already either."""
     OWN_LIMITS_ARE_CHARGED = "own-limits-are-charged"
     """A pod that is evicted since it exceeds its own limits, start after start, fails its job."""
+    RULES_DECIDE = "rules-decide"
+    """What failurePolicy.rules say is done: FailJob ends the job in the plan that sees the failure, Restart charges one
+    and RestartUncounted none."""
     WAITS_GROW = "waits-grow"
     """Each wait before a restart is twice the last, unless there was a checkpoint or ten good minutes."""
     CAUSES_ARE_TRUE = "causes-are-true"

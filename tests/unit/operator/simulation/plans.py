@@ -12,6 +12,7 @@ from dtjob.plan.actions import Plan
 from dtjob.plan.children import Children, ended
 from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.ruling import check_rules
 
 Finished = dict[str, tuple[int, int]]
 """By task the attempt that finished, and the attempt that the chief was at then."""
@@ -43,6 +44,8 @@ class PlanRules:
             for id_ in replaced & known.keys():
                 moved = attempt_of(before, chief) > known[id_][1]
                 assert others or moved, f"{id_} had finished and is started anew"
+        if Must.RULES_DECIDE in self._must and not made.ask_for:
+            check_rules(job, children, before, after)
         self._seen[uid] = {id_: one for id_, one in known.items() if one[0] == attempt_of(after, id_)}
         if made.status is None:
             self.written(uid)

@@ -40,6 +40,13 @@ def test_exit_codes(ended: Ended, code: int | None) -> None:
     assert code_after(ended) == code
 
 
+def test_every_exit_code_of_a_program_but_that_of_a_lost_peer_is_its_containers() -> None:
+    """Rules of the failure policy are asked about the container's."""
+    ends = {code: code_after(Ended(code)) for code in range(256)}
+    assert {code for code, of_container in ends.items() if of_container != code} == {75}
+    assert all(code_after(Ended(-number)) == 128 + number for number in range(1, 65))
+
+
 @pytest.mark.parametrize(
     ("ended", "code"),
     [

@@ -8,16 +8,18 @@ from typing import Any
 
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
+from dtjob.api.replicas import Role
 from dtjob.objects import labels, topology
 from dtjob.plan.children import ended as has_ended
+from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.people import SHARED
-from tests.unit.operator.simulation.life.pods import beyond_its_limit
 from tests.unit.operator.simulation.life.programs import Programs
 from tests.unit.operator.simulation.life.supervisors import HOSTILE
 from tests.unit.operator.simulation.life.suspensions import Suspensions
+from tests.unit.operator.simulation.ruling import FAIL_2, UNCOUNTED_127
 
 
 class Ending(StrEnum):
@@ -40,6 +42,8 @@ class Ending(StrEnum):
     IS_SUSPENDED = "it is suspended, and goes on"
     FAILS_ALIKE = "its program fails twice alike before its first step"
     FAILS_AFTER_A_STEP = "its program has done a step, and then fails alike before each first one"
+    FAILS_BY_RULE = "its chief ends with a code over which a rule ends the job"
+    IS_NEVER_COUNTED = "its chief ends over and over with a code that a rule does not count"
 
 
 SUITED: dict[Ending, dict[str, Any]] = {
@@ -51,6 +55,8 @@ SUITED: dict[Ending, dict[str, Any]] = {
     Ending.FAILS_ALIKE: {"program": True},
     Ending.FAILS_AFTER_A_STEP: {"program": True},
     Ending.LOSES_ITS_CHECKPOINT: {"program": True, "volume": {"emptyDir": {}}},
+    Ending.FAILS_BY_RULE: {"rules": [FAIL_2]},
+    Ending.IS_NEVER_COUNTED: {"rules": [UNCOUNTED_127]},
     Ending.PEERS_OF_DRAINED: {"strategy": "MultiWorkerMirrored", "program": False},
     Ending.PEERS_OF_LOST: {"strategy": "MultiWorkerMirrored", "program": False},
 }
@@ -120,10 +126,13 @@ class Endings(Suspensions, Programs):
         job, finished = self.world.job_named(name), self.world.cluster.plan_rules.finished.get(self.uid(name), {})
         if job.status.get("phase") in ENDED:
             return True
-        tasks = [(one.id, attempt_of(job.status, one.id)) for one in topology.tasks(job)]
+        ignored = holds(job.status.get("conditions", ()), EVALUATION_GIVEN_UP)
+        needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
+        tasks = [(one.id, attempt_of(job.status, one.id)) for one in needed]
         wanted = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks}
         may_be_gone = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks if id_ in finished}
         there = set(self.pods(lambda one: labels.controller_uid(one) == job.metadata.uid))
+        there -= {pod for pod in there if ignored and self.facts(pod).task == "evaluator-0"}
         seen = [(self.world.pods[pod], self.facts(pod)) for pod in there]
         if any(has_ended(pod) and not has_finished(pod, facts) for pod, facts in seen):
             return False
@@ -158,6 +167,8 @@ class Endings(Suspensions, Programs):
             Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
             Ending.FAILS_ALIKE: (Must.PROGRAMS_FAIL_FAST, self.fail_alike),
             Ending.FAILS_AFTER_A_STEP: (Must.PROGRAMS_FAIL_FAST, self.fail_after_a_step),
+            Ending.FAILS_BY_RULE: (Must.RULES_DECIDE, self.fail_by_rule),
+            Ending.IS_NEVER_COUNTED: (Must.RULES_DECIDE, self.fail_uncounted),
         }
 
     def finish_while_drained(self, name: str) -> None:
@@ -207,32 +218,6 @@ class Endings(Suspensions, Programs):
         if chief := self.chief_of(name):
             self.take_label(chief, labels.JOB_NAME)
             self.world.run(60)
-
-    def lower_budget(self, name: str) -> None:
-        """After a failure of its own; the preemption that follows costs nothing."""
-        self.set_max_restarts(name, 4)
-        if chief := self.chief_of(name):
-            self.blame(chief, "Error")
-            self.set_status(chief, builders.ended(1, self.world.now()))
-        self.world.run(3)
-        self.world.run(self.longest_wait())
-        self.all_run()
-        self.world.run(1)
-        self.set_max_restarts(name, 0)
-        self.disrupt_chief(name)
-
-    def exceed_the_limit_again_and_again(self, name: str) -> None:
-        """No budget lasts for ever."""
-        job = self.world.job_named(name)
-        for _ in range(job.spec.failure_policy.max_restarts + 1):
-            if chief := self.chief_of(name):
-                self.blame(chief, None)
-                self.set_status(chief, beyond_its_limit('Usage of EmptyDir volume "scratch" exceeds the limit "1Gi".'))
-            self.world.run(1000)
-            self.all_run()
-            self.world.run(1000)
-        phase = self.status(name).get("phase")
-        assert phase in ENDED, f"{name} is {phase} after {job.spec.failure_policy.max_restarts + 1} failures of its own"
 
     def succeed(self, name: str) -> None:
         """The chief finishes; its evaluator may just then have no running pod."""

@@ -19,7 +19,7 @@ class Life(Endings, Accidents):
     def begins(self, data: st.DataObject, job: Job, runs: int) -> None:
         """Most histories begin with a job that runs: that is where the most can go wrong."""
         self.world = World(job, must=self.must)
-        self.last_job = data.draw(jobs(uid="last-job", **SUITED.get(self.ending, {})))
+        self.last_job = data.draw(jobs(uid="last-job", **{"rules": [], **SUITED.get(self.ending, {})}))
         if runs:
             self.world.run(1)
             self.all_run()

@@ -64,6 +64,12 @@ class Pods(Stage):
     def one_runs(self, data: st.DataObject) -> None:
         self.set_status(data.draw(st.sampled_from(self.waiting())), builders.running())
 
+    @precondition(lambda self: self.waiting())
+    @rule(data=st.data(), reason=st.sampled_from(("ErrImagePull", "ImagePullBackOff")))
+    def cannot_start(self, data: st.DataObject, reason: str) -> None:
+        name = data.draw(st.sampled_from(self.waiting()))
+        self.set_status(name, builders.waiting(reason, "no such image"))
+
     @precondition(lambda self: self.answering())
     @rule(data=st.data(), how=own_failures, sidecar=st.booleans())
     def fails(self, data: st.DataObject, how: dict[str, Any], sidecar: bool) -> None:

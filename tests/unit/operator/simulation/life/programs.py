@@ -6,17 +6,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.api.phase import ENDED
-from dtjob.objects import topology
 from tests.unit.operator import builders
-from tests.unit.operator.simulation.facts import attempt_of
 from tests.unit.operator.simulation.guarantees import Must
-from tests.unit.operator.simulation.life.pods import Pods
+from tests.unit.operator.simulation.life.budgets import Budgets
 from tests.unit.operator.simulation.life.supervisors import Supervisors
 
 EXCEPTIONS = ("ModuleNotFoundError: No module named 'foo'", "KeyError: 'bar'", "")
 
 
-class Programs(Pods, Supervisors):
+class Programs(Budgets, Supervisors):
     """Failures whose kind, exception and time a supervisor tells."""
 
     def supervised(self) -> list[str]:
@@ -48,13 +46,6 @@ class Programs(Pods, Supervisors):
             mistakes.setdefault(self.facts(name).job_uid, {})[name] = f"{code} {exception}"
         told = builders.failed(code, exception, self.world.now(), stepped=stepped, transient=transient)
         self.set_status(name, told)
-
-    def chief_of(self, name: str) -> str | None:
-        """The chief's running pod, None where it has finished or has none."""
-        job = self.world.job_named(name)
-        chief = topology.chief_task(job).id
-        pod = f"{name}-{chief}-{attempt_of(job.status, chief)}"
-        return pod if pod in self.answering() else None
 
     def fail_alike(self, name: str) -> None:
         """Its chief fails before its first step, and then twice in another way: no more is needed, but where the job

@@ -17,6 +17,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import Facts, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.operator import World
+from tests.unit.operator.simulation.ruling import RULES
 
 NAMES = ("digits", "digits-chief")
 """One begins with the name of another's pod."""
@@ -25,7 +26,7 @@ STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "Paramete
 
 @st.composite
 def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **wanted: Any) -> Job:
-    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume."""
+    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume, rules."""
     strategy = wanted.get("strategy") or draw(st.sampled_from(STRATEGIES))
     claim = {"persistentVolumeClaim": {"claimName": name}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
@@ -36,6 +37,9 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
     evaluator = wanted.get("evaluator") or draw(st.booleans())
     if may_lack_a_chief and not (evaluator and volume) and draw(st.booleans()):
         more["successPolicy"] = "AllWorkers"
+    rules = wanted["rules"] if "rules" in wanted else draw(st.lists(st.sampled_from(RULES), max_size=3))
+    there = {"chief", "evaluator"} if evaluator else {"chief"}
+    rules = [rule for rule in rules if there.issuperset(rule.get("roles", ()))]
     return builders.job(
         strategy,
         workers=draw(st.integers(1, 3)),
@@ -45,7 +49,11 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
         program=program,
         name=name,
         uid=uid,
-        failurePolicy={"maxRestarts": draw(st.integers(0, 4)), "backoff": backoff},
+        failurePolicy={
+            "maxRestarts": draw(st.integers(0, 4)),
+            "backoff": backoff,
+            **({"rules": rules} if rules else {}),
+        },
         runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
         **more,
     )

@@ -1,0 +1,130 @@
+"""Rules about `failurePolicy.rules`: those of a Job's podFailurePolicy, and what would never match."""
+
+from __future__ import annotations
+
+from dtjob.api.failure_rules import ConditionStatus, RuleAction
+from dtjob.api.replicas import Role
+from dtjob.crd.rule import Reason, Rule, Value
+
+PEER_LOST = 75
+"""With it a training process ends that has lost a peer: its supervisor starts it again in its container."""
+
+_RULES = "spec.failurePolicy.rules"
+_RULE = f"{_RULES}[]"
+_CRITERIA = ("onExitCodes", "onSignals", "onReasons", "onPodConditions")
+_LISTED = f"[{', '.join(f'has(self.{one})' for one in _CRITERIA)}].filter(x, x).size()"
+_NO_FAILURE = ("ContainerCreating", "PodInitializing", "Completed")
+"""Reasons through which every pod passes."""
+
+
+def _criteria(rule: Value) -> int:
+    return sum(rule.get(one) is not None for one in _CRITERIA)
+
+
+def _rules_of(spec: Value) -> list[Value]:
+    return (spec.get("failurePolicy") or {}).get("rules") or []
+
+
+def _is_unscheduled(condition: Value) -> bool:
+    return bool(condition["type"] == "PodScheduled" and condition.get("status") == ConditionStatus.FALSE)
+
+
+def _with_defaults(rule: Value) -> Value:
+    """As an API server has the rule."""
+    filled = [{"status": ConditionStatus.TRUE.value, **one} for one in rule.get("onPodConditions") or ()]
+    return {**rule, "onPodConditions": filled}
+
+
+def _has_role(role: Role) -> Rule:
+    """No rule is about a role that the job does not have."""
+
+    def holds(spec: Value) -> bool:
+        return role in spec["replicas"] or all(role not in (rule.get("roles") or ()) for rule in _rules_of(spec))
+
+    return Rule(
+        "spec",
+        f"has(self.replicas.{role}) || !has(self.failurePolicy.rules) || "
+        f"self.failurePolicy.rules.all(r, !has(r.roles) || !('{role}' in r.roles))",
+        holds,
+        f"a rule is for the role {role}, and the job has none: remove {role} from its roles",
+        "failurePolicy.rules",
+    )
+
+
+def _matches_lost_peers(spec: Value) -> bool:
+    codes = [rule.get("onExitCodes") or {} for rule in _rules_of(spec)]
+    return any(one.get("operator") == "In" and PEER_LOST in one["values"] for one in codes)
+
+
+FAILURE_RULES = (
+    Rule(
+        _RULES,
+        "self.all(r, self.exists_one(o, o == r))",
+        lambda rules: all([_with_defaults(one) for one in rules].count(_with_defaults(rule)) == 1 for rule in rules),
+        "a rule stands here twice, and the second one would never match: remove it",
+    ),
+    Rule(
+        _RULE,
+        f"{_LISTED} <= 1",
+        lambda rule: _criteria(rule) <= 1,
+        f"a rule has one of {', '.join(_CRITERIA)}: make a rule of each",
+    ),
+    Rule(
+        _RULE,
+        f"{_LISTED} > 0 || has(self.roles)",
+        lambda rule: _criteria(rule) > 0 or rule.get("roles") is not None,
+        f"nothing says what the rule matches: add one of {', '.join(_CRITERIA)}; or roles, for all failures of those",
+        reason=Reason.REQUIRED,
+    ),
+    Rule(
+        _RULE,
+        f"self.action != '{RuleAction.IGNORE}' || (has(self.roles) && self.roles == ['{Role.EVALUATOR}'])",
+        lambda rule: rule["action"] != RuleAction.IGNORE or rule.get("roles") == [Role.EVALUATOR],
+        "Ignore is for the evaluator only, as training does not go on without any other task: set roles to "
+        "[evaluator], or another action",
+        "action",
+    ),
+    Rule(
+        _RULE,
+        f"self.action != '{RuleAction.RESTART_UNCOUNTED}' || !has(self.roles) || !('{Role.EVALUATOR}' in self.roles)",
+        lambda rule: rule["action"] != RuleAction.RESTART_UNCOUNTED or Role.EVALUATOR not in (rule.get("roles") or ()),
+        "restarts of the evaluator are never counted: write Restart, or remove evaluator from roles",
+        "action",
+    ),
+    Rule(
+        f"{_RULE}.onExitCodes",
+        "!(0 in self.values)",
+        lambda codes: 0 not in codes["values"],
+        "exit code 0 is success, about which no rule is asked: remove it (a rule with roles alone matches every "
+        "failure of theirs)",
+        "values",
+    ),
+    Rule(
+        f"{_RULE}.onReasons",
+        "self.all(r, r.matches('^[A-Z][^ ]*$'))",
+        lambda reasons: all(reason[0].isascii() and reason[0].isupper() and " " not in reason for reason in reasons),
+        "a reason is one word that begins with a capital letter, as Kubernetes writes it: OOMKilled, ImagePullBackOff",
+    ),
+    Rule(
+        f"{_RULE}.onReasons",
+        f"!self.exists(r, r in [{', '.join(map(repr, _NO_FAILURE))}])",
+        lambda reasons: not set(reasons) & set(_NO_FAILURE),
+        f"{', '.join(_NO_FAILURE[:-1])} and {_NO_FAILURE[-1]} are reasons of pods that are well: remove them",
+    ),
+    Rule(
+        f"{_RULE}.onPodConditions",
+        f"self.all(c, c.type != 'PodScheduled' || c.status != '{ConditionStatus.FALSE}')",
+        lambda conditions: not any(_is_unscheduled(one) for one in conditions),
+        "a pod that no node takes has not failed, so PodScheduled is never False where rules are asked: remove it",
+    ),
+    *(_has_role(role) for role in Role),
+    Rule(
+        "spec",
+        "!has(self.program) || !has(self.failurePolicy.rules) || self.failurePolicy.rules.all(r, "
+        f"!has(r.onExitCodes) || r.onExitCodes.operator != 'In' || !({PEER_LOST} in r.onExitCodes.values))",
+        lambda spec: spec.get("program") is None or not _matches_lost_peers(spec),
+        f"no rule sees exit code {PEER_LOST}: a program that ends with it has lost a peer, and is started again in its "
+        f"container, which ends with 76 where that does not help: write 76, or remove {PEER_LOST}",
+        "failurePolicy.rules",
+    ),
+)

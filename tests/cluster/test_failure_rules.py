@@ -1,0 +1,107 @@
+"""Rules about failures on a real API server: the page's blocks are taken, and each action does what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.conftest import Kubectl
+from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.operator_process import OperatorProcess
+from tests.refusals.manifests import CHECKPOINT, PS_ROLES
+from tests.refusals.manifests import job as manifest
+from tests.unit.failure_rules_page import blocks
+from tools.cluster.rest import Api, Object
+
+BLOCKS = blocks()
+AT_ONCE = {"initialSeconds": 0, "maxSeconds": 0}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_pages_blocks_are_taken(api: Api, namespace: str, name: str) -> None:
+    roles = {**PS_ROLES, "evaluator": {}}
+    whole = manifest("ParameterServer", replicas=roles, checkpoint=CHECKPOINT, failurePolicy=BLOCKS[name])
+    stored = api.create("dtjobs", namespace, whole, dryRun="All", fieldValidation="Strict")["spec"]["failurePolicy"]
+    assert len(stored.get("rules", ())) == len(BLOCKS[name].get("rules", ()))
+
+
+def begin(api: Api, namespace: str, kubelet: Kubelet, policy: Object, *, waiting: str = "") -> None:
+    """A job with this policy and an evaluator, whose pods run, all but `waiting`."""
+    made = job(failurePolicy={**policy, "backoff": AT_ONCE})
+    made["spec"]["replicas"]["evaluator"] = {}
+    api.create("dtjobs", namespace, made)
+    tasks = ("chief-0", "worker-0", "worker-1", "evaluator-0")
+    for task in tasks:
+        if task == waiting:
+            kubelet.wait(f"digits-{task}-0", "ImagePullBackOff", "Back-off pulling image dtjob-trainer:nope")
+        else:
+            kubelet.run(f"digits-{task}-0")
+
+
+def test_the_pages_first_block_on_pods_that_fail(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl
+) -> None:
+    """An ignored evaluator, a drained worker that is not counted, and the code that ends the job."""
+    begin(api, namespace, kubelet, BLOCKS["shape"])
+    wait_phase(api, namespace, "Running")
+    kubelet.exit("digits-evaluator-0-0", 1)
+    api.wait_for("dtjobs", namespace, "digits", lambda one: one and condition(one, "EvaluationGivenUp") == "True")
+    kubelet.drain("digits-worker-0-0")
+    kubelet.run("digits-worker-0-1")
+    found = wait_phase(api, namespace, "Running")
+    assert (found["status"]["incident"]["charged"], found["status"]["restarts"]["total"]) == (0, 1)
+    wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0", "digits-evaluator-0-0")
+    kubelet.exit("digits-worker-1-0", 42, message="SystemExit: 42")
+    ended = wait_phase(api, namespace, "Failed")["status"]
+    words = "worker-1 failed (exit code 42); failurePolicy.rules[0] (FailJob) matches exit code 42"
+    assert (ended["reason"], ended["message"]) == ("PodFailurePolicy", words)
+    assert ended["firstFailure"]["rule"] == "failurePolicy.rules[0] (FailJob) matches exit code 42"
+    assert ended["restarts"]["total"] == 1
+    api.wait("events", namespace, lambda events: any(one["message"] == words for one in events.values()))
+    of_the_condition = "jsonpath={.status.conditions[?(@.type=='Failed')].message}"
+    assert kubectl("get", "dtjob", "digits", "-o", of_the_condition).stdout == words
+
+
+def condition(found: Object, type_: str) -> str:
+    conditions = found.get("status", {}).get("conditions", ())
+    return next((str(one["status"]) for one in conditions if one["type"] == type_), "")
+
+
+def test_an_image_that_cannot_be_pulled_ends_the_job_before_its_container_ran(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
+) -> None:
+    begin(api, namespace, kubelet, BLOCKS["job-config-issue"], waiting="worker-1")
+    ended = wait_phase(api, namespace, "Failed")["status"]
+    assert ended["message"] == (
+        "worker-1 cannot start (ImagePullBackOff); failurePolicy.rules[1] (FailJob) matches reason ImagePullBackOff"
+    )
+    assert ended["firstFailure"]["message"] == "Back-off pulling image dtjob-trainer:nope"
+    assert "exitCode" not in ended["firstFailure"]
+    assert condition({"status": ended}, "Running") != "True"
+
+
+def test_rules_that_are_added_to_a_running_job_hold_from_then_on(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl
+) -> None:
+    """As a job of the last release, which has none, gets them."""
+    begin(api, namespace, kubelet, {"maxRestarts": 5})
+    assert "rules" not in wait_phase(api, namespace, "Running")["spec"]["failurePolicy"]
+    kubelet.exit("digits-worker-0-0", 3)
+    kubelet.run("digits-worker-0-1")
+    assert wait_phase(api, namespace, "Running")["status"]["incident"]["charged"] == 1
+    rules = '[{"action": "RestartUncounted", "onExitCodes": {"operator": "In", "values": [3]}}]'
+    kubectl("patch", "dtjob", "digits", "--type=merge", "-p", f'{{"spec": {{"failurePolicy": {{"rules": {rules}}}}}}}')
+    kubelet.exit("digits-worker-0-1", 3)
+    kubelet.run("digits-worker-0-2")
+    found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"]["restarts"]["total"] == 2)
+    assert found is not None
+    assert (found["status"]["incident"]["charged"], found["status"]["incident"]["action"]) == (1, "RestartUncounted")
+
+
+def test_kubectl_explains_them(kubectl: Kubectl) -> None:
+    text = " ".join(kubectl("explain", "dtjob.spec.failurePolicy.rules", "--recursive").stdout.split())
+    for part in ("action", "onExitCodes", "operator", "onSignals", "onReasons", "onPodConditions", "roles"):
+        assert part in text
+    assert "RestartUncounted: counted by" in " ".join(
+        kubectl("explain", "dtjob.spec.failurePolicy.rules.action").stdout.split()
+    )

@@ -1,0 +1,21 @@
+"""The blocks of docs/failure-rules.md, by their names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PAGE = Path(__file__).parents[2] / "docs" / "failure-rules.md"
+_NAMED = re.compile(r"<!-- test: (\S+) -->\n```yaml\n(.*?)```", re.S)
+
+
+def blocks() -> dict[str, dict[str, Any]]:
+    """Each block's failurePolicy. Raises ValueError where a block has no name, and so no test."""
+    text = PAGE.read_text()
+    found = _NAMED.findall(text)
+    if len(found) != text.count("```yaml"):
+        raise ValueError("a block of the page has no name: write <!-- test: NAME --> before it")
+    return {name: yaml.safe_load(block)["failurePolicy"] for name, block in found}

@@ -1,0 +1,54 @@
+"""`dtjob explain` of the rules about failures."""
+
+from __future__ import annotations
+
+import json
+
+RULES = """
+  failurePolicy:
+    maxRestarts: 4
+    rules:
+      - {action: FailJob, onExitCodes: {operator: In, values: [1, 42]}, roles: [chief]}
+      - {action: Restart, onExitCodes: {operator: NotIn, values: [3]}}
+      - {action: FailJob, onSignals: [SIGSEGV, SIGBUS]}
+      - {action: RestartUncounted, onPodConditions: [{type: DisruptionTarget, reason: PreemptionByScheduler}]}
+      - {action: FailJob, onReasons: [OOMKilled]}
+      - {action: Ignore, roles: [evaluator]}
+"""
+
+
+def test_the_rules_stand_in_their_order_and_the_built_in_ones_last(dtjob, good):
+    good.write_text(good.read_text().rstrip() + RULES)
+    _, out, _ = dtjob("explain", good, "-o", "json")
+    rules = json.loads(out)["failureRules"]
+    training = ["chief", "worker"]
+    assert [(one["rule"], one["action"], one["roles"], one["matches"]) for one in rules[:6]] == [
+        ("failurePolicy.rules[0]", "FailJob", ["chief"], "exit code 1, 42"),
+        ("failurePolicy.rules[1]", "Restart", training, "exit code not 3"),
+        ("failurePolicy.rules[2]", "FailJob", training, "signal SIGSEGV, SIGBUS"),
+        (
+            "failurePolicy.rules[3]",
+            "RestartUncounted",
+            training,
+            "pod condition DisruptionTarget=True (PreemptionByScheduler)",
+        ),
+        ("failurePolicy.rules[4]", "FailJob", training, "reason OOMKilled"),
+        ("failurePolicy.rules[5]", "Ignore", ["evaluator"], "any failure"),
+    ]
+    assert [(one["rule"], one["action"], one["roles"]) for one in rules[6:]] == [
+        ("built-in", "RestartUncounted", training),
+        ("built-in", "Restart", training),
+        ("built-in", "Restart", ["evaluator"]),
+    ]
+    assert rules[1]["does"] == "restart; at most 4 in a row without a newer checkpoint (maxRestarts)"
+
+
+def test_people_read_what_each_does(dtjob, good):
+    _, out, _ = dtjob("explain", good)
+    assert "built-in               RestartUncounted chief, worker: evictions, preemptions, drains" in out
+    assert "at most 100 in a row without a newer checkpoint or a long run (maxDisruptions)" in out
+    good.write_text(good.read_text().rstrip() + RULES)
+    _, out, _ = dtjob("explain", good)
+    assert "1  failurePolicy.rules[0] FailJob          chief: exit code 1, 42" in out
+    assert "the job fails at once" in out
+    assert "evaluator: any failure" in out

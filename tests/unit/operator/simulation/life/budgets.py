@@ -1,0 +1,77 @@
+"""Ends that are about a job's budget of restarts, and about its rules."""
+
+from __future__ import annotations
+
+from dtjob.api.failure_rules import FailureRule
+from dtjob.api.phase import ENDED
+from dtjob.objects import topology
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.facts import attempt_of
+from tests.unit.operator.simulation.life.people import People
+from tests.unit.operator.simulation.life.pods import beyond_its_limit
+from tests.unit.operator.simulation.ruling import FAIL_2, UNCOUNTED_127
+
+RULES_OF_FAIL_2, RULES_OF_UNCOUNTED = [FailureRule.model_validate(FAIL_2)], [FailureRule.model_validate(UNCOUNTED_127)]
+
+
+class Budgets(People):
+    """What their chiefs end with."""
+
+    def lower_budget(self, name: str) -> None:
+        """After a failure of its own; the preemption that follows costs nothing."""
+        self.set_max_restarts(name, 4)
+        if chief := self.chief_of(name):
+            self.blame(chief, "Error")
+            self.set_status(chief, builders.ended(1, self.world.now()))
+        self.world.run(3)
+        self.world.run(self.longest_wait())
+        self.all_run()
+        self.world.run(1)
+        self.set_max_restarts(name, 0)
+        self.disrupt_chief(name)
+
+    def exceed_the_limit_again_and_again(self, name: str) -> None:
+        """No budget lasts for ever."""
+        job = self.world.job_named(name)
+        for _ in range(job.spec.failure_policy.max_restarts + 1):
+            if chief := self.chief_of(name):
+                self.blame(chief, None)
+                self.set_status(chief, beyond_its_limit('Usage of EmptyDir volume "scratch" exceeds the limit "1Gi".'))
+            self.world.run(1000)
+            self.all_run()
+            self.world.run(1000)
+        phase = self.status(name).get("phase")
+        assert phase in ENDED, f"{name} is {phase} after {job.spec.failure_policy.max_restarts + 1} failures of its own"
+
+    def fail_by_rule(self, name: str) -> None:
+        """Whatever is left of its budget."""
+        chief = self.chief_of(name)
+        if chief is None or self.world.job_named(name).spec.failure_policy.rules[:1] != RULES_OF_FAIL_2:
+            return
+        self.blame(chief, "Error")
+        self.set_status(chief, builders.ended(2, self.world.now()))
+        self.world.run(70)  # of a group without supervisors another may be the cause, and is waited for
+        assert self.status(name).get("reason") == "PodFailurePolicy"
+
+    def fail_uncounted(self, name: str) -> None:
+        """More often than maxRestarts allows."""
+        policy = self.world.job_named(name).spec.failure_policy
+        if policy.rules[:1] != RULES_OF_UNCOUNTED:
+            return
+        before = (self.status(name).get("incident") or {}).get("charged", 0)
+        for _ in range(policy.max_restarts + 1):
+            if chief := self.chief_of(name):
+                self.blame(chief, "Error")
+                self.set_status(chief, builders.ended(127, self.world.now()))
+            self.world.run(1000)
+            self.all_run()
+            self.world.run(2)
+        assert self.goes_on(name)
+        assert (self.status(name).get("incident") or {}).get("charged", 0) <= before
+
+    def chief_of(self, name: str) -> str | None:
+        """The chief's running pod, None where it has finished or has none."""
+        job = self.world.job_named(name)
+        chief = topology.chief_task(job).id
+        pod = f"{name}-{chief}-{attempt_of(job.status, chief)}"
+        return pod if pod in self.answering() else None

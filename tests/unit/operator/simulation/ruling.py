@@ -1,0 +1,92 @@
+"""What rules about failures say of a pod, worked out from its status alone and not by the operator's own code."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.phase import ENDED
+from dtjob.objects import topology
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.children import Children
+from dtjob.plan.failure import Cause
+
+Rule = dict[str, Any]
+FAIL_2: Rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 255]}}
+UNCOUNTED_127: Rule = {"action": "RestartUncounted", "onExitCodes": {"operator": "In", "values": [127]}}
+RULES: tuple[Rule, ...] = (
+    FAIL_2,
+    UNCOUNTED_127,
+    {**UNCOUNTED_127, "roles": ["chief"]},
+    {"action": "RestartUncounted", "onSignals": ["SIGSEGV"]},
+    {"action": "FailJob", "onReasons": ["OOMKilled"]},
+    {"action": "Restart", "onReasons": ["OOMKilled"]},
+    {"action": "FailJob", "onReasons": ["ImagePullBackOff"]},
+    {"action": "RestartUncounted", "onReasons": ["ErrImagePull"]},
+    {"action": "RestartUncounted", "onPodConditions": [{"type": "DisruptionTarget"}]},
+    {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [2]}, "roles": ["evaluator"]},
+)
+"""Rules that charge nothing but failures which are charged anyway."""
+
+
+def said_of(rules: list[Rule], role: str, pod: Manifest) -> str | None:
+    """The action of the first rule that matches, None where none does."""
+    return next((rule["action"] for rule in rules if _matches(rule, role, pod.get("status") or {})), None)
+
+
+def _matches(rule: Rule, role: str, status: dict[str, Any]) -> bool:
+    if role not in rule.get("roles", ("chief", "worker", "ps")):
+        return False
+    states = {one["name"]: one.get("state") or {} for one in status.get("containerStatuses") or ()}
+    inits = [one.get("state") or {} for one in status.get("initContainerStatuses") or ()]
+    failed = [one["terminated"] for one in inits if (one.get("terminated") or {}).get("exitCode")]
+    end = states.get("tensorflow", {}).get("terminated") or next(iter(failed), {})
+    code = end.get("exitCode") or None
+    if "onExitCodes" in rule:
+        wanted = rule["onExitCodes"]
+        return code is not None and (code in wanted["values"]) is (wanted["operator"] == "In")
+    if "onSignals" in rule:
+        return code is not None and code in [128 + signal.Signals[one] for one in rule["onSignals"]]
+    if "onReasons" in rule:
+        waits = [] if "terminated" in states.get("tensorflow", {}) else [states.get("tensorflow", {}), *inits]
+        reasons = [end.get("reason"), status.get("reason"), *(one.get("waiting", {}).get("reason") for one in waits)]
+        return bool(set(rule["onReasons"]) & set(reasons))
+    held = {one["type"] for one in status.get("conditions") or () if one["status"] == "True"}
+    return any(one["type"] in held for one in rule["onPodConditions"])
+
+
+def check_rules(job: Job, children: Children, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Raises AssertionError where a plan, which was made of these `children`, does not do what the job's rules say."""
+    if before.get("phase") in ENDED:
+        return
+    rules = job.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)["failurePolicy"].get("rules", [])
+    pods = {one["metadata"]["name"]: one for one in children.owned_pods(job)}
+    alone = job.spec.program is not None or job.spec.strategy.single_pod  # else a failure may come of another
+    for task in topology.tasks(job) if alone and rules else ():
+        pod = pods.get(topology.pod_name(job, task, _attempt(before, task.id)))
+        ends = pod is not None and said_of(rules, task.role, pod) == "FailJob" and _has_failed_by_itself(pod)
+        assert not ends or after.get("phase") in ENDED, f"{task.id} has failed, and a rule ends the job over that"
+    first, was, now = after.get("firstFailure") or {}, before.get("incident") or {}, after.get("incident") or {}
+    counts = [one.get("restarts", {}).get("causes", {}) for one in (before, after)]
+    begun = sum(counts[1].values()) == sum(counts[0].values()) + 1
+    if not begun or any(counts[1].get(cause, 0) < count for cause, count in counts[0].items()):
+        return
+    pod = pods.get(first.get("pod", ""))
+    action = said_of(rules, first["task"].rpartition("-")[0], pod) if pod else None
+    assert now.get("action") == action, f"a rule says {action} of {first}"
+    counted = action == "Restart" if action else Cause(now.get("countedAs") or now["cause"]).charged
+    refilled = now["checkpointStep"] > was.get("checkpointStep", -1) or not was
+    assert now["charged"] == counted + (0 if refilled else was["charged"]), f"{was} became {now} over {first}"
+
+
+def _attempt(status: dict[str, Any], task: str) -> int:
+    attempts = status.get("attempts", {})
+    return int(attempts.get(task, attempts.get("others", 0)))
+
+
+def _has_failed_by_itself(pod: Manifest) -> bool:
+    """Whether all that there is to know of the failure is known, and it comes of no other task."""
+    status = pod["status"]
+    codes = [one["state"].get("terminated", {}).get("exitCode") for one in status.get("containerStatuses") or ()]
+    return status.get("phase") == "Failed" and 76 not in codes
