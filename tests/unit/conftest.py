@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 # Looking for garbage takes a tenth of this tier, which makes little that a reference count would not free.
 gc.set_threshold(100_000, 50, 50)
@@ -14,3 +16,7 @@ settings.register_profile(
     "unit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 settings.load_profile("unit")
+
+# Hypothesis draws constants that it finds in whatever of ours is imported by then: which tests ran before must not say
+# which examples the next one sees.
+providers._get_local_constants = Constants
