@@ -13,6 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, flat
+from dtjob_trainer.engines import collectives
 from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
@@ -30,6 +31,8 @@ class SynchronousEngine(Engine):
         self._one_at_a_time = self._own_step or self._own_test
         """What a step of the model's own returns is of one batch, and not known before it is traced."""
         self.steps_per_call = trained.steps_per_call
+        self._apart: dict[int, bool] = {}
+        """By a function that runs several steps in one call, whether it must not."""
 
     def train(self, source: Source, work: Work) -> int:
         """Train one step on each batch, in one call."""
@@ -71,13 +74,23 @@ class SynchronousEngine(Engine):
                 result = function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
             return result, len(work)
         stacked = _rows_stacked if source.numbered else _stacked
-        for group in [work] if source.numbered or _alike(work) else [[batch] for batch in work]:
+        together = (source.numbered or _alike(work)) and not self._must_be_apart(function)
+        for group in [work] if together else [[batch] for batch in work]:
             inputs, rows = stacked([batch.inputs for batch in group])
             counts, totals = [batch.count for batch in group], [batch.total for batch in group]
             result = function(inputs, tf.constant(rows), tf.constant(counts), tf.constant(totals))
         return result, len(work)
 
     def _run_stream(self, function: Any, portion: Portion) -> tuple[Any, int]:
+        if not self._must_be_apart(function):
+            return self._run_portion(function, portion)
+        result, done = None, 0
+        while done < portion.most and (done == 0 or portion.stream.more):
+            result, _ = self._run_portion(function, Portion(portion.stream, 1))
+            done += 1
+        return result, done
+
+    def _run_portion(self, function: Any, portion: Portion) -> tuple[Any, int]:
         stream = portion.stream
         # tasks that take steps together must take equally many
         seconds = CALL_SECONDS if self.group.tasks == 1 else math.inf
@@ -86,6 +99,14 @@ class SynchronousEngine(Engine):
         done, there, fits = found.numpy().tolist()
         stream.advance(ahead, done, there=bool(there), fits=bool(fits))
         return result, done
+
+    def _must_be_apart(self, function: Any) -> bool:
+        """Whether each step must be a call of its own, since replicas exchange what has no fixed shape."""
+        if self.group.replicas == 1:
+            return False
+        if id(function) not in self._apart:
+            self._apart[id(function)] = collectives.have_open_shapes(function.get_concrete_function().graph)
+        return self._apart[id(function)]
 
     def _make_function(self, body: Callable[..., Any], source: Source) -> Any:
         # One trace with an open batch dimension: graphs for other shapes differ in their last bits, and which of
