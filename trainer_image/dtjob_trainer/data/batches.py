@@ -119,7 +119,7 @@ class Source(ABC):
         """In the graph: this task's part of an element of `elements`, at `step` (scalar) of the pass."""
         raise NotImplementedError
 
-    def complain(self, number: int, step: int) -> None:
+    def complain(self, number: int, first_step: int, step: int) -> None:
         """Raise DataError for the batch at `step` of a pass, which `cut` found not to fit."""
         raise NotImplementedError
 

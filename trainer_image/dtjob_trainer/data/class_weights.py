@@ -41,9 +41,9 @@ class ClassWeighted(Source):
         """In the graph: this task's part of an element."""
         return self._source.cut(element, step)
 
-    def complain(self, number: int, step: int) -> None:
+    def complain(self, number: int, first_step: int, step: int) -> None:
         """Let the source itself say what does not fit."""
-        self._source.complain(number, step)
+        self._source.complain(number, first_step, step)
 
     def ended(self, number: int, step: int) -> None:
         """Tell the source itself."""

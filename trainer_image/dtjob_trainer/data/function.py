@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 import keras
@@ -114,9 +114,11 @@ class FunctionSource(Source):
         low, high = share_within(total, self._place.shard, self._place.shards)
         return Cutting(inputs, high - low, total, fits=tf.equal(rows, tf.maximum(high - low, 1)))
 
-    def complain(self, number: int, step: int) -> None:
-        """Raise DataError for the batch at `step`, which is read once more to say what is wrong with it."""
-        next(self.epoch(number, step), None)
+    def complain(self, number: int, first_step: int, step: int) -> None:
+        """Raise DataError for the batch at `step` of a pass that was read from `first_step` on: it is read once more to
+        say what is wrong with it."""
+        for _ in islice(self.epoch(number, first_step), step - first_step + 1):
+            pass
         raise DataError(f"{self._wanted.argument}: the data function gave too many or too few examples for step {step}")
 
     def ended(self, number: int, step: int) -> None:

@@ -16,7 +16,7 @@ class Stream:
 
     def __init__(self, source: Source, number: int, first_step: int) -> None:
         """Pass `number`, from `first_step` of it on. Reads the first element."""
-        self._source, self._number = source, number
+        self._source, self._number, self._began = source, number, first_step
         self.step = first_step
         """Steps of the pass that are done."""
         self._iterator = iter(source.elements(number, first_step))
@@ -45,7 +45,7 @@ class Stream:
         - fits: whether the last step's batch was what the source must give. Raises DataError where it was not.
         """
         if not fits:
-            self._source.complain(self._number, self.step + steps - 1)
+            self._source.complain(self._number, self._began, self.step + steps - 1)
         self.step += steps
         self.ahead, self._there = ahead, there
         self._check()
