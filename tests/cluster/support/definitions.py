@@ -42,7 +42,9 @@ def upgrade(api: Api, group: str) -> None:
 def changeable(schema: Object) -> None:
     """The spec may change."""
     spec = schema["properties"]["spec"]
-    spec[VALIDATIONS] = [one for one in spec[VALIDATIONS] if "cannot be changed" not in one["message"]]
+    replicas = spec["properties"]["replicas"]
+    for part in (schema, spec, replicas, *replicas["properties"].values()):
+        part[VALIDATIONS] = [one for one in part[VALIDATIONS] if "cannot be changed" not in one["message"]]
 
 
 def lenient(schema: Object) -> None:
