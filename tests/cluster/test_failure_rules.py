@@ -30,12 +30,11 @@ def begin(api: Api, namespace: str, kubelet: Kubelet, policy: Object, *, waiting
     made = job(failurePolicy={**policy, "backoff": AT_ONCE})
     made["spec"]["replicas"]["evaluator"] = {}
     api.create("dtjobs", namespace, made)
-    tasks = ("chief-0", "worker-0", "worker-1", "evaluator-0")
-    for task in tasks:
-        if task == waiting:
-            kubelet.wait(f"digits-{task}-0", "ImagePullBackOff", "Back-off pulling image dtjob-trainer:nope")
-        else:
+    for task in ("chief-0", "worker-0", "worker-1", "evaluator-0"):
+        if task != waiting:
             kubelet.run(f"digits-{task}-0")
+    if waiting:  # last, as it may end the job and with it the others' pods
+        kubelet.wait(f"digits-{waiting}-0", "ImagePullBackOff", "Back-off pulling image dtjob-trainer:nope")
 
 
 def test_the_pages_first_block_on_pods_that_fail(
