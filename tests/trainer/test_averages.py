@@ -43,18 +43,17 @@ def ended(run: Cluster) -> tuple[Any, ...]:
     ("strategy", "counts", "every"),
     # killed where an epoch has just ended and weights and averages have changed places, and in the middle of one
     [
-        ("Default", {"chief": 1}, 16),
-        *(
-            pytest.param(strategy, counts, every, marks=pytest.mark.slow)
-            for strategy, counts in (
-                ("Mirrored", {"chief": 1}),
-                ("CentralStorage", {"chief": 1}),
-                ("MultiWorkerMirrored", TWO_TASKS),
-            )
-            for every in (12, 16)
-        ),
+        (strategy, counts, every)
+        for strategy, counts in (
+            ("Default", {"chief": 1}),
+            ("Mirrored", {"chief": 1}),
+            ("CentralStorage", {"chief": 1}),
+            ("MultiWorkerMirrored", TWO_TASKS),
+        )
+        for every in (12, 16)
     ],
 )
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_stopped_in_validation_and_killed_it_ends_with_the_same_bits(
     tmp_path: Path, strategy: str, counts: dict[str, int], every: int

@@ -25,6 +25,7 @@ def test_every_cell_says_what_training_comes_to(tmp_path: Path, package: str, st
     assert found == {case.name: page[package, case.name].get(strategy) for case in fit_table.cases(package)}, AFRESH
 
 
+@pytest.mark.slow
 def test_arguments_come_to_the_same_in_two_tasks(tmp_path: Path) -> None:
     cells = fit_table.run(tmp_path, "MultiWorkerMirrored", "keras", OFTEN)
     assert cells == dict.fromkeys(OFTEN, Cell("same"))
