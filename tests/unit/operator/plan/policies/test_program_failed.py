@@ -231,6 +231,15 @@ def test_an_image_of_the_users_own_may_print_what_it_likes():
     assert run.status["restarts"]["total"] == 3
 
 
+def test_a_rule_that_restarts_it_goes_before():
+    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
+    policy = {"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
+    run = Run(builders.job("Mirrored", failurePolicy=policy))
+    for restarts in (1, 2, 3):
+        assert run.fails()["restarts"]["total"] == restarts
+    assert run.fails()["reason"] == "MaxRestartsExceeded"
+
+
 def test_no_restarts_are_no_second_time():
     run = single(restarts=0)
     status = run.fails()
