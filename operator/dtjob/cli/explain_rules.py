@@ -67,6 +67,8 @@ def as_lines(job: Job) -> Iterator[str]:
     if job.spec.program is not None:
         yield f"  A program that has lost its peers starts again in its container, which ends with {RESTARTED_IN_VAIN}"
         yield "  where that does not help; any other exit code of a program is its container's too."
+        yield "  One that fails twice alike before its first step ends the job (ProgramFailed), where no rule of"
+        yield "  failurePolicy.rules matches."
 
 
 def criterion(rule: FailureRule) -> str:

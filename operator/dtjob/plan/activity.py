@@ -55,6 +55,10 @@ class Activity:
         running = now - self.since if self.since else timedelta(0)
         return self.before + max(running, timedelta(0))
 
+    def went_on_after(self, moment: datetime) -> bool:
+        """Whether the job was suspended after this moment, and is active again."""
+        return self.since is not None and self.since > moment
+
     def begun(self, now: datetime) -> Activity:
         """Active from now on, where it was not."""
         return self if self.since else replace(self, since=_whole(now), all_ran_at=None)

@@ -60,6 +60,8 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     if situation.status.ended:
         return _after_the_end(situation)
     if is_suspended(situation):
+        if names := vanished(situation):
+            return Plan(ask_for=names)
         situation, away, told = suspend(situation)
         return _finish(situation, away, told, [])
     return _active(*go_on(situation))

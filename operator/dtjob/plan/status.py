@@ -161,6 +161,10 @@ class Status:
         """Whether the job has ended, well or not."""
         return self.phase in ENDED
 
+    def went_on_after(self, moment: datetime) -> bool:
+        """Whether the job was suspended after this moment, and is active again."""
+        return self.active is not None and self.active.went_on_after(moment)
+
     def ever(self, type_: str) -> bool:
         """Whether this condition holds or has held."""
         return any(condition["type"] == type_ for condition in self.conditions)

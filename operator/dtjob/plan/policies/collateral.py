@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job, Spec
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import Strategy
@@ -89,6 +90,7 @@ def explain(situation: Situation) -> Explain | Nothing:
             if (pod is not view.pod or in_time) and at_first <= attempt <= at_last:
                 candidates.append((attempt - at_first, view, pod))
     silent = _silent_nodes(situation) if candidates else frozenset()
+    suspended = situation.status.went_on_after(incident.started_at)
     for later, view, pod in sorted(candidates, key=lambda candidate: candidate[0]):
         if pod is view.pod:
             found = _being_taken(view.task, pod, silent, now)
@@ -98,6 +100,9 @@ def explain(situation: Situation) -> Explain | Nothing:
             # A pod that was made during the row has nothing to do with the errors before it.
             row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
             found, verdict = ruled(situation, found)
+            # What happened while the job was suspended is held against nobody; when it did, nobody can tell apart.
+            if verdict.action is not RuleAction.RESTART_UNCOUNTED and suspended:
+                continue
             incident = joined(incident, found.cause, verdict.of_a_rule, max(row, 1))
             return Explain(incident, was, found, max(row, 1), verdict.action)
     return Nothing()

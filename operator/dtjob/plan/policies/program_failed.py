@@ -3,7 +3,8 @@
 What a pod's failure has to do with steps is its supervisor's word (`ProgramEnd`): of an image of the user's own nobody
 knows. Of a job that has ever done a step, none of this is held against the program: what it restores, or reads, may be
 away for a while. Nor are disruptions, lost peers, kills from outside, and errors of connections or of storage that is
-away. All tasks run one program, so it may be another task that fails the second time.
+away. All tasks run one program, so it may be another task that fails the second time. A suspension between the two
+makes the second a first: memory, volumes and nodes may have been changed meanwhile.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
     """
     mistake, previous = mistake_of(situation, first), situation.status.incident
     if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
+        return None
+    if situation.status.went_on_after(previous.started_at):
         return None
     return GiveUp(first, _why(first), REASON)
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from dtjob.plan.actions import Create, Delete
+from dtjob.plan.activity import Activity
+from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children
+from dtjob.plan.failure import Cause
+from dtjob.plan.incident import Incident
 from tests.unit.operator import builders
-from tests.unit.operator.builders import at
+from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.ruled import FAIL_42, TARGET, planned, ruled
 
 
@@ -102,3 +108,21 @@ def test_fail_job_over_the_evaluator_where_a_rule_names_it():
     assert planned(ruled(FAIL_42), failed)[0].status["phase"] == "Running"
     after, _ = planned(ruled({**FAIL_42, "roles": ["evaluator"]}), failed)
     assert after.status["message"].startswith("evaluator-0 failed (exit code 42); failurePolicy.rules[0] (FailJob)")
+
+
+@pytest.mark.parametrize("rule", [{"onReasons": ["OOMKilled"]}, {"roles": ["worker"]}])
+@pytest.mark.parametrize(("since", "fails"), [(at(20), False), (NOW, True)])
+def test_fail_job_is_not_for_what_a_pod_did_while_it_saved_for_a_suspension(
+    rule: dict[str, object], since: datetime, fails: bool
+):
+    """The chief lost its peers in vain (76) and was replaced; then the job was suspended, and went on at 20 s."""
+    first = {"task": "chief-0", "pod": "digits-chief-0-0", "cause": "Error", "exitCode": 76}
+    incident = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts=Attempts())
+    status = {"attempts": {"chief-0": 2, "worker-0": 1, "worker-1": 1}, "firstFailure": first}
+    status |= {"incident": incident.to_json(), "active": Activity(since).to_json()}
+    job = builders.job(status=status, failurePolicy={"rules": [{"action": "FailJob", **rule}]})
+    pods = builders.all_pods(job).values()
+    old = builders.deleting(builders.pod(job, "worker-1", builders.out_of_memory(at(12))), at(10))
+    made = builders.plan_answered(job, Children((*pods, old)), at(21))
+    assert made.status is not None
+    assert made.status["phase"] == ("Failed" if fails else "Running")

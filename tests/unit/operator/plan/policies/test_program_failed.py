@@ -42,6 +42,12 @@ class Run:
         self._let(f"digits-{task}-{attempt}", status or builders.failed(exception=MISSING), **reports)
         return self.status
 
+    def suspended_for_a_while(self) -> None:
+        """spec.suspend is true, and false again; then all that was made anew runs."""
+        for suspend in (True, False):
+            self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": suspend})})
+            self._let("none", {})
+
     def _let(self, name: str, status: dict[str, Any], **reports: Any) -> None:
         self.now = at((self.now - NOW).total_seconds() + 400)
         objects = deepcopy(self.children.objects)
@@ -186,6 +192,17 @@ def test_what_was_restored_is_no_step(report: dict[str, Any]):
     assert run.fails()["reason"] == REASON
 
 
+def test_a_suspension_between_them_may_have_mended_it():
+    """While it is suspended its memory, volumes and nodes may be changed: what it then fails with is the first time."""
+    run = single()
+    run.fails(status=OOM)
+    assert "beforeFirstStep" in run.status["incident"]
+    run.suspended_for_a_while()
+    assert run.fails(status=OOM)["phase"] != "Failed"
+    assert run.status["restarts"]["total"] == 2
+    assert run.fails(status=OOM)["reason"] == REASON
+
+
 def test_any_task_of_a_group_counts_as_all_run_one_program():
     run = of("MultiWorkerMirrored")
     run.fails("worker-0")
@@ -212,6 +229,15 @@ def test_an_image_of_the_users_own_may_print_what_it_likes():
     for _ in range(3):
         run.fails()
     assert run.status["restarts"]["total"] == 3
+
+
+def test_a_rule_that_restarts_it_goes_before():
+    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
+    policy = {"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
+    run = Run(builders.job("Mirrored", failurePolicy=policy))
+    for restarts in (1, 2, 3):
+        assert run.fails()["restarts"]["total"] == restarts
+    assert run.fails()["reason"] == "MaxRestartsExceeded"
 
 
 def test_no_restarts_are_no_second_time():

@@ -10,7 +10,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Plan
+from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from tests.unit.operator import builders
@@ -43,6 +43,28 @@ def test_a_pod_that_is_seen_no_more_is_asked_for_first(role: str):
     assert plan(job, seen, at(1)) == Plan(ask_for=(f"digits-{role}-0",))
     gone = plan(job, replace(seen, gone=frozenset({f"digits-{role}-0"})), at(1))
     assert created(gone) == [f"digits-{role}-1"]
+
+
+def test_so_is_one_of_a_job_that_is_to_be_suspended():
+    """It may be running, and would keep its node though the job says that it has no pods."""
+    job = builders.job()
+    pods = builders.all_pods(job)
+    job = settled(job, pods)
+    job = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": True})})
+    unseen = pods.pop("worker-1")
+    seen = Children(tuple(pods.values()))
+    assert plan(job, seen, at(1)) == Plan(ask_for=("digits-worker-1-0",))
+    found = plan(job, Children((*pods.values(), without(unseen, labels.JOB_NAME))), at(1))
+    assert sorted(one.name for one in found.actions if isinstance(one, Delete)) == [
+        "digits-chief-0-0",
+        "digits-worker-0-0",
+        "digits-worker-1-0",
+    ]
+    gone = plan(job, replace(seen, gone=frozenset({"digits-worker-1-0"})), at(1))
+    assert gone.status is not None
+    assert gone.status["phase"] == "Suspended"
+    suspended = builders.with_status(job, gone.status)
+    assert plan(suspended, Children(), at(2)).ask_for == ()
 
 
 def test_a_pod_that_was_never_made_is_not_asked_for():
