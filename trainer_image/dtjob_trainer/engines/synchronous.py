@@ -79,8 +79,9 @@ class SynchronousEngine(Engine):
 
     def _run_stream(self, function: Any, portion: Portion) -> tuple[Any, int]:
         stream = portion.stream
-        # tasks that take steps together must take equally many
-        seconds = CALL_SECONDS if self.group.tasks == 1 else math.inf
+        # tasks that take steps together must take equally many, and callbacks are told of those of steps_per_execution
+        cut_short = self.group.tasks == 1 and portion.most > self.steps_per_call
+        seconds = CALL_SECONDS if cut_short else math.inf
         numbers = tf.constant([stream.step, portion.most, seconds], tf.float64)
         found, result, ahead = function(stream.iterator, stream.ahead, numbers)
         done, there, fits = found.numpy().tolist()
