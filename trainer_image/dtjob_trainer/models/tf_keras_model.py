@@ -242,12 +242,13 @@ class LegacyModel(TrainedModel):
             with losses.setting(_adding, cut):
                 yield
             return
-        whole = self._updates.whole_variables()
-        variables = [v for metric in self.model.metrics for v in metric.variables if id(v) not in whole]
+        variables = [v for metric in self.model.metrics for v in metric.variables]
         before = [tf.identity(v.read_value()) for v in variables]
         yield
+        whole = self._updates.whole_variables()  # of some metrics it is known once they are updated
         for variable, value in zip(variables, before, strict=True):
-            variable.assign(tf.where(cut.examples > 0, variable.read_value(), value))
+            if id(variable) not in whole:
+                variable.assign(tf.where(cut.examples > 0, variable.read_value(), value))
 
     def _metrics(self) -> list[Any]:
         return list(self.model.metrics)
