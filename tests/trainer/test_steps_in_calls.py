@@ -53,6 +53,11 @@ def test_data_that_turns_slow_holds_no_call_up(found: dict[str, Any]) -> None:
     assert max(calls[-(8 - ready) :]) <= 1 + ready
 
 
+def test_steps_that_the_program_wants_in_one_call_are_however_slow_they_are(found: dict[str, Any]) -> None:
+    """Callbacks see the batches that Keras tells them of."""
+    assert found["slow together"] == list(range(3, STEPS // 2 + 8, 4))
+
+
 def test_xla_compiles_where_the_program_asks_for_it(found: dict[str, Any]) -> None:
     assert found["refused"] == {"True": True, "False": False, "auto": False}
 

@@ -122,6 +122,9 @@ slower = batched.take(STEPS // 2 + 8).enumerate()
 slower = slower.map(lambda number, parts: slow(number, *parts))
 dt.fit(compiled(), slower, epochs=1)
 found["slow"] = [steps for _, steps in calls]
+together = EachBatch()
+dt.fit(compiled(steps_per_execution=4), slower, epochs=1, callbacks=[together])
+found["slow together"] = together.seen
 
 
 def normalised():

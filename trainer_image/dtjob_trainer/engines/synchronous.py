@@ -28,8 +28,9 @@ class SynchronousEngine(Engine):
 
     def __init__(self, trained: TrainedModel, group: Group) -> None:
         super().__init__(trained, group)
-        self._one_at_a_time = self._own_step or self._own_test
-        """What a step of the model's own returns is of one batch, and not known before it is traced."""
+        self._one_at_a_time = self._own_step or self._own_test or trained.gathers_rows
+        """What a step of the model's own returns is of one batch, and not known before it is traced; and in one call
+        TensorFlow takes no tensors of several shapes for one of its sums over replicas."""
         self.steps_per_call = trained.steps_per_call
         self._apart: dict[int, bool] = {}
         """By a function that runs several steps in one call, whether it must not."""
@@ -92,8 +93,9 @@ class SynchronousEngine(Engine):
 
     def _run_portion(self, function: Any, portion: Portion) -> tuple[Any, int]:
         stream = portion.stream
-        # tasks that take steps together must take equally many
-        seconds = CALL_SECONDS if self.group.tasks == 1 else math.inf
+        # tasks that take steps together must take equally many, and callbacks are told of those of steps_per_execution
+        cut_short = self.group.tasks == 1 and portion.most > self.steps_per_call
+        seconds = CALL_SECONDS if cut_short else math.inf
         numbers = tf.constant([stream.step, portion.most, seconds], tf.float64)
         found, result, ahead = function(stream.iterator, stream.ahead, numbers)
         done, there, fits = found.numpy().tolist()

@@ -153,7 +153,7 @@ class LegacyModel(TrainedModel):
                 )
             if self._in_parts:
                 own = self._of_own_step if self.own_step or self.own_test else None
-                stack.enter_context(self._updates.during(self.model.metrics, own))
+                stack.enter_context(self._updates.during(self._metrics(), own))
                 stack.enter_context(added_sums.counting_once_in_tensorflow())
             if self.own_step or self.own_test:
                 stack.enter_context(returned.noting_results(self.model.metrics))
@@ -242,12 +242,16 @@ class LegacyModel(TrainedModel):
             with losses.setting(_adding, cut):
                 yield
             return
-        whole = self._updates.whole_variables()
-        variables = [v for metric in self.model.metrics for v in metric.variables if id(v) not in whole]
+        variables = [v for metric in self.model.metrics for v in metric.variables]
         before = [tf.identity(v.read_value()) for v in variables]
         yield
+        whole = self._updates.whole_variables()  # of some metrics it is known once they are updated
         for variable, value in zip(variables, before, strict=True):
-            variable.assign(tf.where(cut.examples > 0, variable.read_value(), value))
+            if id(variable) not in whole:
+                variable.assign(tf.where(cut.examples > 0, variable.read_value(), value))
+
+    def _metrics(self) -> list[Any]:
+        return list(self.model.metrics)
 
     def _update_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> None:
         if _is_keras_own(self.model, "compute_metrics"):

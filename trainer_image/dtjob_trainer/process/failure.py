@@ -13,9 +13,15 @@ LONGEST_LINE = 400
 """Characters: the line goes into a job's status, and into the 2 KiB of a log's end that the kubelet keeps."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_NO_NEWS = re.compile(r'Exception encountered when calling |Graph execution error:|Detected at node |\s*File "')
+_NO_NEWS = re.compile(
+    r'Exception encountered when calling |Graph execution error:|Detected at node |\s*File "|<stack traces unavailable>'
+    r"|\d+ root error\(s\) found"
+)
 """Lines that Keras and TensorFlow put before the one that says what is wrong."""
-_FUNCTION_NODE = re.compile(r"^\{\{function_node [^}]*\}\}\s*")
+_AROUND = re.compile(r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[Op:\w+\](?: name:.*)?$")
+"""Where in its graphs TensorFlow has found it."""
+_IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
+"""How the line begins that tells an exception of Python which steps or data have called."""
 _SHAPES = re.compile(r"\b([Ss]hapes?|[Dd]imensions?|[Rr]ank|axis|incompatible)\b")
 ABOUT_SHAPES = ("ValueError", "InvalidArgumentError")
 
@@ -25,6 +31,11 @@ PASSING_NAMES = frozenset({
     *("URLError", "ConnectTimeout", "ReadTimeout", "ConnectionError"),
 })  # fmt: skip
 """TensorFlow's and HTTP clients' errors of that kind, which are told by name: nothing here imports those."""
+PASSING_IN_PYTHON = PASSING_NAMES | {
+    *("ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "TimeoutError"),
+    "gaierror",
+}
+"""Those of Python, as TensorFlow names them where data has called it: it makes an UnknownError of them."""
 PASSING_ERRNOS = frozenset({
     *(errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH),
     *(errno.ETIMEDOUT, errno.EREMOTEIO),
@@ -59,7 +70,7 @@ def line_of(error: BaseException) -> str:
     lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
     notes = "; ".join(getattr(error, "__notes__", ()))
-    return _cut(_FUNCTION_NODE.sub("", said) + (f" ({notes})" if notes and "\n" not in notes else ""))
+    return _cut(_AROUND.sub("", said) + (f" ({notes})" if notes and "\n" not in notes else ""))
 
 
 def described(error: BaseException) -> dict[str, Any]:
@@ -74,6 +85,9 @@ def may_pass(error: BaseException) -> bool:
 
 
 def _passes(error: BaseException) -> bool:
+    python = _IN_PYTHON.match(line_of(error)) if type(error).__name__ == "UnknownError" else None
+    if python is not None:
+        return python[1] in PASSING_IN_PYTHON or int(python[2] or 0) in PASSING_ERRNOS
     if isinstance(error, PASSING_KINDS) or type(error).__name__ in PASSING_NAMES:
         return True
     if type(error).__name__ == "HTTPError":

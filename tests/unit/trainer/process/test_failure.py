@@ -20,10 +20,27 @@ GRAPH = (
     '  File "/app/train.py", line 18, in <module>\n\n  File "/app/train.py", line 10, in show\n\n'
     "Received a label value of 7 which is outside the valid range of [0, 2).\n\t [[{{node loss/SparseSoftmax}}]]"
 )
+PIPELINE = (
+    "Graph execution error:\n\nDetected at node PyFunc defined at (most recent call last):\n"
+    "<stack traces unavailable>\n{error}\nTraceback (most recent call last):\n\n"
+    '  File "/app/train.py", line 9, in rows\n\n{error}\n\n\n\t [[{{{{node PyFunc}}}}]]\n'
+    "\t [[while/body/_1/while/IteratorGetNextAsOptional]] [Op:__inference_several_305]"
+)
+"""What data says whose elements a step takes by itself."""
+TWO_REPLICAS = (
+    "Graph execution error:\n\nDetected at node a defined at (most recent call last):\n<stack traces unavailable>\n"
+    "Detected at node b defined at (most recent call last):\n<stack traces unavailable>\n2 root error(s) found.\n"
+    "  (0) INVALID_ARGUMENT:  indices[0,0] = 99 is not in [0, 9)\n\t [[{{node a}}]]\n"
+    "  (1) INVALID_ARGUMENT:  indices[0,0] = 98 is not in [0, 9)\n\t [[{{node b}}]]"
+)
 
 
 class _ArrayMemoryError(MemoryError):
     """Named as NumPy's."""
+
+
+class UnknownError(Exception):
+    """Named as TensorFlow's."""
 
 
 class UnavailableError(Exception):
@@ -49,6 +66,12 @@ class UnavailableError(Exception):
         (
             RuntimeError(GRAPH),
             "RuntimeError: Received a label value of 7 which is outside the valid range of [0, 2).",
+        ),
+        (RuntimeError(PIPELINE.format(error="ValueError: row 40")), "RuntimeError: ValueError: row 40"),
+        (RuntimeError(TWO_REPLICAS), "RuntimeError: indices[0,0] = 99 is not in [0, 9)"),
+        (
+            RuntimeError("{{function_node f}} /data/a.csv; No such file or directory [Op:IteratorGetNext] name: "),
+            "RuntimeError: /data/a.csv; No such file or directory",
         ),
         (RuntimeError("Graph execution error:"), "RuntimeError: Graph execution error:"),
         (RuntimeError("{{function_node f}} OOM when allocating"), "RuntimeError: OOM when allocating"),
@@ -94,6 +117,10 @@ def _http(code: int) -> urllib.error.HTTPError:
         (_http(404), False),
         (UnavailableError("failed to connect to all addresses"), True),
         (OSError(errno.ESTALE, "Stale file handle"), True),
+        (UnknownError(PIPELINE.format(error="OSError: [Errno 5] Input/output error")), True),
+        (UnknownError(PIPELINE.format(error="ConnectionResetError: [Errno 104] Connection reset by peer")), True),
+        (UnknownError(PIPELINE.format(error="KeyError: 'x'")), False),
+        (UnknownError("out of something"), False),
         (FileNotFoundError(errno.ENOENT, "No such file"), False),
         (PermissionError(errno.EACCES, "denied"), False),
         (ModuleNotFoundError("No module named 'foo'"), False),
