@@ -28,9 +28,8 @@ class SynchronousEngine(Engine):
 
     def __init__(self, trained: TrainedModel, group: Group) -> None:
         super().__init__(trained, group)
-        self._one_at_a_time = self._own_step or self._own_test or trained.gathers_rows
-        """What a step of the model's own returns is of one batch, and not known before it is traced; and in one call
-        TensorFlow takes no tensors of several shapes for one of its sums over replicas."""
+        self._one_at_a_time = self._own_step or self._own_test
+        """What a step of the model's own returns is of one batch, and not known before it is traced."""
         self.steps_per_call = trained.steps_per_call
         self._apart: dict[int, bool] = {}
         """By a function that runs several steps in one call, whether it must not."""

@@ -90,20 +90,6 @@ class TrainedModel(ABC):
                 "leave it out, and write losses and metrics in operations of Keras or TensorFlow"
             )
 
-    @property
-    def gathers_rows(self) -> bool:
-        """Whether replicas exchange tensors within a step whose shapes are those of its batch. Of a built model."""
-        if tf.distribute.get_strategy().num_replicas_in_sync == 1:
-            return False
-        layers = self.model._flatten_layers()
-        # whose gradients are sparse: as many rows as the batch looks up
-        sparse = any(base.__name__ == "Embedding" for layer in layers for base in type(layer).__mro__)
-        return sparse or self._updates.may_gather(self._metrics())
-
-    @abstractmethod
-    def _metrics(self) -> list[Any]:
-        """The model's metrics, each by itself."""
-
     @abstractmethod
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from shapes alone; x, y and weights are a batch's specs.

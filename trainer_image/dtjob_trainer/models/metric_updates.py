@@ -50,11 +50,6 @@ class Updates:
         """The ids of variables that every replica changes as one device would."""
         return {id(variable) for metric, whole in self._whole if whole for variable in metric.variables}
 
-    def may_gather(self, metrics: Sequence[Any]) -> bool:
-        """Whether one of `metrics` is, as far as is known, updated with all rows of the global batch."""
-        known = [metric for metric, whole in self._whole if not whole]
-        return any(self._may_not_add(metric) and not any(metric is each for each in known) for metric in metrics)
-
     @contextlib.contextmanager
     def during(self, metrics: Sequence[Any], of_own_step: Counting | None) -> Iterator[None]:
         """While this lasts, `metrics` (single ones) are updated as above.
