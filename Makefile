@@ -19,7 +19,7 @@ run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of th
 	@$(BIN)/dtjob run examples/digits.yaml
 
 test: lint binaries e2e-parts  ## Lint, types and all tests (unit, cluster, trainer, e2e)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest
 
 lint: $(STAMP)  ## ruff, mypy --strict, and the arrows between the rooms
 	@$(BIN)/ruff check .

@@ -1,23 +1,18 @@
-"""What tiers share: each test is marked with its tier, a namespace, and the end of a run says what it left out.
-
-`make test` runs the end-to-end tier in one process and all others, one after the other, in a second one (pytest-xdist):
-nodes mostly wait, and what else runs beside them is mostly an API server."""
+"""What tiers share: each test is marked with its tier, a namespace, and the end of a run says what it left out."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from xdist.workermanage import WorkerController
 
 from tools.cluster.rest import Api
 
 TIERS = ("unit", "cluster", "trainer", "e2e")
 SLOW = "`make trainer-slow` and `make chaos` run them"
-LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
 def tier_of(path: Path) -> str | None:
@@ -30,28 +25,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if tier := tier_of(item.path):
             item.add_marker(tier)
-        item.add_marker(pytest.mark.xdist_group("e2e" if tier == "e2e" else "others"))
-
-
-def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    """Count what is left out as slow: in a process of pytest-xdist's, whose summary is printed by another."""
-    slow = Counter(tier_of(item.path) or "other" for item in items if item.get_closest_marker("slow"))
-    for config in {id(item.config): item.config for item in items}.values():
-        config.stash.setdefault(LEFT_OUT, Counter()).update(slow)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the counts to the process that prints the summary."""
-    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
-    if output is not None:
-        output["left out"] = dict(session.config.stash.get(LEFT_OUT, Counter()))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: WorkerController) -> None:
-    """Take them over: every process collects, and leaves out, the same."""
-    if counts := getattr(node, "workeroutput", {}).get("left out"):
-        node.config.stash[LEFT_OUT] = Counter(counts)
 
 
 @pytest.fixture
@@ -73,7 +46,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         skipped[
             tier_of(Path(report.nodeid.split("::")[0])) or "other", re.sub(r"^(Skipped|[\w.]+Error): ", "", reason)
         ] += 1
-    slow = terminalreporter.config.stash.get(LEFT_OUT, Counter())
+    slow = Counter(
+        tier_of(item.path) or "other"
+        for item in terminalreporter.stats.get("deselected", ())
+        if item.get_closest_marker("slow")
+    )
     if skipped or slow:
         terminalreporter.section("not everything was tested")
         for (tier, reason), count in sorted(skipped.items()):
