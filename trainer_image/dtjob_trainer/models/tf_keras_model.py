@@ -172,12 +172,15 @@ class LegacyModel(TrainedModel):
 
         Its replicas assign together, so that none may leave it out, and metrics of tf_keras count by adding.
         """
-        cut = _adding.get()
-        if cut is not None and any(v is variable for metric in self.model.metrics for v in metric.variables):
+        cut, whole = _adding.get(), self._updates.whole_variables()  # to which all replicas add the same
+        if cut is not None and id(variable) not in whole and self._is_of_metric(variable):
             value = cut.counted(tf.cast(value, variable.dtype))
         else:
             value = added_sums.addend_of(variable, value)
         return _own_add(variable, value, *args, **kwargs)
+
+    def _is_of_metric(self, variable: Any) -> bool:
+        return any(each is variable for metric in self.model.metrics for each in metric.variables)
 
     def state(self, group: Group) -> State:
         """All variables of the built model."""
