@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 from tests.refusals.good import EVERYTHING
-from tests.refusals.manifests import Manifest, bad
+from tests.refusals.manifests import Manifest, bad, changed
 
 BEFORE = EVERYTHING
 """The job that the changes below change."""
@@ -14,15 +13,7 @@ BEFORE = EVERYTHING
 
 def _changed(*path: str, to: Any) -> Manifest:
     """BEFORE with the field at this path of its spec set to `to`; `...` removes it."""
-    whole = deepcopy(BEFORE)
-    block = whole["spec"]
-    for name in path[:-1]:
-        block = block[name]
-    if to is ...:
-        del block[path[-1]]
-    else:
-        block[path[-1]] = to
-    return whole
+    return changed(BEFORE, "spec", *path, to=to)
 
 
 _AGAIN = "delete the job and create it again"

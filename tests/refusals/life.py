@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
-from tests.refusals.manifests import Bad, Manifest, bad, job
+from tests.refusals.manifests import Bad, Manifest, bad, changed, job
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
 OUTCOMES = ("succeeded", "failed")
@@ -174,14 +173,7 @@ SUSPENDED = job(
 
 def _worker(*path: Any, to: Any, **spec: Any) -> Manifest:
     """SUSPENDED with the field at this path of its worker set to `to`; `...` removes it."""
-    whole = deepcopy(SUSPENDED)
-    block = whole["spec"]["replicas"]["worker"]
-    for name in path[:-1]:
-        block = block[name]
-    if to is ...:
-        del block[path[-1]]
-    else:
-        block[path[-1]] = to
+    whole = changed(SUSPENDED, "spec", "replicas", "worker", *path, to=to)
     whole["spec"] |= spec
     return whole
 

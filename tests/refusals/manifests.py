@@ -52,6 +52,19 @@ def options(strategy: str, **fields: Any) -> Manifest:
     return job(strategy, strategyOptions=fields)
 
 
+def changed(manifest: Manifest, *path: Any, to: Any) -> Manifest:
+    """The manifest with what stands at this path of it set to `to`; `...` removes it."""
+    whole = deepcopy(manifest)
+    block = whole
+    for name in path[:-1]:
+        block = block[name]
+    if to is ...:
+        del block[path[-1]]
+    else:
+        block[path[-1]] = to
+    return whole
+
+
 @dataclass(frozen=True)
 class Bad:
     """A manifest that is refused: by the API server with all of `says`, by `problems` with all of `or_says` or `says`.

@@ -46,7 +46,7 @@ def evidence_of(pod: Manifest) -> Evidence:
     if end is None:
         end = failed_init_end(status)
     code, number = _seen_end(end)
-    reasons = (str(end.get("reason") or ""), str(status.get("reason") or ""), *waiting_reasons(pod))
+    reasons = (str(end.get("reason") or ""), str(status.get("reason") or ""), *(reason for reason, _ in waiting(pod)))
     conditions = (
         Condition(str(one["type"]), str(one["status"]), str(one.get("reason") or ""))
         for one in status.get("conditions") or ()
@@ -54,26 +54,16 @@ def evidence_of(pod: Manifest) -> Evidence:
     return Evidence(code, _name(number), tuple(filter(None, reasons)), tuple(conditions))
 
 
-def waiting_reasons(pod: Manifest) -> Iterator[str]:
-    """Why containers do not start, of those that training waits for: its own, and init containers."""
+def waiting(pod: Manifest) -> Iterator[tuple[str, str]]:
+    """Why containers do not start, of those that training waits for (its own, and init containers): reason, message."""
     if terminated(pod) is not None:
         return
     status = pod.get("status") or {}
     training = (one for one in status.get("containerStatuses") or () if one["name"] == TRAINING_CONTAINER)
     for container in (*(status.get("initContainerStatuses") or ()), *training):
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if reason := waiting.get("reason"):
-            yield str(reason)
-
-
-def waiting_message(pod: Manifest, reason: str) -> str:
-    """What is said beside the reason for which a container does not start."""
-    status = pod.get("status") or {}
-    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") == reason:
-            return str(waiting.get("message") or "")
-    return ""
+        said = (container.get("state") or {}).get("waiting") or {}
+        if reason := said.get("reason"):
+            yield str(reason), str(said.get("message") or "")
 
 
 def failed_init_end(status: dict[str, Any]) -> dict[str, Any]:

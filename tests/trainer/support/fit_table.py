@@ -16,24 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.trainer.support import strategy_table
 from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 from tests.trainer.support.one_device import PROGRAM, differences, reference
 from tests.trainer.support.templates import RUNNER
 
 PAGE = ROOT / "docs" / "fit.md"
 ARGUMENTS, DATA = PROGRAMS / "one_device_arguments.py", PROGRAMS / "one_device_data.py"
-TWO = {"logicalCPUs": 2}
-CLUSTERS: dict[str, tuple[dict[str, int], dict[str, int]]] = {
-    "Default": ({"chief": 1}, {}),
-    "OneDevice": ({"chief": 1}, {}),
-    "Mirrored": ({"chief": 1}, TWO),
-    "CentralStorage": ({"chief": 1}, TWO),
+CLUSTERS = strategy_table.CLUSTERS | {
     "MultiWorkerMirrored": ({"worker": 2}, {}),
     "ParameterServer": ({"chief": 1, "worker": 1, "ps": 1}, {}),
-    "TPU": ({"chief": 1}, TWO),
 }
 """Each strategy's tasks and options. With one worker, ParameterServer's steps come in their order."""
-TITLES = {"keras": "Keras 3", "tf_keras": "tf_keras"}
 STRATEGIES = {"keras": tuple(CLUSTERS), "tf_keras": tuple(name for name in CLUSTERS if name != "TPU")}
 """Those of each package: docs/strategies.md says why a TPU takes no tf_keras."""
 KERAS_3_ALONE = {
@@ -115,7 +109,7 @@ def render(table: Table) -> str:
     """Both packages' tables and the reasons that they number, as Markdown between the marks."""
     numbers: dict[str, int] = {}
     parts = []
-    for package, title in TITLES.items():
+    for package, title in strategy_table.PACKAGES.items():
         for kind, head in (("Arguments", ["argument", "what is given"]), ("Kinds of data", ["x, validation_data"])):
             rows = [case for case in cases(package) if bool(case.subjects) == (kind == "Arguments")]
             lines = [[*head, *STRATEGIES[package]], ["---"] * (len(head) + len(STRATEGIES[package]))]
@@ -146,7 +140,7 @@ def parse(page: str) -> Table:
     parts = re.split(r"^(\d+)\. ", body, flags=re.MULTILINE)
     reasons = {number: " ".join(text.split()) for number, text in zip(parts[1::2], parts[2::2], strict=True)}
     table: Table = {}
-    packages = {title: package for package, title in TITLES.items()}
+    packages = {title: package for package, title in strategy_table.PACKAGES.items()}
     for section in re.split(r"^## ", parts[0], flags=re.MULTILINE)[1:]:
         package = packages[section.splitlines()[0].partition(", ")[2]]
         known = {(", ".join(f"`{each}`" for each in case.subjects), case.text): case.name for case in cases(package)}

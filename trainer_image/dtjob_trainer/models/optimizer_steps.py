@@ -17,25 +17,21 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.models import averages, replicas
+from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.loss_scale import LossScale
-from dtjob_trainer.models.optimizers import innermost
+from dtjob_trainer.models.optimizers import innermost, outermost
 
 
 @contextlib.contextmanager
 def of_all_replicas(optimizers: Sequence[Any], traits: Traits) -> Iterator[None]:
     """While this lasts, steps of `optimizers` (Keras 3's) are as on one device, under a strategy like that."""
-    replaced: list[tuple[Any, str]] = []
-    wrapped = [inner for optimizer in optimizers for inner in innermost(optimizer) if inner is not optimizer]
-    try:
+    outer = outermost(optimizers)
+    with contextlib.ExitStack() as stack:
         for optimizer in optimizers if traits.distributed else ():
-            is_wrapped = any(optimizer is inner for inner in wrapped)
+            is_wrapped = not any(optimizer is each for each in outer)
             for owner, name, function in _replacements(optimizer, is_wrapped, traits):
-                vars(owner)[name] = function  # past Keras's own __setattr__, which keeps book of attributes
-                replaced.append((owner, name))
+                stack.enter_context(overridden(owner, **{name: function}))
         yield
-    finally:
-        for owner, name in replaced:
-            vars(owner).pop(name, None)
 
 
 def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[tuple[Any, str, Callable[..., Any]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -74,6 +74,12 @@ def innermost(optimizer: Any) -> list[Any]:
     """The optimizers that update variables: `optimizer`, or those inside a LossScaleOptimizer or MultiOptimizer."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     return list(getattr(inner, "optimizers", [inner]))
+
+
+def outermost(optimizers: Sequence[Any]) -> list[Any]:
+    """Those of `optimizers` that no other one of them applies."""
+    applied = [inner for optimizer in optimizers for inner in innermost(optimizer) if inner is not optimizer]
+    return [optimizer for optimizer in optimizers if not any(optimizer is inner for inner in applied)]
 
 
 def overrides_apply(optimizer: Any) -> bool:

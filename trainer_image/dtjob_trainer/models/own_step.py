@@ -22,7 +22,7 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.losses import current_cut, replaced, weighed
-from dtjob_trainer.models.optimizers import innermost
+from dtjob_trainer.models.optimizers import outermost
 
 _OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context", "compute_average_loss", "scale_regularization_loss"}
 """What a step names that is written for several replicas."""
@@ -61,11 +61,9 @@ def averaging(optimizers: Sequence[Any]) -> Iterator[None]:
 
     - optimizers: Keras 3's, of a synchronous strategy, which sum what they are given.
     """
-    inner = [each for optimizer in optimizers for each in innermost(optimizer) if each is not optimizer]
     with contextlib.ExitStack() as stack:
-        for optimizer in optimizers:
-            if not any(optimizer is each for each in inner):
-                stack.enter_context(overridden(optimizer, apply=partial(_weigh_and_apply, optimizer.apply)))
+        for optimizer in outermost(optimizers):
+            stack.enter_context(overridden(optimizer, apply=partial(_weigh_and_apply, optimizer.apply)))
         yield
 
 

@@ -10,7 +10,7 @@ from dtjob.api.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, 
 from dtjob.api.replicas import Role
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import PodState, TaskView
-from dtjob.plan.evidence import Evidence, evidence_of, waiting_message, waiting_reasons
+from dtjob.plan.evidence import Evidence, evidence_of, waiting
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.situation import Situation
@@ -119,7 +119,7 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
     pod = view.pod
     if view.state is not PodState.PENDING or pod is None or not facts_of(pod).waits:
         return None
-    for reason in waiting_reasons(pod):
+    for reason, message in waiting(pod):
         failure = Failure(
             task=view.task,
             cause=Cause.NOT_STARTED,
@@ -127,7 +127,7 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
             pod=pod["metadata"]["name"],
             node=(pod.get("spec") or {}).get("nodeName", ""),
             reason=f"cannot start ({reason})",
-            message=waiting_message(pod, reason),
+            message=message,
         )
         verdict = judge_pod(situation, failure, Evidence(reasons=(reason,)), waits=True)
         if verdict.rule and verdict.action is not RuleAction.IGNORE:

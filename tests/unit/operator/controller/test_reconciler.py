@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from copy import deepcopy
 
 import pytest
@@ -18,13 +18,8 @@ from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 
-@contextmanager
-def world(job: Job) -> Iterator[World]:
-    made = World(job)
-    try:
-        yield made
-    finally:
-        made.close()
+def world(job: Job) -> closing[World]:
+    return closing(World(job))
 
 
 def all_run(made: World) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -18,13 +17,8 @@ LATE = 1.0
 """Seconds after which what is due has been done."""
 
 
-@contextmanager
-def world(*arguments: Any, **job: Any) -> Iterator[World]:
-    made = World(builders.job(*arguments, **job))
-    try:
-        yield made
-    finally:
-        made.close()
+def world(*arguments: Any, **job: Any) -> closing[World]:
+    return closing(World(builders.job(*arguments, **job)))
 
 
 def all_run(made: World) -> None:
