@@ -100,6 +100,7 @@ class Engine:
         if self.name == "buildah":
             # The store is ours: what no tag leads to can go. So the first stage, where the next build starts, gets one.
             self("build", *options, "--tag", f"dtjob-{image.name}-code:dev", "--target", "code", ".")
+            self("rm", "--all")  # the working container of a build that was cut off; the lock says that none is at work
             self("rmi", "--prune")
         return self("inspect", "--type", "image", "--format", self._id_field, image.reference)
 

@@ -25,7 +25,7 @@ def _loaded(cluster: Cluster, name: str, config: pytest.Config) -> str:
         with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
             return cluster.load(images.build([name])[name])
     except images.ImagesError as error:
-        pytest.skip(f"no images: {str(error).splitlines()[0]}")
+        pytest.skip(f"no images: {' '.join(str(error).split())}")
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).parents[1] / "programs"
 DIGITS = ROOT / "examples" / "digits.npz"
 WAIT_SECONDS = 180.0
+LEARNT = 0.6
+"""An accuracy in ten classes: how far asynchronous steps get differs from run to run (0.83 to 0.92 of one program)."""
 """A hang is a failure; far above what anything here takes."""
 
 
