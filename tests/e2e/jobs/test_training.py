@@ -12,8 +12,7 @@ from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 
 GOOD, LEARNT = 0.95, 0.8
-"""Accuracies: what every synchronous run reaches, and what asynchronous steps do in any order."""
-"""What the undistributed run reaches on held-out digits too (0.97 to 0.99)."""
+"""Accuracies: what the undistributed run reaches on held-out digits too (0.97 to 0.99); what asynchronous steps do."""
 
 
 def test_digits_under_multi_worker_mirrored(
