@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, randomness
+from dtjob_trainer.data import elements, randomness, read_out
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
@@ -33,6 +33,8 @@ class DatasetSource(Source):
             dataset = dataset.with_options(_in_order())
         self.steps = min(cardinality, wanted.at_most or cardinality) if cardinality > 0 else None
         self._dataset, self._place, self._at_most = dataset, place, wanted.at_most
+        self._from_begin: Any = None
+        """All of it, read ahead: one Dataset for all passes, as TensorFlow prepares each once (6 ms)."""
         self.most, self.element_spec = wanted.at_most, dataset.element_spec
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
@@ -40,10 +42,11 @@ class DatasetSource(Source):
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`; skips (and so decodes) what came before `first_step`."""
-        iterator = iter(self.elements(number, first_step))
-        for element in islice(iterator, None if self._at_most is None else max(self._at_most - first_step, 0)):
+        held = [iter(self.elements(number, first_step))]
+        for element in islice(held[0], None if self._at_most is None else max(self._at_most - first_step, 0)):
             yield self._batch(element)
-        next(iterator, None)  # to its end, without which a cache() in it would begin anew
+        if next(held[0], None) is None:  # to its end, without which a cache() in it would begin anew
+            read_out.free(held)
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element."""
@@ -58,7 +61,13 @@ class DatasetSource(Source):
         dataset = self._pass(number)
         # several of unknown length are read at once, for the tasks to agree on
         ahead = tf.data.AUTOTUNE if self.steps is None and self._place.shards > 1 else 2
-        return (dataset.skip(first_step) if first_step else dataset).prefetch(ahead)
+        if first_step:
+            return dataset.skip(first_step).prefetch(ahead)
+        if dataset is not self._dataset:
+            return dataset.prefetch(ahead)
+        if self._from_begin is None:
+            self._from_begin = dataset.prefetch(ahead)
+        return self._from_begin
 
     def cut(self, element: Any, step: Any) -> Cutting:
         """In the graph: this task's rows of `element`."""

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, randomness
+from dtjob_trainer.data import elements, randomness, read_out
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.context import DataContext
 from dtjob_trainer.data.dataset import DatasetSource, check_end, share_within
@@ -83,10 +83,11 @@ class FunctionSource(Source):
         """
         if self._at_most is not None and first_step >= self._at_most:
             return
-        iterator = iter(self.elements(number, first_step))
+        held = [iter(self.elements(number, first_step))]
         for step in count(first_step) if self.most is None else range(first_step, self.most):
-            element = next(iterator, None)
+            element = next(held[0], None)
             if element is None:
+                read_out.free(held)
                 self.ended(number, step)
                 return
             batch = self._batch(step, element)
@@ -94,6 +95,8 @@ class FunctionSource(Source):
                 first = keras.tree.map_structure(lambda part: elements.rows_of(part, 0, 1), batch.inputs)
                 self._first = number, first
             yield batch
+        if next(held[0], None) is None:
+            read_out.free(held)
 
     def elements(self, number: int, first_step: int) -> Any:
         """The Dataset of this shard's batches of pass `number`, from `first_step` on."""

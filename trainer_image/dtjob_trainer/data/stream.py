@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob_trainer.data import read_out
 from dtjob_trainer.data.batches import Source
 
 
@@ -19,9 +20,9 @@ class Stream:
         self._source, self._number, self._began = source, number, first_step
         self.step = first_step
         """Steps of the pass that are done."""
-        self._iterator = iter(source.elements(number, first_step))
-        self.iterator = flat(self._iterator)
-        """The iterator, as one tensor."""
+        self._iterator: Any = iter(source.elements(number, first_step))
+        self.iterator: Any = flat(self._iterator)
+        """The iterator, as one tensor; None where it is at its end."""
         ahead = self._iterator.get_next_as_optional()
         self.ahead = flat(ahead)
         """The element of the next step as a `tf.experimental.Optional`, as one tensor; empty where there is none."""
@@ -56,7 +57,12 @@ class Stream:
         return None if most is None else max(most - self.step, 0)
 
     def _check(self) -> None:
-        if not self._there and self._left:
+        if self._there:
+            return
+        held = [self._iterator, self.iterator]
+        self._iterator = self.iterator = None
+        read_out.free(held)
+        if self._left:
             self._source.ended(self._number, self.step)
 
 

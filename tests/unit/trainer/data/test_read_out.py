@@ -1,0 +1,59 @@
+"""Iterators at their end are freed in a thread that may be held up, and the caller is not."""
+
+import threading
+import weakref
+
+import tensorflow as tf
+
+from dtjob_trainer.data import read_out
+from dtjob_trainer.data.batches import Place, Wanted
+from dtjob_trainer.data.dataset import DatasetSource
+from dtjob_trainer.data.stream import Stream
+
+SOON = 60.0
+"""Seconds until what happens beside the test must have happened."""
+
+
+class Slow:
+    """Something whose end waits."""
+
+    def __init__(self) -> None:
+        self.may_end, self.ended = threading.Event(), threading.Event()
+
+    def __del__(self) -> None:
+        self.may_end.wait(SOON)
+        self.ended.set()
+
+
+def test_the_caller_waits_for_no_end() -> None:
+    slow, next_one = Slow(), Slow()
+    events = [(each.may_end, each.ended) for each in (slow, next_one)]
+    held, further = [slow], [next_one]
+    del slow, next_one
+    read_out.free(held)
+    read_out.free(further)
+    assert not events[0][1].is_set()
+    for may_end, ended in events:
+        may_end.set()
+        assert ended.wait(SOON)
+
+
+def test_a_stream_at_its_end_holds_no_iterator() -> None:
+    source = DatasetSource(tf.data.Dataset.range(6).batch(3), Place(0, 1, 1), Wanted())
+    stream, freed = Stream(source, 0, 0), threading.Event()
+    weakref.finalize(stream._iterator, freed.set)
+    iterator = tf.nest.pack_sequence_as(tf.data.IteratorSpec(source.element_spec), [stream.iterator], True)
+    for step in (1, 2):
+        ahead = iterator.get_next_as_optional()
+        stream.advance(ahead, 1, there=bool(ahead.has_value()), fits=True)
+        assert stream.more == (step == 1)
+    del iterator
+    assert stream.iterator is None
+    assert freed.wait(SOON)
+
+
+def test_passes_from_the_begin_share_one_dataset() -> None:
+    """TensorFlow prepares a Dataset when it is first iterated; a new one of each pass costs that again."""
+    source = DatasetSource(tf.data.Dataset.range(6).batch(3), Place(0, 1, 1), Wanted())
+    assert source.elements(1, 0) is source.elements(0, 0)
+    assert [part.tolist() for part in source.elements(2, 1).as_numpy_iterator()] == [[3, 4, 5]]
