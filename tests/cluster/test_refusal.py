@@ -75,6 +75,17 @@ def test_kubectl_apply_refuses_them_too(kubectl: Kubectl, row: Bad) -> None:
         assert part in done.stderr
 
 
+def test_kubectl_creates_none_of_them(kubectl: Kubectl) -> None:
+    """All in one call, which goes on after each that is refused."""
+    documents = "\n---\n".join(json.dumps(row.manifest) for row in BAD)
+    done = kubectl("create", "--dry-run=server", "-f", "-", stdin=documents, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    for row in BAD:
+        for part in row.says:
+            assert part in done.stderr, row.name
+
+
 def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(
     api: Api, namespace: str, kubectl: Kubectl
 ) -> None:

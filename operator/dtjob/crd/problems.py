@@ -84,8 +84,9 @@ def _kind_problems(manifest: Value) -> list[Problem]:
     """A manifest of something else."""
     if not isinstance(manifest, dict):
         return [Problem("", "is not a manifest: the top must be a mapping with apiVersion, kind, metadata and spec")]
+    theirs = "; docs/tfjob.md writes a TFJob as one" if manifest.get("kind") == "TFJob" else ""
     return [
-        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}")
+        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}{theirs}")
         for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
         if manifest.get(field) != wanted
     ]
