@@ -42,3 +42,8 @@ def instead(path: str) -> str | None:
     """What to write for the field at this dotted path; None where it is nobody's word that we know."""
     path = re.sub(r"\[\d+\]", "[]", path)
     return _MENDS.get(path) or _MENDS.get(re.sub(r"^(spec\.replicas)\.\w+\.", r"\1.*.", path))
+
+
+def of_kind(kind: object) -> str:
+    """What else to say of a manifest of another kind."""
+    return "; docs/tfjob.md shows how one is written" if kind == "TFJob" else ""

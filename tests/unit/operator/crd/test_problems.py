@@ -63,7 +63,10 @@ def test_something_else_is_no_manifest(thing: Any) -> None:
 
 def test_a_tfjob_is_told_where_its_dtjob_is_written() -> None:
     said = [str(problem) for problem in problems({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {}})]
-    assert said[1] == "kind: must be DistributedTrainingJob, not 'TFJob'; docs/tfjob.md writes a TFJob as one"
+    assert said == [
+        "apiVersion: must be training.dtjob.dev/v1alpha1, not 'kubeflow.org/v1'",
+        "kind: must be DistributedTrainingJob, not 'TFJob'; docs/tfjob.md shows how one is written",
+    ]
 
 
 def test_a_job_is_taken_as_well_as_a_dictionary() -> None:
