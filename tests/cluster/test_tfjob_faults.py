@@ -20,6 +20,7 @@ from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.unit.failure_rules_page import blocks
+from tests.unit.tfjob_page import dtjobs
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
 
@@ -30,6 +31,11 @@ MANY = 60
 def many(name: str) -> Object:
     """A job with MANY workers."""
     return job(name, replicas={"worker": {"count": MANY}})
+
+
+@pytest.mark.parametrize("name", dtjobs())
+def test_the_pages_dtjobs_are_taken(api: Api, namespace: str, name: str) -> None:
+    assert api.create("dtjobs", namespace, dtjobs()[name][0], dryRun="All")["metadata"]["name"] == name
 
 
 def test_restarts_by_exit_code_are_limited(

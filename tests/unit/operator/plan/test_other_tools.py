@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from dtjob.api.job import KIND
-from dtjob.objects import labels
-from tests.unit.life_page import expressions
+from dtjob.objects import labels, topology
+from tests.unit.life_page import PAGE, expressions
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
 
@@ -102,6 +103,17 @@ def test_katib_finds_the_chiefs_pod_and_its_container() -> None:
     pod = builders.pod(builders.job(), "chief-0")
     assert KATIB["primaryPodLabels"].items() <= labels.of(pod).items()
     assert KATIB["primaryContainerName"] in [one["name"] for one in pod["spec"]["containers"]]
+
+
+def test_katib_finds_worker_0_where_there_is_no_chief() -> None:
+    (text,) = re.findall(r"A job without a chief has `(\{.*?\})` for its primary pod", PAGE.read_text())
+    job = builders.job(chief=False, program=False)
+    matched = [
+        task.id
+        for task in topology.tasks(job)
+        if yaml.safe_load(text).items() <= labels.of(builders.pod(job, task.id)).items()
+    ]
+    assert matched == ["worker-0"]
 
 
 @pytest.mark.parametrize(
