@@ -55,7 +55,7 @@ async def test_names_come_before_pods_and_pods_side_by_side(
 
 
 async def test_a_big_job_delays_no_other_one(
-    cluster: ControlPlane, api: Api, namespace: str, auto_kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch
+    cluster: ControlPlane, api: Api, namespace: str, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API server answers 29 creates of the big one only when the small one runs, which comes after it."""
     create, begun, small_runs = Kube.create, 0, asyncio.Event()
@@ -72,6 +72,8 @@ async def test_a_big_job_delays_no_other_one(
         api.create("dtjobs", namespace, many("big"))
         api.wait("pods", namespace, lambda pods: len(pods) > MANY // 2)
         api.create("dtjobs", namespace, job("small"))
+        for task in ("chief-0", "worker-0", "worker-1"):
+            kubelet.run(f"small-{task}-0")
         wait_phase(api, namespace, "Running", "small")
         return sum(pod["metadata"]["name"].startswith("big-") for pod in api.list("pods", namespace))
 
@@ -79,4 +81,4 @@ async def test_a_big_job_delays_no_other_one(
     async with operator_here(cluster, namespace):
         assert await asyncio.to_thread(life) < MANY
         small_runs.set()
-        await asyncio.to_thread(wait_phase, api, namespace, "Running", "big")
+        await asyncio.to_thread(api.wait, "pods", namespace, lambda pods: len(pods) == MANY + 3)
