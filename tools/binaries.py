@@ -61,7 +61,10 @@ class Tool:
 
     @property
     def version(self) -> str:
-        """What go.mod requires of the module that holds the package."""
+        """What go.mod requires of the module that holds the package; of a program of our own, its files' hash."""
+        if self.package == ".":
+            files = sorted(path for path in self.directory.iterdir() if path.suffix in (".go", ".mod", ".sum"))
+            return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
         required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
         _, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
         return str(version)
@@ -98,6 +101,7 @@ TOOLS = {
         Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
+        Tool("conditions", "conditions", ".", "10 seconds"),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")

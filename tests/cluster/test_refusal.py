@@ -11,7 +11,8 @@ import yaml
 from dtjob.crd.__main__ import FILE
 from tests.cluster.conftest import Kubectl
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, Manifest
-from tools.cluster.rest import Api, ApiError, Object
+from tests.refusals.bounds import BOUNDS
+from tools.cluster.rest import CRD, Api, ApiError, Object
 
 SAMPLE = ("name-with-dot", "ps-with-Mirrored", "count-0", "unknown-role", "TF_CONFIG-in-program", "s3")
 """Rows that go through kubectl itself too."""
@@ -75,6 +76,18 @@ def test_kubectl_apply_refuses_them_too(kubectl: Kubectl, row: Bad) -> None:
         assert part in done.stderr
 
 
+def test_kubectl_creates_none_of_them(kubectl: Kubectl) -> None:
+    """All but those made from the schema in one call, which goes on after each that is refused."""
+    rows = [row for row in BAD if row not in BOUNDS]
+    documents = "\n---\n".join(json.dumps(row.manifest) for row in rows)
+    done = kubectl("create", "--dry-run=server", "-f", "-", stdin=documents, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    for row in rows:
+        for part in row.says:
+            assert part in done.stderr, row.name
+
+
 def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(
     api: Api, namespace: str, kubectl: Kubectl
 ) -> None:
@@ -125,5 +138,9 @@ def test_explain_reads_well(kubectl: Kubectl) -> None:
     assert "-required-" in kubectl("explain", "dtjob.spec").stdout
 
 
-def test_applying_the_crd_again_changes_nothing(kubectl: Kubectl) -> None:
+def test_plain_kubectl_apply_takes_the_definition(api: Api, kubectl: Kubectl) -> None:
+    """It notes what it applied in an annotation, which an API server takes up to 256 KiB of: as at the first time (the
+    fixture `cluster` applies it so), and again, when nothing changes."""
     assert "unchanged" in kubectl("apply", "-f", str(FILE)).stdout
+    applied = api.get("customresourcedefinitions", None, CRD)["metadata"]["annotations"]
+    assert json.loads(applied["kubectl.kubernetes.io/last-applied-configuration"])["metadata"]["name"] == CRD

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob.crd import other_words
 from dtjob.crd.schema import PRESERVE, Schema
 
 
@@ -35,7 +36,7 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
     if location and location[-1] in QUANTITY_HALVES:
         location, kind = location[:-1], "quantity"
     if kind == "extra_forbidden":
-        message = f"is an unknown field; {_instead(location, schema)}"
+        message = f"is an unknown field; {other_words.instead(dotted(location)) or _instead(location, schema)}"
     elif kind in _MESSAGES:
         message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
     else:

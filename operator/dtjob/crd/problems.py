@@ -10,6 +10,7 @@ import json
 from pydantic import ValidationError
 
 from dtjob.api.job import API_VERSION, KIND, Job, Spec
+from dtjob.crd import other_words
 from dtjob.crd.field_errors import Problem, open_block_errors, sentence, without_empty_fields
 from dtjob.crd.keyed_lists import repeated_entries
 from dtjob.crd.rule import Value, values_at
@@ -85,7 +86,7 @@ def _kind_problems(manifest: Value) -> list[Problem]:
     if not isinstance(manifest, dict):
         return [Problem("", "is not a manifest: the top must be a mapping with apiVersion, kind, metadata and spec")]
     return [
-        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}")
+        Problem(field, f"must be {wanted}, not {manifest.get(field)!r}{other_words.of_kind(manifest.get(field))}")
         for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
         if manifest.get(field) != wanted
     ]

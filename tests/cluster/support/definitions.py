@@ -32,10 +32,17 @@ def name_in(group: str) -> str:
     return f"distributedtrainingjobs.{group}"
 
 
-def upgrade(api: Api, group: str) -> None:
-    """Bring the group's definition to what it is today. It is served a moment later."""
+def upgrade(api: Api, group: str) -> Object:
+    """Bring the group's definition to what it is today. It is served a moment later. Gives what it was."""
+    before = api.get("customresourcedefinitions", None, name_in(group))
+    downgrade(api, group, {"spec": definition.crd()["spec"]})
+    return before
+
+
+def downgrade(api: Api, group: str, before: Object) -> None:
+    """Bring the group's definition to what it was before an upgrade. It is served a moment later."""
     crd = api.get("customresourcedefinitions", None, name_in(group))
-    crd["spec"]["versions"] = definition.crd()["spec"]["versions"]
+    crd["spec"]["versions"] = before["spec"]["versions"]
     api.replace("customresourcedefinitions", None, crd)
 
 
@@ -54,3 +61,21 @@ def lenient(schema: Object) -> None:
             del part["x-kubernetes-list-type"]
         lenient(part)
     schema.pop(VALIDATIONS, None)
+
+
+LATER: dict[str, tuple[str, ...]] = {
+    "spec": ("suspend", "managedBy", "successPolicy"),
+    "failurePolicy": ("rules",),
+    "runPolicy": ("activeDeadlineSeconds", "startDeadlineSeconds", "ttlSecondsAfterFinished"),
+}
+"""What the first release's spec and its blocks did not have."""
+
+
+def first_release(schema: Object) -> None:
+    """Without what came later, and without rules, which speak of it."""
+    lenient(schema)
+    spec = schema["properties"]["spec"]
+    for block, fields in LATER.items():
+        part = spec if block == "spec" else spec["properties"][block]
+        for field in fields:
+            del part["properties"][field]

@@ -1,25 +1,25 @@
 """The expressions of docs/life.md, as Argo and Katib read them, on the statuses that jobs get in the simulated cluster.
 
 Both read the expressions out of the object's JSON by GJSON paths; what of that language the page uses is evaluated
-here. Argo's are label selectors whose keys are such paths.
+here. Argo's are label selectors whose keys are such paths. tests/cluster/test_other_tools.py evaluates them with the
+libraries of both.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from dtjob.api.job import KIND
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
+from tests.unit.life_page import PAGE, expressions
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
 
-PAGE = (Path(__file__).resolve().parents[4] / "docs" / "life.md").read_text()
 QUERY = re.compile(r'#\((\w+)=="(\w*)"\)#')
 MISSING = object()
 
@@ -55,13 +55,7 @@ def holds_for_katib(job: dict[str, Any], path: str) -> bool:
     return isinstance(found, dict) or (isinstance(found, list) and bool(found))
 
 
-def block(key: str, nth: int) -> dict[str, Any]:
-    """The nth YAML of the page that has this key."""
-    found = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
-    return [one for one in found if key in one][nth]
-
-
-ARGO, KATIB = block("successCondition", 0), block("successCondition", 1)
+ARGO, KATIB = expressions("Argo Workflows"), expressions("Katib")
 
 
 def end_of_chief(world: World, code: int) -> None:
@@ -109,6 +103,17 @@ def test_katib_finds_the_chiefs_pod_and_its_container() -> None:
     pod = builders.pod(builders.job(), "chief-0")
     assert KATIB["primaryPodLabels"].items() <= labels.of(pod).items()
     assert KATIB["primaryContainerName"] in [one["name"] for one in pod["spec"]["containers"]]
+
+
+def test_katib_finds_worker_0_where_there_is_no_chief() -> None:
+    (text,) = re.findall(r"A job without a chief has `(\{.*?\})` for its primary pod", PAGE.read_text())
+    job = builders.job(chief=False, program=False)
+    matched = [
+        task.id
+        for task in topology.tasks(job)
+        if yaml.safe_load(text).items() <= labels.of(builders.pod(job, task.id)).items()
+    ]
+    assert matched == ["worker-0"]
 
 
 @pytest.mark.parametrize(
