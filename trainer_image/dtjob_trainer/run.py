@@ -7,6 +7,7 @@ exit code that tells the supervisor whose failure it was.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import runpy
@@ -73,6 +74,9 @@ def main(arguments: Sequence[str]) -> NoReturn:
     shutdown.install()
     here = runtime.Runtime(task, Progress.from_environment(os.environ), shutdown)
     runtime.enter(here)
+    if task is not None and task.stall_seconds is not None:
+        faulthandler.enable()  # so that SIGABRT writes where all threads are
+        here.pulse.begin()
     try:
         _run(here, arguments)
         code = exit_codes.FINISHED

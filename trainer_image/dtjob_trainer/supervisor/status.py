@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.log_line import Facts
 from dtjob_trainer.supervisor.first_step import FirstStep
+from dtjob_trainer.supervisor.stall import Stall
 
 OURS = frozenset(
     {"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart", "stepped"}
 )
 """Keys that a training process cannot overwrite."""
 
-MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception")
+MOMENTARY = ("doing", "stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception")
 """Keys that hold only for the training process that reported them."""
 
 LONGEST_LAST_WORDS = 4096
@@ -89,9 +91,11 @@ class TaskStatus:
             body["message"] = self.message
         return body
 
-    def of_failure(self, code: int) -> Facts:
-        """What the last log line of a container that ends with `code` tells the operator."""
+    def of_failure(self, code: int, stall: Stall | None = None) -> Facts:
+        """What the last log line of a container that ends with `code` tells the operator; of a `stall` who is
+        behind."""
         facts: dict[str, str | int | bool] = {"exitCode": code, **self._stepped()}
+        facts |= stall.facts if stall is not None and code == exit_codes.STALLED else {}
         told = self._reported.get("exception")
         if isinstance(told, dict):
             line = ": ".join(str(told[part]) for part in ("type", "message") if told.get(part))
