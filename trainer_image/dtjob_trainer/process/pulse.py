@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from dtjob_trainer.contract.doing import DATA, STEPPING
 from dtjob_trainer.process.progress import Progress
@@ -18,6 +19,8 @@ SECONDS = 0.5
 """Between two looks; what lasts longer than that is told."""
 _CALLS_PYTHON = ("tensorflow", "python", "ops", "script_ops.py")
 """The file of TensorFlow's through which its graphs call Python: generators and functions of data."""
+_MEETS_OTHERS = ("dtjob_trainer", "strategies", "collective.py")
+"""Our own file in which tasks wait for each other between two steps, also while they read data."""
 
 
 class Pulse:
@@ -67,8 +70,7 @@ class Pulse:
                 self._progress.report(step=step)
             lasts, seen = seen == self.moves, self.moves
             if lasts and not self._resting:
-                in_data = self.doing == STEPPING and in_called_python()
-                self._tell(DATA if in_data else self.doing)
+                self._tell(where(self.doing))
 
     def _tell(self, doing: str) -> None:
         if self._begun and doing != self._told:
@@ -76,12 +78,20 @@ class Pulse:
             self._progress.report(doing=doing)
 
 
-def in_called_python() -> bool:
-    """Whether some thread is in Python that a graph of TensorFlow's has called, as graphs do that read data."""
-    for frame in sys._current_frames().values():
-        at = frame
-        while at is not None:
-            if tuple(at.f_code.co_filename.replace("\\", "/").rsplit("/", 4)[-4:]) == _CALLS_PYTHON:
-                return True
-            at = at.f_back  # type: ignore[assignment]
+def where(doing: str) -> str:
+    """What a process is really in that is in `doing` as far as its loop knows, by where its threads are."""
+    frames = sys._current_frames()
+    if _passes(frames.get(threading.main_thread().ident or 0), _MEETS_OTHERS):
+        return STEPPING
+    if doing == STEPPING and any(_passes(frame, _CALLS_PYTHON) for frame in frames.values()):
+        return DATA
+    return doing
+
+
+def _passes(frame: FrameType | None, file: tuple[str, ...]) -> bool:
+    """Whether this frame, or one that has called it, is of a file whose path ends so."""
+    while frame is not None:
+        if tuple(frame.f_code.co_filename.rsplit("/", len(file))[-len(file) :]) == file:
+            return True
+        frame = frame.f_back
     return False

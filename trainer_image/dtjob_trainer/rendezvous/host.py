@@ -75,6 +75,10 @@ class RendezvousHost:
         """Answer the registration of this very supervisor."""
         return await self.answer(registration, None)
 
+    def silent(self, seconds: float) -> dict[str, int]:
+        """The attempts at tasks that have not been heard for so long, and were before."""
+        return self._rendezvous.silent(seconds, time.monotonic())
+
     async def finish(self, seconds: float) -> None:
         """Tell all that training is done; returns when the group knows and all who listen know, or after `seconds`."""
         self._rendezvous.finish()

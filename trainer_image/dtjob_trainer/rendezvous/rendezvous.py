@@ -120,6 +120,11 @@ class Rendezvous:
             for task, member in members
         ]
 
+    def silent(self, seconds: float, now: float) -> dict[str, int]:
+        """The attempts at tasks that have not been heard for so long, and were before."""
+        members = self._members.items()
+        return {task: one.registration.attempt for task, one in members if now - one.heard_at >= seconds}
+
     def addresses_to_check(self, task: str, now: float) -> list[str]:
         """The addresses that `task` registered from, where its host name is not known to lead there yet."""
         member = self._members.get(task)

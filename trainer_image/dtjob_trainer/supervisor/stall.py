@@ -65,6 +65,11 @@ class Watch:
         return self._limit is not None and trains and self.doing not in NO_STALL
 
     @property
+    def waits(self) -> bool:
+        """Whether the process waits for its go."""
+        return self._state == "waiting"
+
+    @property
     def over(self) -> bool:
         """Whether training has stalled."""
         return self._limit is not None and self._still >= self._limit
@@ -93,9 +98,16 @@ class Stall:
 class StallGuard:
     """Watches the training processes of one task, one after the other."""
 
-    def __init__(self, task: Task, on_stall: Callable[[str, str], None]) -> None:
-        """`on_stall(straggler, how)` is called where no rendezvous decides: the container is to end."""
-        self._task, self._on_stall = task, on_stall
+    def __init__(
+        self,
+        task: Task,
+        on_stall: Callable[[str, str], None],
+        silent: Callable[[float], dict[str, int]] = lambda seconds: {},
+    ) -> None:
+        """`on_stall(straggler, how)` is called where no rendezvous decides: the container is to end. `silent` tells the
+        attempts at tasks that this supervisor has not heard for so long, and had before."""
+        self._task, self._on_stall, self._silent = task, on_stall, silent
+        self._waited = 0.0
         self._watch = Watch(task.stall_seconds)
         self._pid: int | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -134,6 +146,13 @@ class StallGuard:
         self._answered = time.monotonic()
 
     @property
+    def silent(self) -> dict[str, int]:
+        """The attempts at tasks for which the group has waited for so long that their silence is a stall, where they
+        run: the operator knows that, and replaces them."""
+        limit = self._task.stall_seconds
+        return self._silent(limit) if limit is not None and self._waited >= limit else {}
+
+    @property
     def over(self) -> bool:
         """Whether training has stalled, and nothing is done about it here yet."""
         return self._watch.over and self.found is None
@@ -160,7 +179,9 @@ class StallGuard:
             await asyncio.sleep(tick)
             now = time.monotonic()
             # not the time in which this supervisor was stopped itself, as with its machine
-            self._watch.passes(min(now - before, 2 * tick))
+            passed = min(now - before, 2 * tick)
+            self._watch.passes(passed)
+            self._waited = self._waited + passed if self._watch.waits else 0.0
             self.stopped, before = self.frozen, now
             alone = not self._task.in_cluster or now - self._answered >= ALONE_SECONDS
             if self.over and alone:

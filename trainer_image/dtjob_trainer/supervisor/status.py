@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,18 @@ from dtjob_trainer.supervisor.first_step import FirstStep
 from dtjob_trainer.supervisor.stall import Stall
 
 OURS = frozenset(
-    {"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart", "stepped"}
+    {
+        "task",
+        "attempt",
+        "pid",
+        "incarnation",
+        "jobUid",
+        "trainingPid",
+        "restartsInPlace",
+        "lastRestart",
+        "silent",
+        "stepped",
+    }
 )
 """Keys that a training process cannot overwrite."""
 
@@ -37,6 +49,8 @@ class TaskStatus:
         self.incarnation = 0
         self.message = ""
         """The supervisor's own message; it goes before the training process's."""
+        self.silent: Callable[[], dict[str, int]] = dict
+        """The attempts at tasks for which the group waits in vain."""
         self._first_step = first_step or FirstStep()
 
     @property
@@ -87,6 +101,8 @@ class TaskStatus:
         """The body of GET /status."""
         ours = {**self._ours, "state": self.state, "incarnation": self.incarnation, **self._more, **self._stepped()}
         body = {**ours, **self._reported}
+        if silent := self.silent():
+            body["silent"] = silent
         if self.message:
             body["message"] = self.message
         return body

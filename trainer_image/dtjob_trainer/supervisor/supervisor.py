@@ -50,7 +50,8 @@ class Supervisor:
         self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid, self._first_step)
         self._reaper = Reaper(self._on_exit)
         self._history, self._now = policy.History(), answers.Incarnation()
-        self._stalls = StallGuard(task, self._end_stalled)
+        self._stalls = StallGuard(task, self._end_stalled, lambda seconds: self._member.silent(seconds))
+        self._status.silent = lambda: self._stalls.silent
         self._process: TrainingProcess | None = None
         """The training process, still the last one while there is none."""
         self._terminating = False

@@ -37,7 +37,7 @@ from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.failure_rules import cannot_start, ruled
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
 from dtjob.plan.policies.program_failed import mistake_of, program_failed
-from dtjob.plan.policies.stalled import silent_stragglers
+from dtjob.plan.policies.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.situation import Situation
 
 SETTLE = timedelta(seconds=2)
@@ -56,7 +56,7 @@ def failures(situation: Situation) -> list[Failure]:
             failure = vanished(view.task, name, situation.now)
         if failure is not None:
             found.append(failure)
-    return [*found, *cannot_start(situation, situation.views)]
+    return [*found, *cannot_start(situation, situation.views), *silent_tasks(situation)]
 
 
 def restart_training(situation: Situation, failed: Iterable[Failure]) -> TrainingDecision:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,22 +104,33 @@ def test_without_a_supervisor_that_asks_nothing_is_told() -> None:
     assert progress.reports == []
 
 
-def test_python_that_a_graph_calls_is_found_in_any_thread(tmp_path: Any) -> None:
+def within(tmp_path: Path, file: str, function: Callable[[], None]) -> Callable[[], None]:
+    """A function of this file that calls `function`."""
+    called: dict[str, Any] = {}
+    exec(compile("def call(function):\n    function()\n", str(tmp_path / file), "exec"), called)
+    return lambda: called["call"](function)
+
+
+def test_python_that_a_graph_calls_is_found_in_any_thread(tmp_path: Path) -> None:
     """By the file through which TensorFlow calls it."""
     gate, inside = threading.Event(), threading.Event()
-    file = tmp_path / "tensorflow" / "python" / "ops" / "script_ops.py"
-    called: dict[str, Any] = {}
-    exec(compile("def call(function):\n    function()\n", str(file), "exec"), called)
 
     def data() -> None:
         inside.set()
         gate.wait()
 
-    thread = threading.Thread(target=called["call"], args=(data,))
-    assert not pulse.in_called_python()
+    thread = threading.Thread(target=within(tmp_path, "tensorflow/python/ops/script_ops.py", data))
+    assert pulse.where("step") == "step"
     thread.start()
     inside.wait()
-    assert pulse.in_called_python()
+    assert (pulse.where("step"), pulse.where("callbacks")) == ("data", "callbacks")
     gate.set()
     thread.join()
-    assert not pulse.in_called_python()
+    assert pulse.where("step") == "step"
+
+
+def test_who_waits_for_the_others_is_not_in_its_data(tmp_path: Path) -> None:
+    """Tasks agree on batches of which nobody knows how many there are."""
+    seen: list[str] = []
+    within(tmp_path, "dtjob_trainer/strategies/collective.py", lambda: seen.append(pulse.where("data")))()
+    assert (seen, pulse.where("data")) == (["step"], "data")

@@ -145,6 +145,14 @@ def test_what_the_rendezvous_knows_of_its_members() -> None:
     assert heard[2].registration is None
 
 
+def test_who_was_heard_once_and_is_silent_since() -> None:
+    rendezvous: Rendezvous = groups.mirrored()
+    rendezvous.register(groups.registration("chief-0"), None, 9)
+    rendezvous.register(groups.registration("worker-0", attempt=2), None, 0)
+    assert rendezvous.silent(10, 9.9) == {}
+    assert rendezvous.silent(10, 10) == {"worker-0": 2}
+
+
 def test_registrations_and_answers_keep_what_they_tell_and_read_those_of_a_release_before() -> None:
     told = replace(groups.registration("worker-1"), stalled=True, stopped=True, doing="data")
     assert Registration.from_json(told.to_json()) == told

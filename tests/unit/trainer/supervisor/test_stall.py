@@ -97,6 +97,35 @@ def test_what_is_told_of_a_stall() -> None:
     assert stall.facts == {"straggler": "worker-1", "behind": "in its data function"}
 
 
+def ticked(guard: StallGuard, monkeypatch: pytest.MonkeyPatch, ticks: int) -> None:
+    """The guard looks so often, as soon as it may."""
+    now = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now, ticks
+        now, ticks = now + seconds, ticks - 1
+        if ticks < 0:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("dtjob_trainer.supervisor.stall.time.monotonic", lambda: now)
+    monkeypatch.setattr("dtjob_trainer.supervisor.stall.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(guard._tick_forever())
+
+
+def test_silence_is_told_where_the_group_has_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task("digits", "default", "uid", "chief", 0, stall_seconds=LIMIT)
+    guard = StallGuard(task, lambda *_: None, lambda seconds: {"worker-1": 2} if seconds == LIMIT else {})
+    guard.heard({"state": "waiting"})
+    ticked(guard, monkeypatch, int(LIMIT) - 1)
+    assert guard.silent == {}
+    ticked(guard, monkeypatch, 1)
+    assert guard.silent == {"worker-1": 2}
+    guard.heard({"state": "starting"})
+    ticked(guard, monkeypatch, 1)
+    assert guard.silent == {}
+
+
 def test_time_in_which_the_supervisor_was_stopped_itself_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its machine was suspended, or all processes were stopped: a look comes much later than it should."""
     now, sleeps = 0.0, 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.plan.actions import Create
+from dtjob.plan.actions import Create, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.policies.restart import failures
 from dtjob.plan.policies.stalled import silent_stragglers
@@ -76,6 +76,43 @@ def test_one_that_does_not_run_is_not_replaced_over_it(state: dict[str, Any]):
     pods["chief-0"]["status"], pods["worker-1"]["status"] = builders.stalled("worker-1", SILENT), state
     situation = builders.situation(job, *pods.values(), now=at(20))
     assert silent_stragglers(situation, failures(situation)) == []
+
+
+def waiting_for(silent: Any, job: Job | None = None, **pods: dict[str, Any]) -> tuple[Job, Plan]:
+    """The plan where the chief says that these attempts are silent; `pods` are not running, but so."""
+    job = builders.with_status(job or mirrored(), {"allCreated": True})
+    there = builders.all_pods(job)
+    for task, state in pods.items():
+        there[task.replace("_", "-")]["status"] = state
+    report = {"jobUid": job.metadata.uid, "attempt": 0, "state": "waiting", "silent": silent}
+    made = builders.plan_answered(job, Children(tuple(there.values()), {"chief-0": report}), at(20))
+    return builders.with_status(job, made.status or job.status), made
+
+
+def test_a_running_task_for_which_the_chief_waits_in_vain_is_replaced():
+    """Frozen with its container: its peers have started again, and nobody can tell it to end."""
+    after, plan = waiting_for({"worker-1": 0})
+    assert after.status["attempts"] == {"worker-1": 1}
+    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    how = "worker-1 stalled: its supervisor is silent, and its group waits for it"
+    assert [event.message for event in plan.events if event.message.startswith(how)]
+    assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
+
+
+@pytest.mark.parametrize(
+    ("silent", "job", "pods"),
+    [
+        ({"worker-1": 1}, mirrored(), {}),
+        ({"worker-1": 0}, mirrored(), {"worker_1": builders.unschedulable()}),
+        ({"worker-1": 0}, builders.job(), {}),
+        ({"chief-0": 0, "nobody-3": 0}, mirrored(), {}),
+        ("worker-1", mirrored(), {}),
+    ],
+)
+def test_no_other_silence_is_a_stall(silent: Any, job: Job, pods: dict[str, Any]):
+    """Of another attempt, of a pod that waits for its node, in a job that asks for nothing, of nobody else."""
+    after, _ = waiting_for(silent, job, **pods)
+    assert after.status.get("restarts", {}).get("total", 0) == 0
 
 
 def test_a_rule_matches_a_stall_by_its_reason():
