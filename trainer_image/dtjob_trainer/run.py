@@ -74,9 +74,6 @@ def main(arguments: Sequence[str]) -> NoReturn:
     shutdown.install()
     here = runtime.Runtime(task, Progress.from_environment(os.environ), shutdown)
     runtime.enter(here)
-    if task is not None and task.stall_seconds is not None:
-        faulthandler.enable()  # so that SIGABRT writes where all threads are
-        here.pulse.begin()
     try:
         _run(here, arguments)
         code = exit_codes.FINISHED
@@ -105,6 +102,9 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # overlaps with the rendezvous
     template.leave_behind(os.environ, lambda request: main(request.arguments))
     _wait_for_go(here)
+    if task is not None and task.stall_seconds is not None:
+        faulthandler.enable()  # so that SIGABRT writes where all threads are
+        here.pulse.begin()
     here.progress.report(state="starting")
     if task is not None:
         _enter_strategy(here, task)
