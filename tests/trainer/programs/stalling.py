@@ -14,11 +14,11 @@ import dtjob_trainer as dt
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--hang", choices=["data", "unknown", "collective"], help="unknown: data of unknown length")
-parser.add_argument("--task", help="who hangs, or skips the collective")
+parser.add_argument("--task", help="who hangs")
 parser.add_argument("--epoch", type=int, default=2, help="in which that is")
 parser.add_argument("--marks", type=Path, default=Path(), help="directory for what is noted for the job's life")
 parser.add_argument("--slow", type=float, default=0.0, help="seconds of all that takes long and is no stall")
-parser.add_argument("--step-seconds", type=float, default=0.0, help="least time of a step")
+parser.add_argument("--step-seconds", type=float, default=0.0, help="that each 16 examples take")
 options = parser.parse_args()
 TASK = f"{os.environ['DTJOB_ROLE']}-{os.environ['DTJOB_INDEX']}"
 
@@ -41,6 +41,11 @@ def read_from_a_server_that_is_gone() -> None:
         time.sleep(1)
 
 
+def wait_for_the_chiefs_file() -> None:
+    while not Path("of-the-chief").exists():
+        time.sleep(1)
+
+
 def hangs_once(epoch: int) -> bool:
     here = options.hang in ("data", "unknown") and options.task == TASK and options.epoch == epoch
     return here and once("hung")
@@ -56,6 +61,8 @@ def data(context):
         for number, row in enumerate(rows):
             if number == len(rows) // 2 and hangs_once(epoch):
                 read_from_a_server_that_is_gone()
+            if number % 16 == 0:
+                time.sleep(options.step_seconds)
             yield x[row], y[row]
 
     signature = tf.TensorSpec((8, 8), tf.float32), tf.TensorSpec((), tf.int64)
@@ -70,21 +77,12 @@ def held_out(context):
 
 
 class Disturbs(keras.callbacks.Callback):
-    """Joins a collective that one task skips; takes long for its state; and has steps take their time."""
+    """Has one task wait for a file of the chief's, which comes to write it only in collectives with that task; and
+    takes long for its state."""
 
     def on_epoch_begin(self, epoch, logs=None):
-        if options.hang == "collective" and options.epoch == epoch and once(f"joined-{TASK}") and options.task != TASK:
-            self.join()
-
-    def on_train_batch_end(self, batch, logs=None):
-        time.sleep(options.step_seconds)
-
-    def join(self):
-        @tf.function
-        def together():
-            return dt.strategy().run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.ones([])))
-
-        together()
+        if options.hang == "collective" and options.epoch == epoch and options.task == TASK and once("hung"):
+            wait_for_the_chiefs_file()
 
     def get_state(self):
         time.sleep(options.slow)
@@ -106,5 +104,5 @@ model = keras.Sequential(
     [keras.Input((8, 8)), keras.layers.Flatten(), Compiles(), keras.layers.Dense(10, activation="softmax")]
 )
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-callbacks = [Disturbs()] if options.slow or options.step_seconds or options.hang == "collective" else []
+callbacks = [Disturbs()] if options.slow or options.hang == "collective" else []
 dt.fit(model, data, batch_size=64, epochs=options.epochs, validation_data=held_out, callbacks=callbacks)
