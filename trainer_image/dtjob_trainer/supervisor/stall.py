@@ -1,8 +1,8 @@
 """Stalls: training that makes no new step for too long, by this supervisor's own clock.
 
 Counted is only time in which steps should come: from the first step of a training process on, unless it validates or
-saves. So compiling, restoring and reading the first batch are no stalls, however long they take. In a group the chief
-task's supervisor says who is behind (rendezvous/stalls.py).
+saves; and all time in which it is stopped. So compiling, restoring and reading the first batch are no stalls, however
+long they take. In a group the chief task's supervisor says who is behind (rendezvous/stalls.py).
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Watch:
         if not self.counts:
             self._still = 0.0
 
-    def passes(self, seconds: float) -> None:
-        """So much time has passed, in which this supervisor itself was running."""
-        if self.counts:
-            self._still += seconds
+    def passes(self, seconds: float, *, stopped: bool = False) -> None:
+        """So much time has passed, in which this supervisor itself was running; and the training process was `stopped`,
+        so that it did nothing of what it has told of last."""
+        self._still = self._still + seconds if self.counts or stopped else 0.0
 
     @property
     def counts(self) -> bool:
@@ -180,9 +180,9 @@ class StallGuard:
             now = time.monotonic()
             # not the time in which this supervisor was stopped itself, as with its machine
             passed = min(now - before, 2 * tick)
-            self._watch.passes(passed)
-            self._waited = self._waited + passed if self._watch.waits else 0.0
             self.stopped, before = self.frozen, now
+            self._watch.passes(passed, stopped=self.stopped)
+            self._waited = self._waited + passed if self._watch.waits else 0.0
             alone = not self._task.in_cluster or now - self._answered >= ALONE_SECONDS
             if self.over and alone:
                 self._on_stall(self._task.id, STOPPED if self.stopped else IN_WORDS.get(self.doing, "in a step"))

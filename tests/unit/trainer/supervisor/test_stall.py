@@ -73,6 +73,17 @@ def test_before_its_first_step_no_process_has_stalled(reports: list[dict[str, ob
     assert not is_over_after(watch, 1000 * LIMIT)
 
 
+@pytest.mark.parametrize("report", [{"doing": "validating"}, {"state": "serving"}, {"state": "starting"}])
+def test_a_process_that_is_stopped_does_nothing_of_what_it_has_told(report: dict[str, object]) -> None:
+    watch = training(report)
+    watch.passes(LIMIT - 1, stopped=True)
+    assert not is_over_after(watch, 1), "it goes on"
+    watch.passes(LIMIT - 1, stopped=True)
+    assert not watch.over
+    watch.passes(1, stopped=True)
+    assert watch.over
+
+
 def test_another_report_is_no_step() -> None:
     watch = training()
     watch.passes(LIMIT - 1)
