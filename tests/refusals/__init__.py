@@ -4,12 +4,34 @@
 rules.
 """
 
-from tests.refusals import bounds, failure_rules, fields, grace, life, other_words, pods, roles, tpu, trainer
+from tests.refusals.bounds import BOUNDS
 from tests.refusals.changes import BEFORE, CHANGES, CHANGES_TAKEN
+from tests.refusals.failure_rules import FAILURE_RULES
+from tests.refusals.fields import KINDS
 from tests.refusals.good import GOOD
+from tests.refusals.grace import GRACE
+from tests.refusals.life import LIFE
 from tests.refusals.manifests import Bad, Manifest, job
+from tests.refusals.other_words import OTHER_WORDS
+from tests.refusals.pods import PODS
+from tests.refusals.roles import NAMES, ROLES
+from tests.refusals.stalls import STALLS
+from tests.refusals.tpu import TPU
+from tests.refusals.trainer import TRAINER
 
-BAD = [*roles.NAMES, *roles.ROLES, *fields.KINDS, *pods.PODS, *trainer.TRAINER, *tpu.TPU, *grace.GRACE, *life.LIFE]
-BAD += failure_rules.FAILURE_RULES + other_words.OTHER_WORDS + bounds.BOUNDS
+BAD: list[Bad] = [
+    *NAMES,
+    *ROLES,
+    *KINDS,
+    *PODS,
+    *TRAINER,
+    *TPU,
+    *GRACE,
+    *LIFE,
+    *FAILURE_RULES,
+    *OTHER_WORDS,
+    *BOUNDS,
+    *STALLS,
+]
 
 __all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "Bad", "Manifest", "job"]

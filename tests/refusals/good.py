@@ -6,6 +6,7 @@ from tests.refusals.failure_rules import FAILURE_RULES_TAKEN
 from tests.refusals.grace import GRACE_TAKEN
 from tests.refusals.life import LIFE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
+from tests.refusals.stalls import STALLS_TAKEN
 
 EVERYTHING = job(
     "MultiWorkerMirrored",
@@ -59,7 +60,12 @@ EVERYTHING = job(
     evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
     tensorBoard={"everySteps": 50, "profile": {"firstStep": 100, "steps": 3}},
     successPolicy="AllWorkers",
-    failurePolicy={"maxRestarts": 3, "maxDisruptions": 20, "backoff": {"initialSeconds": 0, "maxSeconds": 60}},
+    failurePolicy={
+        "maxRestarts": 3,
+        "maxDisruptions": 20,
+        "backoff": {"initialSeconds": 0, "maxSeconds": 60},
+        "stallTimeoutSeconds": 600,
+    },
     runPolicy={
         "cleanPods": "All",
         "activeDeadlineSeconds": 86400,
@@ -134,6 +140,7 @@ GOOD: dict[str, Manifest] = {
     **GRACE_TAKEN,
     **LIFE_TAKEN,
     **FAILURE_RULES_TAKEN,
+    **STALLS_TAKEN,
     "fields-left-empty": job(
         replicas={"chief": None, "worker": {"count": None}},
         program={"entry": "a.py", "args": None},

@@ -7,6 +7,7 @@ exit code that tells the supervisor whose failure it was.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import runpy
@@ -101,6 +102,9 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # overlaps with the rendezvous
     template.leave_behind(os.environ, lambda request: main(request.arguments))
     _wait_for_go(here)
+    if task is not None and task.stall_seconds is not None:
+        faulthandler.enable()  # so that SIGABRT writes where all threads are
+        here.pulse.begin()
     here.progress.report(state="starting")
     if task is not None:
         _enter_strategy(here, task)

@@ -33,6 +33,11 @@ class FailurePolicy(Block):
     left out."""
     backoff: Backoff = Backoff()
     """The wait before a restart."""
+    stall_timeout_seconds: Annotated[int, Field(ge=10, le=604800)] | None = None
+    """After how long without a new step training has stalled: the task that is behind is named, writes to its log where
+    its threads are, and is restarted, which maxRestarts counts; its group goes on at the last checkpoint. A process has
+    it from its first step on; compiling, restoring, validating and saving are no stalls. A change holds for pods that
+    are made after it. Left out: nothing is a stall."""
     rules: FailureRules = Field(default_factory=list)
     """What is done about which failures; the first rule that matches decides, and before the built-in ones (`dtjob
     explain` shows all that hold). Of failures that come together, that of the first cause is asked about; FailJob wins

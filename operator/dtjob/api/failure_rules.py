@@ -107,9 +107,9 @@ class FailureRule(Block):
         ]
         | None
     ) = None
-    """The reasons that it matches: of the container's end (OOMKilled, Error), of the pod's (Evicted, OutOfcpu), and of
-    a container that cannot start (ImagePullBackOff, ErrImagePull, InvalidImageName, CreateContainerConfigError), for
-    which the pod need not have failed."""
+    """The reasons that it matches: of the container's end (OOMKilled, Error, and Stalled over stallTimeoutSeconds), of
+    the pod's (Evicted, OutOfcpu), and of a container that cannot start (ImagePullBackOff, ErrImagePull,
+    InvalidImageName, CreateContainerConfigError), for which the pod need not have failed."""
     on_pod_conditions: Annotated[list[OnPodCondition], Field(min_length=1, max_length=20)] | None = None
     """The conditions of a failed pod that it matches, each by itself, such as {type: DisruptionTarget}."""
     roles: Annotated[list[Role], Field(min_length=1, max_length=4, json_schema_extra=_SET)] | None = None

@@ -20,6 +20,9 @@ def life(job: Job) -> list[str]:
         lines.append(
             f"  fails when it was active for {duration(policy.active_deadline_seconds)}, suspension not counted"
         )
+    stalled = spec.failure_policy.stall_timeout_seconds
+    if stalled is not None:
+        lines.append(f"  restarts after {duration(stalled)} without a new step (Stalled), counted by maxRestarts")
     for outcome in ("succeeded", "failed"):
         seconds = getattr(ttl, outcome, None)
         if seconds is not None:

@@ -13,6 +13,7 @@ from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_life import LIFE_RULES
 from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
+from dtjob.crd.rules_stall import STALL_RULES
 from dtjob.crd.rules_success import SUCCESS_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
 from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
@@ -23,7 +24,7 @@ from dtjob.crd.suspended_roles import UnchangingRoles
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
     *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
-    *FAILURE_RULES,
+    *(*FAILURE_RULES, *STALL_RULES),
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")

@@ -10,6 +10,7 @@ from dtjob.api.run_policy import CleanPods
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.activity import Activity
+from dtjob.plan.failure import Cause
 from dtjob.plan.policies.managed_by import is_ours
 
 _OF_NO_PROCESS = "OfNoProcess"
@@ -59,13 +60,18 @@ def rules_left_aside(job: Job) -> list[str]:
     return [
         f"{name}.{'onReasons' if rule.on_reasons is not None else 'onPodConditions'}"
         for name, rule in named
-        if rule.on_reasons is not None or rule.on_pod_conditions is not None
+        if rule.on_pod_conditions is not None or _reasons_of_pods(rule)
     ]
+
+
+def _reasons_of_pods(rule: FailureRule) -> bool:
+    return any(reason != Cause.STALLED for reason in rule.on_reasons or ())
 
 
 def _rule_here(rule: FailureRule) -> FailureRule:
     if rule.on_reasons is not None:
-        return rule.model_copy(update={"on_reasons": [_OF_NO_PROCESS]})
+        of_processes = [reason for reason in rule.on_reasons if reason == Cause.STALLED]
+        return rule.model_copy(update={"on_reasons": of_processes or [_OF_NO_PROCESS]})
     if rule.on_pod_conditions is not None:
         return rule.model_copy(update={"on_pod_conditions": [OnPodCondition(type=_OF_NO_PROCESS)]})
     return rule

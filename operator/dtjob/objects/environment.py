@@ -70,13 +70,15 @@ def _for_other_images(job: Job, task: Task) -> list[Variable]:
 
 
 def _blocks(job: Job, task: Task) -> dict[str, str]:
-    """The manifest's blocks that the trainer reads, each as JSON; those that the job has and the task needs."""
+    """What the trainer reads of the manifest, blocks as JSON; what the job has and the task needs."""
     spec, evaluates = job.spec, task.role is Role.EVALUATOR
     values = {}
     if spec.strategy_options:
         values["DTJOB_STRATEGY_OPTIONS"] = json.dumps(
             spec.strategy_options.model_dump(mode="json", by_alias=True, exclude_none=True)
         )
+    if spec.failure_policy.stall_timeout_seconds is not None and not evaluates:
+        values["DTJOB_STALL_TIMEOUT_SECONDS"] = str(spec.failure_policy.stall_timeout_seconds)
     if spec.checkpoint:
         values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint(spec.checkpoint))
     if spec.evaluation and evaluates:

@@ -8,6 +8,8 @@ COULD_NOT_KILL = 71
 """A supervisor that could not end what its training process left behind."""
 RESTARTED_IN_VAIN = 76
 """A supervisor whose training process kept losing its peers (75 each time) without a new step."""
+STALLED = 77
+"""A supervisor whose task made no new step for failurePolicy.stallTimeoutSeconds, and is what the others wait for."""
 TOLD_TO_END = 128 + signal.SIGTERM
 """A supervisor that got SIGTERM: its training process has saved, where it had something to save."""
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.objects.exit_codes import signal_of
+from dtjob.objects.exit_codes import STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import terminated
+from dtjob.plan.failure import Cause
+from dtjob.plan.program_end import ProgramEnd
 
 UNSEEN_END_REASONS = ("ContainerStatusUnknown", "Unknown")
 """Reasons of a container's end that nobody saw, the kubelet's and containerd's, with exit codes 137 and 255 made up."""
@@ -46,7 +48,9 @@ def evidence_of(pod: Manifest) -> Evidence:
     if end is None:
         end = failed_init_end(status)
     code, number = _seen_end(end)
-    reasons = (str(end.get("reason") or ""), str(status.get("reason") or ""), *(reason for reason, _ in waiting(pod)))
+    stalled = code == STALLED and bool(ProgramEnd.of(str(end.get("message") or "")).straggler)
+    own = (str(end.get("reason") or ""), str(status.get("reason") or ""))
+    reasons = (Cause.STALLED.value if stalled else "", *own, *(reason for reason, _ in waiting(pod)))
     conditions = (
         Condition(str(one["type"]), str(one["status"]), str(one.get("reason") or ""))
         for one in status.get("conditions") or ()

@@ -21,16 +21,17 @@ class Cause(StrEnum):
     OOM_KILLED = "OOMKilled"
     STORAGE_LIMIT_EXCEEDED = "StorageLimitExceeded"
     SIGNAL = "Signal"
+    STALLED = "Stalled"
     ERROR = "Error"
 
     @property
     def charged(self) -> bool:
         """Whether it counts against failurePolicy.maxRestarts: only what the job itself did."""
-        return self in (Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED, Cause.SIGNAL, Cause.ERROR)
+        return self not in (Cause.DISRUPTION, Cause.DELETED, Cause.NOT_STARTED)
 
     @property
     def precedence(self) -> int:
-        """Lower wins: pod condition, then an exceeded limit or a signal, then other exit codes."""
+        """Lower wins: pod condition, then an exceeded limit, a signal or a stall, then other exit codes."""
         return list(Cause).index(self)
 
     @classmethod

@@ -21,7 +21,10 @@ WRITTEN = (
 )
 """The fields of `status.incident` that this version knows."""
 
-CAUSE_BEFORE: Mapping[str, Cause] = {Cause.STORAGE_LIMIT_EXCEEDED: Cause.SIGNAL}
+CAUSE_BEFORE: Mapping[str, Cause] = {
+    Cause.STORAGE_LIMIT_EXCEEDED: Cause.SIGNAL,
+    Cause.STALLED: Cause.SIGNAL,
+}
 """What stands in `cause` for causes that came later: earlier versions raise on a word that they do not know."""
 
 

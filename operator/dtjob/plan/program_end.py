@@ -38,6 +38,10 @@ class ProgramEnd:
     """The exception's kind and last line, empty where none ended it."""
     transient: bool = False
     """The exception is one of connections or of storage that is away, which may pass by itself."""
+    straggler: str = ""
+    """Where training has stalled, the task that is behind; else empty."""
+    behind: str = ""
+    """How that is behind, in words."""
     said: str = ""
     """The log's last lines, as the termination message has them."""
 
@@ -54,6 +58,8 @@ class ProgramEnd:
                     step=step if stepped and isinstance(step, int) else None,
                     exception=_one_line(facts.get("exception")),
                     transient=_flag(facts.get("transient")) is True,
+                    straggler=_one_line(facts.get("straggler")),
+                    behind=_one_line(facts.get("behind")),
                     said=message,
                 )
         return cls(said=message)
@@ -71,6 +77,12 @@ class ProgramEnd:
         """That it failed, when and with what, as far as its supervisor has told."""
         when = "" if self.step is None else f" after step {self.step}"
         return f"failed{when}: {self.exception}" if self.exception else f"failed{when}"
+
+    def stalled_words(self, task_id: str) -> str:
+        """That this task has stalled, when, and how the task that is behind is so."""
+        when = "" if self.step is None else f" after step {self.step}"
+        waiting = "" if self.straggler == task_id else f" waiting for {self.straggler}:"
+        return f"stalled{when},{waiting} {self.behind or 'behind the others'}"
 
     @property
     def exception_json(self) -> dict[str, str]:

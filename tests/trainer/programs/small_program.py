@@ -5,6 +5,7 @@ Run as `python3 small_program.py WHAT`; each function below that has no undersco
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import select
@@ -162,6 +163,35 @@ def never_steps() -> None:
         time.sleep(0.01)
     _report(state="failed", exception={"type": "KeyError", "message": "'a b'"})
     sys.exit(int((DIRECTORY / "fail").read_text()))
+
+
+def stalls() -> None:
+    """Counts to 20. A file `stall` names the task that then hangs in its data function; all others wait in a step.
+
+    Files `rest-STATE`, each with seconds in it: before its second step it validates or saves for so long, before its
+    first one it compiles.
+    """
+    faulthandler.enable()
+    _wait_for_go()
+    _report(state="training", step=0, restoredStep=0)
+    for step in range(1, 21):
+        for rest in sorted(DIRECTORY.glob("rest-*")):
+            doing = rest.name.removeprefix("rest-")
+            if step == (1 if doing == "compiling" else 2):
+                _report(doing=doing)
+                time.sleep(float(rest.read_text()))
+                _report(doing="step")
+        _report(step=step)
+        time.sleep(0.01)
+    if (DIRECTORY / "stall").exists():
+        mine = (DIRECTORY / "stall").read_text() == TASK
+        _report(doing="data" if mine else "step")
+        _read_from_a_server_that_is_gone()
+
+
+def _read_from_a_server_that_is_gone() -> None:
+    while (DIRECTORY / "stall").exists():
+        time.sleep(0.05)
 
 
 def ps_job() -> None:

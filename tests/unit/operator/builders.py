@@ -152,6 +152,19 @@ def failed(code: int = 1, exception: str = "", when: datetime = NOW, **told: Any
     return ended(code, when, message=last_line(code, exception, **told))
 
 
+def stalled(
+    straggler: str, behind: str = "in its data function", *, step: int = 120, when: datetime = NOW
+) -> dict[str, Any]:
+    """The supervisor has ended its container, as training had stalled over `straggler`."""
+    how = f"stalled: no new step for 600 s; {straggler} is behind: {behind}: ending with 77"
+    line = (
+        f"time=2026-11-21T10:00:00.000Z level=error task=worker-1 step={step} message={json.dumps(how)} exitCode=77 "
+        f'stepped=true straggler="{straggler}" behind={json.dumps(behind)}'
+    )
+    stack = 'Current thread 0x1 (most recent call first):\n  File "digits.py", line 7 in examples'
+    return ended(77, when, reason="Error", message=f"{stack}\n{line}")
+
+
 def out_of_memory(when: datetime = NOW) -> dict[str, Any]:
     """The kernel killed the training container."""
     return ended(137, when, reason="OOMKilled")

@@ -14,6 +14,8 @@ PEER_LOST = 75
 """A peer was lost or preempted: the supervisor starts the training process again in place."""
 STUCK = 76
 """Peers were lost over and over, without a new step and with none of them replaced."""
+STALLED = 77
+"""No new step came for stallTimeoutSeconds, and this task is what the others wait for."""
 TERMINATED = 143
 """This task got SIGTERM, and has saved where it could."""
 

@@ -45,6 +45,8 @@ class Task:
     grace_seconds: float = DEFAULT_GRACE_SECONDS
     parent: int | None = None
     """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
+    stall_seconds: float | None = None
+    """After how long without a new step training has stalled; None: never."""
     termination_log: str = ""
     """Path of the file in which the supervisor leaves its last status; empty: nowhere."""
 
@@ -85,6 +87,7 @@ class Task:
             tensorboard=TensorBoard.from_json(board) if board else None,
             grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", DEFAULT_GRACE_SECONDS)),
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
+            stall_seconds=float(_whole_number(environ, "DTJOB_STALL_TIMEOUT_SECONDS", 0)) or None,
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )
 

@@ -71,6 +71,10 @@ class Engine(ABC):
     def done(self) -> bool:
         """Whether `wait` would return at once."""
 
+    def outstanding(self) -> int:
+        """How many of the steps asked for are not done, where they are handed out. Any thread may ask."""
+        return 0
+
     def traced(self, source: Source) -> Any:
         """The traced function (a `ConcreteFunction`) of the steps that `train` runs on batches of `source`."""
         return self._function("train", source).get_concrete_function()

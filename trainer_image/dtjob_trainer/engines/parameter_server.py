@@ -19,6 +19,12 @@ BATCHES_AHEAD = 4
 """Batches of evaluation that each worker has at hand; all that are handed out are in the chief's memory."""
 
 
+def handed_out(coordinator: Any) -> int:
+    """How many steps a ClusterCoordinator has that are not done. It says only whether there are any (`done`)."""
+    closures = coordinator._cluster.closure_queue
+    return int(closures._queue.qsize() + closures._inflight_closure_count)
+
+
 class ParameterServerEngine(Engine):
     """Runs steps of a built model on ParameterServer's workers, one a call: none waits for the one before it.
 
@@ -54,6 +60,10 @@ class ParameterServerEngine(Engine):
     def done(self) -> bool:
         """Whether `wait` would return at once."""
         return bool(self._coordinator.done())
+
+    def outstanding(self) -> int:
+        """Steps handed out that are not done."""
+        return handed_out(self._coordinator)
 
     def _result(self, step: Any) -> Any:
         self.wait()

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.engines.feed import Feed
+from dtjob_trainer.engines.parameter_server import handed_out
 from dtjob_trainer.errors import StepError
 from dtjob_trainer.strategies.collective import Group
 
@@ -52,6 +53,10 @@ class Steps:
     def wait(self) -> None:
         """Return when all steps so far are done."""
 
+    def outstanding(self) -> int:
+        """How many of the steps asked for are not done, where they are handed out. Any thread may ask."""
+        return 0
+
     def values(self) -> Values:
         """What `step_fn` returned in the last step, summed over this task's replicas."""
         return {name: float(value) for name, value in self._last.items()}
@@ -72,6 +77,10 @@ class ScheduledSteps(Steps):
     def wait(self) -> None:
         """Return when every step handed out is done."""
         self._coordinator.join()
+
+    def outstanding(self) -> int:
+        """Steps handed out that are not done."""
+        return handed_out(self._coordinator)
 
     def values(self) -> Values:
         """What the step handed out last returned, once all are done."""

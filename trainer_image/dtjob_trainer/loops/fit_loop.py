@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dtjob_trainer.checkpoint.saves import Restored
+from dtjob_trainer.contract.doing import CALLBACKS, DATA, STEPPING, VALIDATING
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Work
@@ -77,6 +78,9 @@ class FitLoop(TrainingRun):
     def _loss(self) -> float | None:
         return self._engine.loss()
 
+    def _steps_done(self) -> int:
+        return self._step - self._engine.outstanding()
+
     def _first_status(self) -> Mapping[str, Any]:
         return {"epoch": self._epochs.ended}
 
@@ -97,9 +101,11 @@ class FitLoop(TrainingRun):
         if self._epoch_logs is None:  # else a restart resumes where its steps are done
             if self._step == epochs.began:  # else it goes on within the epoch, and what began it is in the checkpoint
                 self._engine.reset_metrics()
+                self._here.pulse.enter(CALLBACKS)
                 self._callbacks.epoch_begin(epochs.ended)
+                self._here.pulse.enter(DATA)
                 epochs.begin()
-            while not self._stopped and (work := epochs.take(self._step, self._steps_in_one_call())):
+            while not self._stopped and (work := self._next_work()):
                 self._train_steps(work)
         epochs.end_steps()
         self._end_epoch(epochs.ended)
@@ -107,6 +113,10 @@ class FitLoop(TrainingRun):
             self._leave()
         if self._save_is_due():
             self._save()
+
+    def _next_work(self) -> Work:
+        self._here.pulse.enter(DATA)
+        return self._epochs.take(self._step, self._steps_in_one_call())
 
     def _steps_in_one_call(self) -> int:
         """As many steps as nothing happens between, but none beyond the next save."""
@@ -117,10 +127,12 @@ class FitLoop(TrainingRun):
         return min(most, every - step % every) if every else most
 
     def _train_steps(self, work: Work) -> None:
-        engine, per_batch = self._engine, self._callbacks.per_batch
+        engine, per_batch, pulse = self._engine, self._callbacks.per_batch, self._here.pulse
         in_epoch = self._step - self._epochs.began
         if per_batch:
+            pulse.enter(CALLBACKS)
             self._callbacks.batch_begin(in_epoch)
+        pulse.enter(STEPPING)
         self._board.before(self._step, work.most if isinstance(work, Portion) else len(work))
         count = engine.train(self._source, work)
         self._look_at_step()
@@ -131,7 +143,10 @@ class FitLoop(TrainingRun):
             self._board.step(self._step, engine.epoch_logs() | loss)
         in_epoch += count - 1
         if per_batch:
-            self._callbacks.batch_end(in_epoch, engine.logs())
+            logs = engine.logs()
+            pulse.enter(CALLBACKS)
+            self._callbacks.batch_end(in_epoch, logs)
+            pulse.enter(STEPPING)
             self._agree_to_stop()
         self._agree()
         # at an epoch's end, early or not: once its end is behind us
@@ -169,13 +184,16 @@ class FitLoop(TrainingRun):
             self._close_steps()
         logs = dict(self._epoch_logs or {})
         if self._validation is not None and self._validates(epoch):
-            found = validated(self._validation, self._engine, self._callbacks, self._here)
+            with self._here.pulse.resting(VALIDATING):
+                found = validated(self._validation, self._engine, self._callbacks, self._here)
             if found is None:
                 self._leave(wait=False)
             logs |= {f"val_{name}": value for name, value in found.items()}
         self._epoch_logs = None
         self._last_logs = logs
+        self._here.pulse.enter(CALLBACKS)
         logs = self._callbacks.epoch_end(epoch, logs, self._step - self._epochs.began)
+        self._here.pulse.enter(STEPPING)
         self._agree_to_stop()
         self._epochs.end(self._step)
         for name, value in logs.items():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dtjob_trainer.checkpoint.saves import Restored
+from dtjob_trainer.contract.doing import DATA, STEPPING
 from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.engines.step_function import Steps, Values
 from dtjob_trainer.loops.control import Agreement
@@ -58,6 +59,7 @@ class TrainLoop(TrainingRun):
         self._report(0.0)
 
     def _train_step(self, inputs: Any) -> None:
+        self._here.pulse.enter(STEPPING)
         self._board.before(self._step, 1)
         self._steps.run(inputs)
         self._step += 1
@@ -66,9 +68,13 @@ class TrainLoop(TrainingRun):
         self._agree()
         if self._step < self._last and self._save_is_due():
             self._save()
+        self._here.pulse.enter(DATA)
 
     def _wait(self) -> None:
         self._steps.wait()
+
+    def _steps_done(self) -> int:
+        return self._step - self._steps.outstanding()
 
     def _loss(self) -> float | None:
         return self._steps.values().get("loss")

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dtjob_trainer.checkpoint.saves import Restored, Saves
+from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.progress import Pace
@@ -52,6 +53,7 @@ class TrainingRun(ABC):
             **self._first_status(),
         )
         self._control.begin(self._step)
+        here.pulse.steps_done = self._steps_done
         self._train()
         self._wait()
         here.progress.report(state="saving", step=self._step)
@@ -74,6 +76,10 @@ class TrainingRun(ABC):
     @abstractmethod
     def _loss(self) -> float | None:
         """This task's part of the loss of the step just done, None where there is none."""
+
+    @abstractmethod
+    def _steps_done(self) -> int:
+        """Steps that are done, without those that were only handed out. Asked by another thread."""
 
     @abstractmethod
     def _tell(self, agreement: Agreement) -> None:
@@ -138,7 +144,8 @@ class TrainingRun(ABC):
         self._saved = self._position()
         if wait:
             self._wait()
-        self._saves.write(self._step, self._kept)
+        with self._here.pulse.resting(SAVING):
+            self._saves.write(self._step, self._kept)
 
     def _leave(self, *, wait: bool = True) -> NoReturn:
         """Save at this step and end the process, after a stop that all tasks agreed on.

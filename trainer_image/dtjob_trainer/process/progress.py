@@ -59,6 +59,12 @@ class Progress:
             if first or time.monotonic() - self._last_written >= INTERVAL_SECONDS:
                 self._write()
 
+    def flush(self) -> None:
+        """Report what `update` holds back, where INTERVAL_SECONDS have passed since the last report."""
+        with self._lock:
+            if self._pending and time.monotonic() - self._last_written >= INTERVAL_SECONDS:
+                self._write()
+
     def _write(self) -> None:
         self._last_written = time.monotonic()
         keys, left_out = bounded(self._pending)

@@ -11,6 +11,7 @@ from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.process.progress import MOST_METRICS, Progress
+from dtjob_trainer.process.pulse import Pulse
 from dtjob_trainer.process.shutdown import Shutdown
 from dtjob_trainer.strategies import ambient
 
@@ -37,6 +38,8 @@ class Runtime:
     """Waits for what must not be cut off where this process ends by a failure."""
 
     def __post_init__(self) -> None:
+        self.pulse = Pulse(self.progress)
+        """What the loops are in, for a supervisor that looks out for stalls."""
         self._said: set[str] = set()
         self.progress.on_left_out = self.say_left_out
 

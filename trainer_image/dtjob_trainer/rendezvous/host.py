@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.addresses import host_of, look_up
 from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
+from dtjob_trainer.rendezvous.stalls import Stalls
 
 LOOK_UP_AGAIN_SECONDS = 0.5
 """Between two look-ups of a name that did not resolve to the address that registered."""
@@ -24,7 +26,7 @@ class RendezvousHost:
 
     def __init__(self, rendezvous: Rendezvous, hosts: Mapping[str, str]) -> None:
         """`hosts`: task to `host:port`, as in the cluster file."""
-        self._rendezvous = rendezvous
+        self._rendezvous, self._stalls = rendezvous, Stalls()
         self._hosts = {task: host_of(address) for task, address in hosts.items()}
         self._hold = hold_seconds(len(hosts))
         self._seen_revision = rendezvous.revision
@@ -35,13 +37,18 @@ class RendezvousHost:
 
     async def answer(self, registration: Registration, address: str | None) -> Answer:
         """Answer `registration`, which came from `address` (None: from this process); held until there is news."""
-        answer = self._rendezvous.register(registration, address, time.monotonic())
+        now = time.monotonic()
+        answer = self._rendezvous.register(registration, address, now)
+        if self._stalls.look(registration, lambda: self._rendezvous.heard(now), now):
+            self._rendezvous.revision += 1
         self._after_change()
         if registration.task not in self._look_ups and self._to_check(registration.task):
             self._look_ups[registration.task] = asyncio.create_task(self._look_up(registration.task))
         if answer.kind not in ("wait", "continue"):
             self._note_who_waits()
             return answer
+        if self._stalls.named(registration):
+            return self._with_straggler(answer, registration)
         self._held += 1
         self._nobody_waits.clear()
         try:
@@ -55,11 +62,22 @@ class RendezvousHost:
             self._note_who_waits()
         answer = self._rendezvous.answer(registration, time.monotonic())
         self._note_who_waits()
-        return answer
+        return self._with_straggler(answer, registration)
+
+    def _with_straggler(self, answer: Answer, registration: Registration) -> Answer:
+        """The answer; to the supervisor that ends its container over a stall, that it is to do so."""
+        named = self._stalls.named(registration)
+        if named is None or answer.kind != "continue":
+            return answer
+        return replace(answer, kind="stalled", message=named.how, straggler=named.task)
 
     async def answer_own(self, registration: Registration) -> Answer:
         """Answer the registration of this very supervisor."""
         return await self.answer(registration, None)
+
+    def silent(self, seconds: float) -> dict[str, int]:
+        """The attempts at tasks that have not been heard for so long, and were before."""
+        return self._rendezvous.silent(seconds, time.monotonic())
 
     async def finish(self, seconds: float) -> None:
         """Tell all that training is done; returns when the group knows and all who listen know, or after `seconds`."""

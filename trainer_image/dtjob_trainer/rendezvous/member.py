@@ -50,6 +50,10 @@ class Member:
         if self._client:
             self._client.news()
 
+    def silent(self, seconds: float) -> dict[str, int]:
+        """At the host, the attempts at tasks that have not been heard for so long, and were before."""
+        return self._host.silent(seconds) if self._host else {}
+
     async def finish(self, seconds: float) -> None:
         """At the host, tell all that training is done; wait for `seconds` at most until they know."""
         if self._host:

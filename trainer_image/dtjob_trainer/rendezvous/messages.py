@@ -10,7 +10,7 @@ Phase = Literal["waiting", "running", "serving", "preempted"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 LARGEST, LONGEST = 2**31 - 1, 256
 """Of a registration's numbers and texts."""
-Kind = Literal["wait", "go", "continue", "restart", "done", "refused"]
+Kind = Literal["wait", "go", "continue", "restart", "stalled", "done", "refused"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,12 @@ class Registration:
     generation: int = 0
     """The last generation that this supervisor was given `go` for; 0 for none."""
     step: int | None = None
+    stalled: bool = False
+    """No new step came for too long, by this supervisor's own clock."""
+    stopped: bool = False
+    """The training process is stopped (SIGSTOP)."""
+    doing: str = ""
+    """What the training process is in, where that lasts (contract/doing.py)."""
 
     @property
     def life(self) -> tuple[int, str]:
@@ -44,7 +50,8 @@ class Registration:
         return {
             "uid": self.uid, "clusterHash": self.cluster_hash, "task": self.task, "attempt": self.attempt,
             "supervisor": self.supervisor, "incarnation": self.incarnation, "phase": self.phase,
-            "generation": self.generation, "step": self.step,
+            "generation": self.generation, "step": self.step, "stalled": self.stalled, "stopped": self.stopped,
+            "doing": self.doing,
         }  # fmt: skip
 
     @classmethod
@@ -66,10 +73,12 @@ class Registration:
                 raise ValueError(f"{name} must have at most {LONGEST} characters")
         if body["phase"] not in PHASES:
             raise ValueError(f"phase must be one of {', '.join(PHASES)}")
-        step = body.get("step")
+        step, doing = body.get("step"), body.get("doing")
         return cls(
             body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],
             body["phase"], body["generation"], step if isinstance(step, int) else None,
+            body.get("stalled") is True, body.get("stopped") is True,
+            doing[:LONGEST] if isinstance(doing, str) else "",
         )  # fmt: skip
 
 
@@ -80,19 +89,24 @@ class Answer:
     kind: Kind
     generation: int = 0
     message: str = ""
-    """With `wait`: what is missing; `refused`: why; `restart` and `go`: which loss it follows, as far as known."""
+    """With `wait`: what is missing; `refused`: why; `restart` and `go`: which loss it follows, as far as known;
+    `stalled`: how the straggler is behind."""
     changed: tuple[str, ...] = ()
     """With `go`: tasks that another supervisor plays than in the generation before."""
     preempted: tuple[str, ...] = ()
     """Tasks of the running generation that were told to leave (SIGTERM) and still run."""
     chief: str = ""
     """The id of the answering supervisor: another one than before means that the chief task was replaced."""
+    straggler: str = ""
+    """With `stalled`: the task that the others wait for, which is to end its container; or where that is silent, the
+    task that is to do so in its place."""
 
     def to_json(self) -> dict[str, Any]:
         """The answer's body."""
         return {
             "answer": self.kind, "generation": self.generation, "message": self.message,
             "changed": list(self.changed), "preempted": list(self.preempted), "chief": self.chief,
+            "straggler": self.straggler,
         }  # fmt: skip
 
     @classmethod
@@ -101,4 +115,5 @@ class Answer:
         return cls(
             body["answer"], int(body["generation"]), body["message"],
             tuple(body["changed"]), tuple(body["preempted"]), body["chief"],
+            str(body.get("straggler", "")),
         )  # fmt: skip

@@ -10,38 +10,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from dtjob_trainer.rendezvous.addresses import same_address
 from dtjob_trainer.rendezvous.claims import Claims
 from dtjob_trainer.rendezvous.messages import Answer, Kind, Registration
+from dtjob_trainer.rendezvous.records import Member, Round
+from dtjob_trainer.rendezvous.stalls import Heard
 from dtjob_trainer.rendezvous.words import NAMES_IN_A_MESSAGE, cause_of, is_ps, name_some
 
 
 def hold_seconds(members: int) -> float:
     """How long the chief's supervisor may hold an answer back: about 200 requests a second reach it at most."""
     return max(1.0, members / 200)
-
-
-@dataclass
-class _Member:
-    registration: Registration
-    address: str | None
-    heard_at: float
-    current: bool = True
-    """Whether its registration may still be true: not after its own `go`, nor, for a server, once the chief waits anew
-    (what ended the chief's generation may have been the end of that server)."""
-
-
-@dataclass
-class _Round:
-    generation: int
-    processes: dict[str, tuple[int, str, int]]
-    lives: dict[str, tuple[int, str]]
-    changed: tuple[str, ...]
-    over: bool = False
-    cause: str = ""
-    preempted: list[str] = field(default_factory=list)
 
 
 class Rendezvous:
@@ -70,10 +50,10 @@ class Rendezvous:
         """Grows whenever an answer that is being held back may have become another one."""
         self.generation = 0
         self._order = {task: number for number, task in enumerate(self.group + self.servers)}
-        self._members: dict[str, _Member] = {}
+        self._members: dict[str, Member] = {}
         self._missing = dict.fromkeys(self._order, "")  # task → why it is not ready; kept, as a job may have thousands
         self._swept_at = 0.0
-        self._round: _Round | None = None
+        self._round: Round | None = None
         self._claims = Claims()
         self._finished = False
         self._unaware: set[str] = set()  # of the group, who has not heard yet that the chief task has finished
@@ -131,6 +111,19 @@ class Rendezvous:
     def all_know(self) -> bool:
         """Whether all others of the group have heard `done`, so that none is left waiting for the chief task."""
         return not self._unaware
+
+    def heard(self, now: float) -> list[Heard]:
+        """What is known of every member, in the cluster's order; of one never heard that it is silent."""
+        members = ((task, self._members.get(task)) for task in self._order)
+        return [
+            Heard(task, member.registration if member else None, member is None or now - member.heard_at > self.lease)
+            for task, member in members
+        ]
+
+    def silent(self, seconds: float, now: float) -> dict[str, int]:
+        """The attempts at tasks that have not been heard for so long, and were before."""
+        members = self._members.items()
+        return {task: one.registration.attempt for task, one in members if now - one.heard_at >= seconds}
 
     def addresses_to_check(self, task: str, now: float) -> list[str]:
         """The addresses that `task` registered from, where its host name is not known to lead there yet."""
@@ -234,7 +227,7 @@ class Rendezvous:
         task, old = registration.task, self._members.get(registration.task)
         same_process = old is not None and old.registration.process == registration.process
         began_waiting = registration.phase == "waiting" and not same_process
-        self._members[task] = _Member(registration, address, now)
+        self._members[task] = Member(registration, address, now)
         self._update(task)
         self._notice_end_of_round(registration)
         if task in self._group and began_waiting:
@@ -277,7 +270,7 @@ class Rendezvous:
         processes = {task: self._members[task].registration.process for task in self.group}
         lives = {task: self._members[task].registration.life for task in self.group + self.servers}
         changed = tuple(task for task, life in lives.items() if before is not None and before.lives[task] != life)
-        self._round = _Round(self.generation, processes, lives, changed)
+        self._round = Round(self.generation, processes, lives, changed)
         for task in self.group:
             self._forget(task)
         if before is not None:

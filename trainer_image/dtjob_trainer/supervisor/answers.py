@@ -67,13 +67,21 @@ class TellOfPreemption:
 
 
 @dataclass(frozen=True)
+class EndStalled:
+    """Training has stalled over `straggler`, and it is this container that ends; `how` says how that is behind."""
+
+    straggler: str
+    how: str
+
+
+@dataclass(frozen=True)
 class StayNoLonger:
     """A task that stays without a training process trains again because of `cause`, or ends where that is None."""
 
     cause: str | None
 
 
-Action = Show | Go | GiveUp | Kill | TellOfPreemption | StayNoLonger
+Action = Show | Go | GiveUp | Kill | TellOfPreemption | EndStalled | StayNoLonger
 
 
 def on_answer(
@@ -101,6 +109,8 @@ def on_answer(
         case "restart" if now.phase == "running" and not now.generation_over:
             now = replace(now, generation_over=True, cause=now.cause or answer.message)
             actions = (GiveUp(asked.generation, answer.message, 0.0 if starting else NOTICE_SECONDS),)
+        case "stalled" if now.phase in ("running", "serving") and not (now.generation_over or terminating):
+            actions = (EndStalled(answer.straggler, answer.message),)
         case "done" if now.phase == "waiting":
             actions = (Kill(),)
     news = tuple(peer for peer in answer.preempted if peer not in now.preempted)

@@ -33,6 +33,13 @@ def kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped, by SIGSTOP or by a tracer."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    return False
+
+
 class Reaper:
     """Reaps every child and adopted orphan of this process on SIGCHLD.
 

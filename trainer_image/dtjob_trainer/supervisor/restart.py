@@ -60,6 +60,8 @@ class Ended:
     """A peer is known to have been replaced or preempted since this process got its go."""
     cause: str = ""
     """Which peer was lost, where that is known already."""
+    stalled: str = ""
+    """We ended it, as training had stalled: why this container ends over that; empty: no."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,16 @@ def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | St
     progressed = step > history.highest_step
     history = replace(history, highest_step=max(step, history.highest_step))
     collateral = code == exit_codes.PEER_LOST or (ended.ended_by_us and ended.returncode == -signal.SIGKILL)
+    collateral |= bool(ended.stalled)  # told to end meanwhile
     if code == exit_codes.FINISHED:
         stays = ended.chief_may_need_it and not (history.chief_finished or ended.terminating)
         return Stay() if stays else End(exit_codes.FINISHED, "finished"), history
     if ended.terminating and (collateral or code == exit_codes.TERMINATED):
         return End(exit_codes.TERMINATED, "terminated"), history
-    if not collateral:
-        return End(code, f"the training process ended with {describe(ended.returncode)}"), history
+    if ended.stalled:
+        code = exit_codes.STALLED
+    if ended.stalled or not collateral:
+        return End(code, ended.stalled or f"the training process ended with {describe(ended.returncode)}"), history
     if history.chief_finished:
         return End(exit_codes.FINISHED, "the chief task has finished"), history
     count = 0 if progressed or ended.peer_changed else history.without_progress + 1

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.log_line import Facts
 from dtjob_trainer.supervisor.first_step import FirstStep
+from dtjob_trainer.supervisor.stall import Stall
 
 OURS = frozenset(
-    {"task", "attempt", "pid", "incarnation", "jobUid", "trainingPid", "restartsInPlace", "lastRestart", "stepped"}
+    {
+        "task",
+        "attempt",
+        "pid",
+        "incarnation",
+        "jobUid",
+        "trainingPid",
+        "restartsInPlace",
+        "lastRestart",
+        "silent",
+        "stepped",
+    }
 )
 """Keys that a training process cannot overwrite."""
 
-MOMENTARY = ("stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception")
+MOMENTARY = ("doing", "stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception")
 """Keys that hold only for the training process that reported them."""
 
 LONGEST_LAST_WORDS = 4096
@@ -35,6 +49,8 @@ class TaskStatus:
         self.incarnation = 0
         self.message = ""
         """The supervisor's own message; it goes before the training process's."""
+        self.silent: Callable[[], dict[str, int]] = dict
+        """The attempts at tasks for which the group waits in vain."""
         self._first_step = first_step or FirstStep()
 
     @property
@@ -85,13 +101,17 @@ class TaskStatus:
         """The body of GET /status."""
         ours = {**self._ours, "state": self.state, "incarnation": self.incarnation, **self._more, **self._stepped()}
         body = {**ours, **self._reported}
+        if silent := self.silent():
+            body["silent"] = silent
         if self.message:
             body["message"] = self.message
         return body
 
-    def of_failure(self, code: int) -> Facts:
-        """What the last log line of a container that ends with `code` tells the operator."""
+    def of_failure(self, code: int, stall: Stall | None = None) -> Facts:
+        """What the last log line of a container that ends with `code` tells the operator; of a `stall` who is
+        behind."""
         facts: dict[str, str | int | bool] = {"exitCode": code, **self._stepped()}
+        facts |= stall.facts if stall is not None and code == exit_codes.STALLED else {}
         told = self._reported.get("exception")
         if isinstance(told, dict):
             line = ": ".join(str(told[part]) for part in ("type", "message") if told.get(part))

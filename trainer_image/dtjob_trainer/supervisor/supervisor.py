@@ -23,16 +23,13 @@ from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor import answers
 from dtjob_trainer.supervisor import restart as policy
 from dtjob_trainer.supervisor.first_step import FirstStep
-from dtjob_trainer.supervisor.port import port_is_free
 from dtjob_trainer.supervisor.ports import PortInUse, listen
 from dtjob_trainer.supervisor.reaper import Reaper
+from dtjob_trainer.supervisor.room import KILL_SECONDS, make_room
+from dtjob_trainer.supervisor.stall import ABORT_SECONDS, STOPPED, StallGuard
 from dtjob_trainer.supervisor.status import TaskStatus, last_of_done, leave_last_words
 from dtjob_trainer.supervisor.training_process import TrainingProcess
 
-KILL_SECONDS = 10.0
-"""For which killed processes may take to be gone; then the container ends, as nobody else can end them."""
-PORT_SECONDS = 30.0
-"""For which another process may hold TensorFlow's port before the container ends."""
 FAREWELL_SECONDS = 3.0
 """For which the chief task's supervisor waits until all of its group have heard that training is done."""
 DONE_SECONDS = 30.0
@@ -53,6 +50,8 @@ class Supervisor:
         self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid, self._first_step)
         self._reaper = Reaper(self._on_exit)
         self._history, self._now = policy.History(), answers.Incarnation()
+        self._stalls = StallGuard(task, self._end_stalled, lambda seconds: self._member.silent(seconds))
+        self._status.silent = lambda: self._stalls.silent
         self._process: TrainingProcess | None = None
         """The training process, still the last one while there is none."""
         self._terminating = False
@@ -75,8 +74,10 @@ class Supervisor:
         if self._is_done():
             return await self._end(exit_codes.FINISHED, DONE_SECONDS)
         async with asyncio.TaskGroup() as group:  # a bug in reporting must not go unseen
+            self._stalls.begin(group)
             code = await self._end(await self._train(group))
             self._member.leave()
+            self._stalls.leave()
         return code
 
     def _is_done(self) -> bool:
@@ -103,27 +104,16 @@ class Supervisor:
         return code
 
     async def _make_room(self) -> int | None:
-        """End what the last training process left behind, wait for the port. Returns an exit code if it is to end."""
-        left = await self._reaper.kill_all(KILL_SECONDS, spare=self._template.pid if self._template else None)
-        if left:
-            code = exit_codes.COULD_NOT_KILL
-            self._log(f"processes {left} cannot be killed: ending the container with {code}", "error")
-            return code
-        port, deadline = self._task.port, time.monotonic() + PORT_SECONDS
-        while port and not port_is_free(port) and not self._terminating:
-            if time.monotonic() > deadline:
-                code = exit_codes.FAILED
-                self._log(f"port {port} of the cluster file is held by another process: ending with {code}", "error")
-                return code
-            self._status.message = f"waiting for port {port}, which another process holds"
-            await asyncio.sleep(0.05)
-        self._status.message = ""
-        return exit_codes.TERMINATED if self._terminating else None
+        """Room for the next training process. Returns an exit code if the container is to end."""
+        spare, port = self._template.pid if self._template else None, self._task.port
+        code = await make_room(self._reaper, spare, port, self._status, lambda: self._terminating, self._log)
+        return exit_codes.TERMINATED if code is None and self._terminating else code
 
     def _start(self) -> None:
         """Start a training process, and let it go where it waits for nobody."""
         self._process = TrainingProcess(self._command, self._environ, self._on_progress, self._template)
         self._reaper.leaders.add(self._process.pid)
+        self._stalls.process_started(self._process.pid)
         self._now = answers.Incarnation(self._history.restarts)
         self._reaper.reap()  # its SIGCHLD may have come before it was known
         self._status.started(self._now.number, self._process.pid)
@@ -146,6 +136,7 @@ class Supervisor:
         assert self._process is not None
         returncode = await self._process.exited
         self._process.close()
+        self._stalls.process_ended()
         if self._now.phase == "serving":
             self._now = replace(self._now, phase="running")
         ended = policy.Ended(
@@ -156,6 +147,7 @@ class Supervisor:
             chief_may_need_it=self._task.waits_for_go and not self._task.is_chief,
             peer_changed=bool(self._now.preempted),
             cause=self._now.cause,
+            stalled=self._stalls.found.reason if self._stalls.found else "",
         )
         decision, self._history = policy.after_exit(self._history, ended, time.time())
         if isinstance(decision, policy.Stay):
@@ -163,7 +155,7 @@ class Supervisor:
         if isinstance(decision, policy.End):
             self._status.ended("finished" if decision.code == exit_codes.FINISHED else "failed")
             failed = decision.code not in (exit_codes.FINISHED, exit_codes.TERMINATED)
-            facts = self._status.of_failure(decision.code) if decision.code else {}
+            facts = self._status.of_failure(decision.code, self._stalls.found) if decision.code else {}
             self._log(f"{decision.reason}: ending with {decision.code}", "error" if failed else "info", facts)
             return decision.code
         self._status.ended("waiting")
@@ -224,6 +216,14 @@ class Supervisor:
             self._now = replace(self._now, ended_by_us=True)
             self._process.kill()
 
+    def _end_stalled(self, straggler: str, how: str) -> None:
+        """End this container, as training has stalled over `straggler`; `how` says how that is behind."""
+        if self._process is None or self._now.ended or self._stalls.found or self._terminating:
+            return
+        self._log(f"{self._stalls.find(straggler, how).reason}; where the threads of this process are:", "error")
+        self._process.abort()
+        asyncio.get_running_loop().call_later(ABORT_SECONDS, self._kill)
+
     def _call(self, cause: str | None) -> None:
         if self._called is not None and not self._called.done():
             self._called.set_result(cause)
@@ -235,6 +235,7 @@ class Supervisor:
 
     def _on_progress(self, progress: dict[str, object]) -> None:
         self._status.merge(progress)
+        self._stalls.heard(progress)
         if self._now.phase == "running" and self._task.serves_only and self._status.state == "serving":
             self._now = replace(self._now, phase="serving")
             self._member.news()
@@ -243,13 +244,14 @@ class Supervisor:
         task, now = self._task, self._now
         return Registration(
             task.uid, task.cluster_hash, task.id, task.attempt, self._id, now.number, now.phase,
-            self._history.generation, self._status.step,
+            self._history.generation, self._status.step, self._stalls.over, self._stalls.stopped, self._stalls.doing,
         )  # fmt: skip
 
     def _on_problem(self, problem: str) -> None:
         self._status.message = f"cannot reach the chief task's supervisor at {self._task.rendezvous}: {problem}"
 
     def _on_answer(self, asked: Registration, answer: Answer) -> None:
+        self._stalls.answered()
         actions, self._history, self._now = answers.on_answer(
             self._history, self._now, asked, answer, terminating=self._terminating, starting=self._status.starting
         )
@@ -274,6 +276,8 @@ class Supervisor:
                 self._kill()
             case answers.TellOfPreemption(peer):
                 self._process.tell_peer_preempted(peer)
+            case answers.EndStalled(straggler, how):
+                self._end_stalled(straggler, how)
             case answers.StayNoLonger(why):
                 self._call(why)
 
@@ -285,7 +289,9 @@ class Supervisor:
         checkpoint = self._task.checkpoint
         if self._status.saves and checkpoint:
             remaining += checkpoint.save_timeout_seconds
-        if remaining <= 0:
+        if remaining <= 0 and self._stalls.frozen:
+            self._end_stalled(self._task.id, STOPPED)  # it is what its peers have lost
+        elif remaining <= 0:
             self._kill()
         else:
             asyncio.get_running_loop().call_later(min(0.5, remaining), self._kill_if_still_running, process, deadline)

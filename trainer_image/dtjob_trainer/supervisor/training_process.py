@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -102,6 +103,17 @@ class TrainingProcess:
         """SIGKILL to it and all of its process group."""
         if not self.exited.done():
             reaper.kill_group(self.pid)
+
+    def abort(self) -> None:
+        """SIGABRT, at which it writes where its threads are (faulthandler) and ends; also to one that is stopped."""
+        if not self.exited.done():
+            with contextlib.suppress(OSError, ValueError):
+                hard = resource.prlimit(self.pid, resource.RLIMIT_CORE)[1]
+                # 1 rather than 0: the kernel asks that of a handler of core dumps, too (core(5))
+                resource.prlimit(self.pid, resource.RLIMIT_CORE, (hard if 0 <= hard < 1 else 1, hard))
+            for number in (signal.SIGABRT, signal.SIGCONT):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
 
     def close(self) -> None:
         """Read what it wrote last and close the pipes. Call it once, after the end of the process."""

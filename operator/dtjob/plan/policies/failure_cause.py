@@ -9,7 +9,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, signal_of
+from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.children import PodState, TaskView, deleting, ended_at, terminated
@@ -47,6 +47,8 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
     status = pod.get("status") or {}
     cause, reason = _cause(pod, view.state, end, status)
     told = end_of(view)
+    if cause is Cause.ERROR and told.straggler and end.get("exitCode") == STALLED:
+        cause, reason = Cause.STALLED, f"{told.stalled_words(view.task.id)} (exit code {STALLED})"
     reason = reason.replace("failed (exit code", f"{told.words} (exit code", 1)
     return Failure(
         task=view.task,

@@ -38,7 +38,8 @@ BUILT_IN = (
     BuiltIn(
         RuleAction.RESTART,
         tuple(cause for cause in Cause if cause.charged),
-        "any other exit code or signal, out of memory, and evictions for more storage than the pod's own limits allow",
+        "any other exit code or signal, stalls, out of memory, and evictions for more storage than the pod's own "
+        "limits allow",
     ),
 )
 """The built-in rules for the tasks that train, in their order. The evaluator is restarted whatever it fails of, and

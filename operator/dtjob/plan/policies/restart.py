@@ -37,6 +37,7 @@ from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.failure_rules import cannot_start, ruled
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
 from dtjob.plan.policies.program_failed import mistake_of, program_failed
+from dtjob.plan.policies.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.situation import Situation
 
 SETTLE = timedelta(seconds=2)
@@ -55,7 +56,7 @@ def failures(situation: Situation) -> list[Failure]:
             failure = vanished(view.task, name, situation.now)
         if failure is not None:
             found.append(failure)
-    return [*found, *cannot_start(situation, situation.views)]
+    return [*found, *cannot_start(situation, situation.views), *silent_tasks(situation)]
 
 
 def restart_training(situation: Situation, failed: Iterable[Failure]) -> TrainingDecision:
@@ -68,7 +69,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
         needed = finished_without_the_chief(situation)
         return fail_job(situation, None, everyone) or (Recall(needed) if needed else Nothing())
     first = first_cause(situation, _first(failed))
-    tasks = replacement_group(situation, [failure.task for failure in failed])
+    tasks = replacement_group(situation, [*(failure.task for failure in failed), *silent_stragglers(situation, failed)])
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
     just_now = -SETTLE <= now - first.time < SETTLE
     if len(tasks) > len(failed) and first.cause is Cause.ERROR and just_now:

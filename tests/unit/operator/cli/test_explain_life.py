@@ -24,6 +24,10 @@ POLICY = {
         ({"suspend": True}, ["suspended: none of the above is made until spec.suspend is false"]),
         ({"managedBy": "a.b/c", "suspend": True}, ["managed by a.b/c: dtjob leaves the job alone"]),
         (
+            {"failurePolicy": {"stallTimeoutSeconds": 600}},
+            ["restarts after 10m without a new step (Stalled), counted by maxRestarts"],
+        ),
+        (
             {"runPolicy": POLICY},
             [
                 "fails unless all tasks that train run within 30m",

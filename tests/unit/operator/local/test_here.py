@@ -56,3 +56,14 @@ def test_rules_on_what_only_pods_have_are_named_and_match_nothing():
     matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
     assert matched == ["", "", "", "any failure of role chief"]
     assert here.spec.failure_policy.rules[1] == asked.spec.failure_policy.rules[1]
+
+
+def test_rules_on_stalls_hold_here():
+    rules = [{"action": "FailJob", "onReasons": reasons} for reasons in (["Stalled"], ["Error", "Stalled"], ["Error"])]
+    asked = job(failurePolicy={"stallTimeoutSeconds": 60, "rules": rules})
+    assert rules_left_aside(asked) == ["failurePolicy.rules[1].onReasons", "failurePolicy.rules[2].onReasons"]
+    here = job_here(asked, "uid-7")
+    told = builders.stalled("chief-0")["containerStatuses"][0]["state"]["terminated"]["message"]
+    chief = builders.pod(here, "chief-0", pod_status.ended(77, NOW, NOW, told))
+    matched = [match(rule, evidence_of(chief), Role.CHIEF) for rule in here.spec.failure_policy.rules]
+    assert matched == ["reason Stalled", "reason Stalled", ""]

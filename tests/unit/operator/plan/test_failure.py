@@ -23,6 +23,7 @@ def test_only_the_jobs_own_doing_is_charged() -> None:
         Cause.OOM_KILLED,
         Cause.STORAGE_LIMIT_EXCEEDED,
         Cause.SIGNAL,
+        Cause.STALLED,
         Cause.ERROR,
     ]
 

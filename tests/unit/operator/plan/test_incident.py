@@ -81,6 +81,13 @@ def test_an_earlier_version_reads_a_cause_that_came_after_it():
     assert "countedAs" not in disrupted.to_json()
 
 
+def test_a_stall_is_counted_by_its_own_name_and_is_a_signal_to_an_earlier_version():
+    later = next_incident(None, Cause.STALLED, -1, Attempts(), BACKOFF, NOW, None)
+    written = later.to_json()
+    assert (written["cause"], written["countedAs"], written["charged"]) == ("Signal", "Stalled", 1)
+    assert Incident.from_json(written) == later
+
+
 def test_an_earlier_version_cannot_read_what_it_must_leave_alone():
     written = FIRST.to_json(for_earlier=False)
     assert "cause" not in written

@@ -58,6 +58,7 @@ def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
     [
         (builders.ended(1), Cause.ERROR, "worker-1 failed (exit code 1)"),
         (builders.ended(76), Cause.ERROR, "worker-1 kept losing its peers without a new step (exit code 76)"),
+        (builders.ended(77), Cause.ERROR, "worker-1 failed (exit code 77)"),
         (builders.ended(255), Cause.ERROR, "worker-1 failed (exit code 255)"),
         (builders.ended(128, reason="StartError"), Cause.ERROR, "worker-1 failed (exit code 128)"),
         (builders.ended(137), Cause.SIGNAL, "worker-1 was killed (SIGKILL)"),
@@ -86,6 +87,22 @@ def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
 )  # fmt: skip
 def test_causes(status: dict[str, Any], cause: Cause, sentence: str):
     found = failure(status)
+    assert (found.cause, found.sentence()) == (cause, sentence)
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "sentence"),
+    [
+        (builders.stalled("worker-1"), Cause.STALLED, "worker-1 stalled after step 120, in its data function (exit code 77)"),
+        (builders.stalled("ps-0", "its supervisor is silent"), Cause.STALLED, "worker-1 stalled after step 120, waiting for ps-0: its supervisor is silent (exit code 77)"),
+        ({**builders.stalled("worker-1"), **builders.disrupted()}, Cause.DISRUPTION, "worker-1 was disrupted (EvictionByEvictionAPI)"),
+        (builders.failed(77, stepped=True), Cause.ERROR, "worker-1 failed (exit code 77)"),
+    ],
+)  # fmt: skip
+def test_a_stall_is_what_its_supervisor_calls_so(status: dict[str, Any], cause: Cause, sentence: str):
+    pod = builders.pod(JOB, "worker-1", status)
+    found = failure_of(TaskView.of(builders.task("worker-1"), 0, (pod,), NOW, supervised=True), NOW)
+    assert found is not None
     assert (found.cause, found.sentence()) == (cause, sentence)
 
 

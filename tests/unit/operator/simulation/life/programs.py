@@ -36,6 +36,16 @@ class Programs(Budgets, Supervisors):
         name = data.draw(st.sampled_from(self.supervised()))
         self.let_fail(name, code, exception, stepped=stepped, transient=transient)
 
+    @precondition(lambda self: self.supervised() and self.holds(Must.CAUSES_ARE_TRUE))
+    @rule(data=st.data(), other=st.booleans())
+    def training_stalls(self, data: st.DataObject, other: bool) -> None:
+        """A supervisor ends its container over that, and may name another task, whose own is silent."""
+        name = data.draw(st.sampled_from(self.supervised()))
+        of_the_job = [one for one in self.supervised() if self.facts(one).job_uid == self.facts(name).job_uid]
+        behind = data.draw(st.sampled_from(of_the_job)) if other else name
+        self.blame(name, "Stalled")
+        self.set_status(name, builders.stalled(self.facts(behind).task, when=self.world.now()))
+
     def let_fail(
         self, name: str, code: int, exception: str, *, stepped: bool | None = False, transient: bool = False
     ) -> None:

@@ -1,0 +1,58 @@
+"""Rules about `failurePolicy.stallTimeoutSeconds`."""
+
+from __future__ import annotations
+
+from dtjob.crd.rule import Reason, Rule, Value
+
+STALLED = "Stalled"
+"""The reason of a container that ended over a stall."""
+
+_FIELD = "failurePolicy.stallTimeoutSeconds"
+_HAS = f"has(self.{_FIELD})"
+
+
+def _seconds(spec: Value) -> int | None:
+    found: int | None = (spec.get("failurePolicy") or {}).get("stallTimeoutSeconds")
+    return found
+
+
+def _matches_stalls(spec: Value) -> bool:
+    rules = (spec.get("failurePolicy") or {}).get("rules") or ()
+    return any(STALLED in (rule.get("onReasons") or ()) for rule in rules)
+
+
+def _ends_before(spec: Value) -> bool:
+    deadline, seconds = (spec.get("runPolicy") or {}).get("activeDeadlineSeconds"), _seconds(spec)
+    return deadline is not None and seconds is not None and deadline <= seconds
+
+
+STALL_RULES = (
+    Rule(
+        "spec",
+        f"has(self.program) || !{_HAS}",
+        lambda spec: spec.get("program") is not None or _seconds(spec) is None,
+        "steps are what dtjob's trainer tells of, which runs only where program is set: set program, or remove "
+        "stallTimeoutSeconds",
+        _FIELD,
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
+        f"!{_HAS} || !has(self.runPolicy.activeDeadlineSeconds) || "
+        f"self.{_FIELD} < self.runPolicy.activeDeadlineSeconds",
+        lambda spec: not _ends_before(spec),
+        "the job has failed over runPolicy.activeDeadlineSeconds before this is reached: use less than that, or leave "
+        "it out",
+        _FIELD,
+    ),
+    Rule(
+        "spec",
+        f"{_HAS} || !has(self.failurePolicy.rules) || "
+        f"self.failurePolicy.rules.all(r, !has(r.onReasons) || !('{STALLED}' in r.onReasons))",
+        lambda spec: _seconds(spec) is not None or not _matches_stalls(spec),
+        f"no task ever ends with reason {STALLED} unless stallTimeoutSeconds says what a stall is: set it, such as "
+        f"600, or remove {STALLED} from onReasons",
+        "failurePolicy.rules",
+        for_new=True,
+    ),
+)

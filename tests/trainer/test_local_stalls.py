@@ -1,0 +1,65 @@
+"""`dtjob run` finds stalls as in a cluster, and takes no time for one in which all was stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.trainer.support.harness import PROGRAMS
+from tests.trainer.support.local_runs import LocalRun
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+
+LIMIT = 10
+"""The least that the manifest takes."""
+EPOCHS, STEPS = 6, 8
+
+
+def job(directory: Path, *args: str) -> Path:
+    """A job in two processes; the program's directory is its run's own."""
+    spec = {
+        "strategy": "MultiWorkerMirrored",
+        "program": {"entry": str(PROGRAMS / "stalling.py"), "args": [f"--epochs={EPOCHS}", *args]},
+        "replicas": {"chief": {}, "worker": {"count": 1}},
+        "checkpoint": {"directory": "/checkpoints", "everySteps": STEPS},
+        "failurePolicy": {"stallTimeoutSeconds": LIMIT, "rules": [{"action": "Restart", "onReasons": ["Stalled"]}]},
+    }
+    manifest = {
+        "apiVersion": "training.dtjob.dev/v1alpha1",
+        "kind": "DistributedTrainingJob",
+        "metadata": {"name": "stalling"},
+        "spec": spec,
+    }
+    file = directory / "job.yaml"
+    file.write_text(yaml.safe_dump(manifest))
+    return file
+
+
+def test_a_data_function_that_hangs_and_a_terminal_that_is_stopped(tmp_path: Path) -> None:
+    """All of its processes are stopped for longer than the limit, as by Ctrl-Z with `dtjob run` in a shell's job of its
+    own; then a task hangs."""
+    file = job(tmp_path, "--hang=data", "--task=worker-0", f"--marks={tmp_path}", "--epoch=3", "--step-seconds=0.1")
+    with LocalRun(file, tmp_path / "runs") as run:
+        run.wait_for_step(STEPS)
+        stopped = [run.process.pid, *run.processes()]
+        began = time.monotonic()
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        while time.monotonic() < began + LIMIT + 2:
+            time.sleep(0.1)
+        for pid in reversed(stopped):
+            os.kill(pid, signal.SIGCONT)
+        code, result = run.end()
+        logs = {log.name: log.read_text() for log in Path(result["runDirectory"]).rglob("*.log")}
+        run.wait_until_nothing_is_left()
+    assert code == 0, run.told
+    assert (result["phase"], result["steps"]) == ("Succeeded", EPOCHS * STEPS)
+    assert result["restarts"]["byCause"].pop("Stalled") == 1, "only the task that hung"
+    assert "worker-0 stalled after step" in run.told
+    assert "in its data function (exit code 77); failurePolicy.rules[0] (Restart) matches reason Stalled" in run.told
+    assert any("in read_from_a_server_that_is_gone" in text for text in logs.values()), list(logs)

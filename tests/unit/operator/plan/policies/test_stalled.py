@@ -1,0 +1,132 @@
+"""A stall: counted once, the straggler named, and who is replaced over it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.plan.actions import Create, Plan
+from dtjob.plan.children import Children
+from dtjob.plan.policies.restart import failures
+from dtjob.plan.policies.stalled import silent_stragglers
+from tests.unit.operator import builders
+from tests.unit.operator.builders import at
+from tests.unit.operator.ruled import planned, ruled
+
+SILENT = "its supervisor is silent"
+POLICY = {"stallTimeoutSeconds": 600, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+ON_STALLS = {"action": "FailJob", "onReasons": ["Stalled"]}
+
+
+def mirrored(**policy: Any) -> Job:
+    return builders.job(failurePolicy={**POLICY, **policy}, checkpoint={"directory": "/checkpoints"})
+
+
+def servers() -> Job:
+    return builders.job("ParameterServer", ps=1, failurePolicy=POLICY)
+
+
+def test_the_straggler_alone_is_replaced_and_everything_names_it():
+    """Its peers start again in their containers."""
+    after, plan = planned(mirrored(), {"worker-1": builders.stalled("worker-1")})
+    status = after.status
+    assert status["attempts"] == {"worker-1": 1}
+    assert status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    assert status["incident"]["charged"] == 1
+    failed = status["firstFailure"]
+    assert (failed["task"], failed["cause"], failed["exitCode"]) == ("worker-1", "Stalled", 77)
+    assert "line 7 in examples" in failed["message"], "where its threads were"
+    (told,) = (event for event in plan.events if event.type == "Warning" and "stalled" in event.message)
+    assert told.message.startswith("worker-1 stalled after step 120, in its data function (exit code 77); training")
+    made = [action.manifest for action in plan.actions if isinstance(action, Create)]
+    assert builders.names(one for one in made if one["kind"] == "Pod" and "worker" in one["metadata"]["name"]) == [
+        "digits-worker-1-1"
+    ]
+
+
+def test_tasks_that_end_over_one_stall_are_one_incident():
+    """As where nobody could tell them who was behind."""
+    first, _ = planned(mirrored(), {"worker-0": builders.stalled("worker-0")})
+    after, _ = planned(first, {"worker-1": builders.stalled("worker-1")}, seconds=40)
+    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    assert after.status["attempts"] == {"worker-0": 1, "worker-1": 1}
+    assert after.status["incident"]["charged"] == 1
+
+
+def test_stalls_use_the_budget_up():
+    after, _ = planned(mirrored(maxRestarts=0), {"worker-1": builders.stalled("worker-1")})
+    assert (after.status["phase"], after.status["reason"]) == ("Failed", "MaxRestartsExceeded")
+    assert after.status["message"].startswith("worker-1 stalled after step 120, in its data function")
+
+
+def test_a_silent_straggler_is_replaced_with_the_one_that_waited_for_it():
+    after, plan = planned(servers(), {"chief-0": builders.stalled("worker-1", SILENT)})
+    assert after.status["attempts"] == {"chief-0": 1, "worker-1": 1}
+    how = f"chief-0 stalled after step 120, waiting for worker-1: {SILENT} (exit code 77)"
+    assert [event.message for event in plan.events if how in event.message]
+
+
+@pytest.mark.parametrize("state", [builders.unschedulable(), builders.ended(0)])
+def test_one_that_does_not_run_is_not_replaced_over_it(state: dict[str, Any]):
+    """It may be waiting for a node since before."""
+    job = builders.with_status(servers(), {"allCreated": True})
+    pods = builders.all_pods(job)
+    pods["chief-0"]["status"], pods["worker-1"]["status"] = builders.stalled("worker-1", SILENT), state
+    situation = builders.situation(job, *pods.values(), now=at(20))
+    assert silent_stragglers(situation, failures(situation)) == []
+
+
+def waiting_for(silent: Any, job: Job | None = None, **pods: dict[str, Any]) -> tuple[Job, Plan]:
+    """The plan where the chief says that these attempts are silent; `pods` are not running, but so."""
+    job = builders.with_status(job or mirrored(), {"allCreated": True})
+    there = builders.all_pods(job)
+    for task, state in pods.items():
+        there[task.replace("_", "-")]["status"] = state
+    report = {"jobUid": job.metadata.uid, "attempt": 0, "state": "waiting", "silent": silent}
+    made = builders.plan_answered(job, Children(tuple(there.values()), {"chief-0": report}), at(20))
+    return builders.with_status(job, made.status or job.status), made
+
+
+def test_a_running_task_for_which_the_chief_waits_in_vain_is_replaced():
+    """Frozen with its container: its peers have started again, and nobody can tell it to end."""
+    after, plan = waiting_for({"worker-1": 0})
+    assert after.status["attempts"] == {"worker-1": 1}
+    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    how = "worker-1 stalled: its supervisor is silent, and its group waits for it"
+    assert [event.message for event in plan.events if event.message.startswith(how)]
+    assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
+
+
+@pytest.mark.parametrize(
+    ("silent", "job", "pods"),
+    [
+        ({"worker-1": 1}, mirrored(), {}),
+        ({"worker-1": 0}, mirrored(), {"worker_1": builders.unschedulable()}),
+        ({"worker-1": 0}, builders.job(), {}),
+        ({"chief-0": 0, "nobody-3": 0}, mirrored(), {}),
+        ("worker-1", mirrored(), {}),
+    ],
+)
+def test_no_other_silence_is_a_stall(silent: Any, job: Job, pods: dict[str, Any]):
+    """Of another attempt, of a pod that waits for its node, in a job that asks for nothing, of nobody else."""
+    after, _ = waiting_for(silent, job, **pods)
+    assert after.status.get("restarts", {}).get("total", 0) == 0
+
+
+def test_a_rule_matches_a_stall_by_its_reason():
+    policy = {"stallTimeoutSeconds": 600}
+    after, _ = planned(ruled(ON_STALLS, policy=policy), {"worker-1": builders.stalled("worker-1")})
+    assert (after.status["phase"], after.status["reason"]) == ("Failed", "PodFailurePolicy")
+    assert "failurePolicy.rules[0] (FailJob) matches reason Stalled" in after.status["message"]
+    after, _ = planned(ruled(ON_STALLS, policy=policy), {"worker-1": builders.failed(77, stepped=True)})
+    assert after.status["restarts"]["causes"] == {"Error": 1}, "a program's own exit code"
+
+
+def test_nothing_is_decided_by_a_status_that_cannot_be_read():
+    """A job whose supervisors nobody hears is left alone for as long as its pods run."""
+    job = builders.with_status(mirrored(), {"allCreated": True})
+    made = builders.plan_answered(job, Children(tuple(builders.all_pods(job).values())), at(10**7))
+    assert not any(isinstance(action, Create) and action.manifest["kind"] == "Pod" for action in made.actions)
+    assert (made.status or {}).get("restarts", {}).get("total", 0) == 0

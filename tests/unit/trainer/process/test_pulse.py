@@ -1,0 +1,136 @@
+"""dtjob_trainer.process.pulse: what lasts is told, and what stands still rightly is told at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtjob_trainer.process import pulse
+from dtjob_trainer.process.progress import INTERVAL_SECONDS, Progress
+from dtjob_trainer.process.pulse import Pulse
+
+
+class Told(Progress):
+    """Keeps every report."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reports: list[dict[str, Any]] = []
+
+    def report(self, **keys: Any) -> None:
+        self.reports.append(keys)
+        super().report(**keys)
+
+
+class Over(Exception):
+    """Ends the thread's loop."""
+
+
+def beats(monkeypatch: pytest.MonkeyPatch, one: Pulse, *between: Any) -> None:
+    """Look so often, with these calls before each look."""
+    calls = iter(between)
+
+    def sleep(_: float) -> None:
+        call = next(calls, None)
+        if call is None:
+            raise Over
+        call()
+
+    monkeypatch.setattr(pulse.time, "sleep", sleep)
+    with pytest.raises(Over):
+        one._beat()
+
+
+def begun() -> tuple[Pulse, Told]:
+    progress = Told()
+    one = Pulse(progress)
+    one._begun = True
+    return one, progress
+
+
+def nothing() -> None:
+    pass
+
+
+def test_only_what_lasts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, progress = begun()
+    beats(monkeypatch, one, lambda: one.enter("data"), lambda: one.enter("step"), lambda: one.enter("data"))
+    assert progress.reports == []
+    beats(monkeypatch, one, lambda: one.enter("data"), nothing, nothing)
+    assert progress.reports == [{"doing": "data"}]
+
+
+def test_steps_that_nobody_has_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, progress = begun()
+    progress.report(step=7)
+    one.steps_done = lambda: 9
+    beats(monkeypatch, one, nothing)
+    one.steps_done = lambda: 8
+    beats(monkeypatch, one, nothing)
+    assert progress.reports == [{"step": 7}, {"step": 9}]
+
+
+def test_what_is_held_back_is_told_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, progress = begun()
+    progress.report(state="training")
+    progress.update(step=1)
+    progress.update(step=2)
+    assert progress.status["step"] == 1
+    progress._last_written -= 2 * INTERVAL_SECONDS
+    beats(monkeypatch, one, nothing)
+    assert progress.status["step"] == 2
+
+
+def test_rest_is_told_at_once_and_by_the_one_who_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, progress = begun()
+    one.enter("callbacks")
+    with one.resting("validating"):
+        beats(monkeypatch, one, nothing, nothing)
+        assert progress.reports == [{"doing": "validating"}]
+    assert progress.reports[1:] == [{"doing": "callbacks"}]
+    with pytest.raises(KeyError), one.resting("saving"):
+        raise KeyError
+    assert progress.reports[-1] == {"doing": "callbacks"}
+
+
+def test_without_a_supervisor_that_asks_nothing_is_told() -> None:
+    progress = Told()
+    with Pulse(progress).resting("saving"):
+        pass
+    assert progress.reports == []
+
+
+def within(tmp_path: Path, file: str, function: Callable[[], None]) -> Callable[[], None]:
+    """A function of this file that calls `function`."""
+    called: dict[str, Any] = {}
+    exec(compile("def call(function):\n    function()\n", str(tmp_path / file), "exec"), called)
+    return lambda: called["call"](function)
+
+
+def test_python_that_a_graph_calls_is_found_in_any_thread(tmp_path: Path) -> None:
+    """By the file through which TensorFlow calls it."""
+    gate, inside = threading.Event(), threading.Event()
+
+    def data() -> None:
+        inside.set()
+        gate.wait()
+
+    thread = threading.Thread(target=within(tmp_path, "tensorflow/python/ops/script_ops.py", data))
+    assert pulse.where("step") == "step"
+    thread.start()
+    inside.wait()
+    assert (pulse.where("step"), pulse.where("callbacks")) == ("data", "callbacks")
+    gate.set()
+    thread.join()
+    assert pulse.where("step") == "step"
+
+
+def test_who_waits_for_the_others_is_not_in_its_data(tmp_path: Path) -> None:
+    """Tasks agree on batches of which nobody knows how many there are."""
+    seen: list[str] = []
+    within(tmp_path, "dtjob_trainer/strategies/collective.py", lambda: seen.append(pulse.where("data")))()
+    assert (seen, pulse.where("data")) == (["step"], "data")

@@ -1,0 +1,164 @@
+"""dtjob_trainer.rendezvous.stalls: who is behind, of all that supervisors tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
+from dtjob_trainer.rendezvous.rendezvous import Rendezvous
+from dtjob_trainer.rendezvous.stalls import AFTERMATH_SECONDS, SETTLE_SECONDS, Heard, Stalls, is_stalled, straggler
+from tests.unit.trainer.rendezvous import groups
+
+
+def task(name: str, step: int | None = 40, phase: Phase = "running", *, silent: bool = False, **more: Any) -> Heard:
+    """What is known of one task; of those that run, that they have stalled."""
+    more = {"stalled": phase == "running", **more}
+    return Heard(name, replace(groups.registration(name, phase), step=step, **more), silent)
+
+
+def server(name: str, **more: Any) -> Heard:
+    return task(name, None, "serving", **more)
+
+
+def group(**worker: Any) -> list[Heard]:
+    """Three tasks, of which worker-0 is so."""
+    return [
+        task("chief-0", doing="step"),
+        task("worker-0", **{"doing": "step", **worker}),
+        task("worker-1", doing="step"),
+    ]
+
+
+def servers(*others: Heard, **chief: Any) -> list[Heard]:
+    """A ParameterServer job whose chief has stalled; `others` instead of those that are well."""
+    told = {each.task: each for each in others}
+    return [
+        task("chief-0", **{"doing": "step", **chief}),
+        *(told.get(name, server(name)) for name in ("worker-0", "worker-1", "ps-0")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("heard", "behind", "how"),
+    [
+        (group(stopped=True), "worker-0", "its process is stopped (SIGSTOP)"),
+        (group(step=38), "worker-0", "at step 38, others at 40, in a step"),
+        (group(step=38, doing="data"), "worker-0", "at step 38, others at 40, in its data function"),
+        (group(step=38, doing="what a later release says"), "worker-0", "at step 38, others at 40"),
+        (group(doing="data"), "worker-0", "in its data function"),
+        (group(doing="callbacks"), "worker-0", "in a callback"),
+        (group(doing="", stalled=False), "worker-0", "elsewhere than the others"),
+        (group(), "chief-0", "no task is behind the others"),
+        (servers(server("worker-1", stopped=True)), "worker-1", "its process is stopped (SIGSTOP)"),
+        (servers(server("ps-0", stopped=True)), "ps-0", "its process is stopped (SIGSTOP)"),
+        (servers(doing="data"), "chief-0", "in its data function"),
+        (servers(doing="callbacks"), "chief-0", "in a callback"),
+        (servers(), "chief-0", "no task is behind the others"),
+        ([task("chief-0", doing="callbacks"), task("worker-0", doing="step")], "chief-0", "in a callback"),
+    ],
+)
+def test_who_is_behind(heard: Sequence[Heard], behind: str, how: str) -> None:
+    named = straggler(heard)
+    assert (named.task, named.how) == (behind, how)
+    assert named.told == next(each.registration.process for each in heard if each.task == behind and each.registration)
+
+
+def test_the_one_that_has_skipped_a_collective_in_a_callback_is_behind() -> None:
+    heard = [task("chief-0", doing="callbacks"), task("worker-0", doing="callbacks"), task("worker-1", doing="step")]
+    assert straggler(heard).task == "worker-1"
+
+
+def test_a_silent_worker_is_named_and_the_chief_ends_over_it() -> None:
+    """Nobody can tell it to end."""
+    heard = servers(server("worker-1", silent=True))
+    named = straggler(heard)
+    assert (named.task, named.how) == ("worker-1", "its supervisor is silent")
+    assert heard[0].registration is not None
+    assert named.told == heard[0].registration.process
+
+
+def test_a_chief_without_any_worker_waits_for_pods() -> None:
+    away = [server("worker-0", silent=True), Heard("worker-1", None, silent=True)]
+    assert not is_stalled(servers(*away))
+    assert is_stalled(servers(away[0]))
+    assert is_stalled(servers())
+
+
+def test_nothing_is_a_stall_unless_a_task_says_so() -> None:
+    assert not is_stalled([task("chief-0", stalled=False), task("worker-0", silent=True)])
+    assert not is_stalled([task("chief-0", stalled=False), task("worker-0", 3, stalled=False)])
+
+
+def test_it_is_decided_once_all_may_have_said_how_they_are() -> None:
+    stalls, heard = Stalls(), group(doing="data")
+    first = heard[0].registration
+    assert first is not None
+    assert not stalls.look(replace(first, stalled=False), lambda: pytest.fail("nobody stalls"), 0)
+    assert not stalls.look(first, lambda: heard, 100)
+    assert not stalls.look(first, lambda: pytest.fail("asked within a second"), 100.5)
+    assert stalls.look(replace(first, stalled=False), lambda: heard, 100 + SETTLE_SECONDS)
+    behind, other = heard[1].registration, heard[2].registration
+    assert behind is not None
+    assert other is not None
+    named = stalls.named(behind)
+    assert named is not None
+    assert named.task == "worker-0"
+    assert stalls.named(other) is None
+    assert stalls.named(replace(behind, incarnation=behind.incarnation + 1)) is None, "its next process is another"
+
+
+def test_whom_it_hears_meanwhile_gets_time_to_recover() -> None:
+    """The others lose the straggler only after it has ended."""
+    stalls, heard = Stalls(), group(doing="data")
+    first = heard[0].registration
+    assert first is not None
+    for now in (0.0, SETTLE_SECONDS):
+        stalls.look(first, lambda: heard, now)
+    end = SETTLE_SECONDS + AFTERMATH_SECONDS
+    assert not stalls.look(first, lambda: pytest.fail("too early"), end - 0.1)
+    stalls.look(first, lambda: heard, end)
+    assert stalls.look(first, lambda: heard, end + SETTLE_SECONDS)
+
+
+def test_a_stall_that_passes_by_itself_names_nobody() -> None:
+    stalls, heard = Stalls(), group(doing="data")
+    first = heard[0].registration
+    assert first is not None
+    stalls.look(first, lambda: heard, 0)
+    well = [
+        replace(each, registration=replace(each.registration, stalled=False)) for each in heard if each.registration
+    ]
+    assert not stalls.look(first, lambda: well, SETTLE_SECONDS)
+    assert not stalls.look(first, lambda: heard, SETTLE_SECONDS + 1), "it begins anew"
+
+
+def test_what_the_rendezvous_knows_of_its_members() -> None:
+    rendezvous: Rendezvous = groups.mirrored()
+    rendezvous.register(groups.registration("chief-0"), None, 0)
+    rendezvous.register(groups.registration("worker-0"), None, rendezvous.lease)
+    heard = rendezvous.heard(rendezvous.lease + 0.1)
+    assert [(each.task, each.silent) for each in heard] == [("chief-0", True), ("worker-0", False), ("worker-1", True)]
+    assert heard[2].registration is None
+
+
+def test_who_was_heard_once_and_is_silent_since() -> None:
+    rendezvous: Rendezvous = groups.mirrored()
+    rendezvous.register(groups.registration("chief-0"), None, 9)
+    rendezvous.register(groups.registration("worker-0", attempt=2), None, 0)
+    assert rendezvous.silent(10, 9.9) == {}
+    assert rendezvous.silent(10, 10) == {"worker-0": 2}
+
+
+def test_registrations_and_answers_keep_what_they_tell_and_read_those_of_a_release_before() -> None:
+    told = replace(groups.registration("worker-1"), stalled=True, stopped=True, doing="data")
+    assert Registration.from_json(told.to_json()) == told
+    before = {name: value for name, value in told.to_json().items() if name not in ("stalled", "stopped", "doing")}
+    assert Registration.from_json(before) == groups.registration("worker-1")
+    answer = Answer("stalled", 3, "in its data function", chief="s", straggler="worker-1")
+    assert Answer.from_json(answer.to_json()) == answer
+    earlier = {name: value for name, value in answer.to_json().items() if name != "straggler"}
+    assert Answer.from_json(earlier).straggler == ""

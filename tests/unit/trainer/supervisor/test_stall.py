@@ -1,0 +1,167 @@
+"""dtjob_trainer.supervisor.stall: what is counted as time without a step."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.supervisor.stall import Stall, StallGuard, Watch
+
+LIMIT = 10.0
+
+
+def training(*reports: dict[str, object], limit: float | None = LIMIT) -> Watch:
+    """A process that went on from step 20, has done one step since, and has then told of these."""
+    watch = Watch(limit)
+    for report in ({"step": 20, "restoredStep": 20}, {"state": "training", "step": 20}, {"step": 21}, *reports):
+        watch.heard(report)
+    return watch
+
+
+def is_over_after(watch: Watch, seconds: float) -> bool:
+    watch.passes(seconds)
+    return watch.over
+
+
+def test_a_step_that_takes_just_less_is_no_stall() -> None:
+    watch = training()
+    for step in range(22, 30):
+        assert not is_over_after(watch, LIMIT - 0.1)
+        watch.heard({"step": step})
+    assert is_over_after(watch, LIMIT)
+
+
+@pytest.mark.parametrize("doing", ["data", "callbacks", "step", "of a later release"])
+def test_what_stands_still_between_two_steps_is_a_stall(doing: str) -> None:
+    assert is_over_after(training({"doing": doing}), LIMIT)
+
+
+@pytest.mark.parametrize(
+    "report", [{"doing": "validating"}, {"doing": "saving"}, {"state": "saving"}, {"state": "finished"}]
+)
+def test_what_stands_still_rightly_is_none(report: dict[str, object]) -> None:
+    watch = training()
+    watch.passes(LIMIT - 1)
+    watch.heard(report)
+    assert not is_over_after(watch, 1000 * LIMIT)
+    watch.heard({"state": "training", "doing": "step"})
+    assert not is_over_after(watch, LIMIT - 1), "it begins anew"
+    assert is_over_after(watch, 1)
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        [],
+        [{"state": "waiting"}],
+        [{"state": "starting", "totalSteps": 40}],
+        [{"state": "starting", "step": 20, "restoredStep": 20}],
+        [{"step": 20, "restoredStep": 20}, {"state": "training", "step": 20}],
+        [{"restoredStep": 0}, {"state": "training", "step": 0}, {"doing": "data"}],
+        [{"state": "serving"}],
+        [{"state": "evaluating"}],
+        [{"trainsItself": True}],
+    ],
+)
+def test_before_its_first_step_no_process_has_stalled(reports: list[dict[str, object]]) -> None:
+    """It waits, restores, compiles, or reads its first batch; or it trains nothing."""
+    watch = Watch(LIMIT)
+    for report in reports:
+        watch.heard(report)
+    assert not is_over_after(watch, 1000 * LIMIT)
+
+
+@pytest.mark.parametrize("report", [{"doing": "validating"}, {"state": "serving"}, {"state": "starting"}])
+def test_a_process_that_is_stopped_does_nothing_of_what_it_has_told(report: dict[str, object]) -> None:
+    watch = training(report)
+    watch.passes(LIMIT - 1, stopped=True)
+    assert not is_over_after(watch, 1), "it goes on"
+    watch.passes(LIMIT - 1, stopped=True)
+    assert not watch.over
+    watch.passes(1, stopped=True)
+    assert watch.over
+
+
+def test_another_report_is_no_step() -> None:
+    watch = training()
+    watch.passes(LIMIT - 1)
+    watch.heard({"step": 21, "loss": 0.1, "doing": "data"})
+    assert is_over_after(watch, 1)
+
+
+def test_a_new_process_begins_anew() -> None:
+    watch = training()
+    watch.passes(LIMIT)
+    watch.process_started()
+    assert not is_over_after(watch, 1000 * LIMIT)
+
+
+def test_without_a_limit_nothing_is_a_stall() -> None:
+    assert not is_over_after(training(limit=None), 1e9)
+
+
+def test_what_is_told_of_a_stall() -> None:
+    stall = Stall("worker-1", "in its data function", 600.0)
+    assert stall.reason == "stalled: no new step for 600 s; worker-1 is behind: in its data function"
+    assert stall.facts == {"straggler": "worker-1", "behind": "in its data function"}
+
+
+def ticked(guard: StallGuard, monkeypatch: pytest.MonkeyPatch, ticks: int) -> None:
+    """The guard looks so often, as soon as it may."""
+    now = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now, ticks
+        now, ticks = now + seconds, ticks - 1
+        if ticks < 0:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("dtjob_trainer.supervisor.stall.time.monotonic", lambda: now)
+    monkeypatch.setattr("dtjob_trainer.supervisor.stall.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(guard._tick_forever())
+
+
+def test_silence_is_told_where_the_group_has_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task("digits", "default", "uid", "chief", 0, stall_seconds=LIMIT)
+    guard = StallGuard(task, lambda *_: None, lambda seconds: {"worker-1": 2} if seconds == LIMIT else {})
+    guard.heard({"state": "waiting"})
+    ticked(guard, monkeypatch, int(LIMIT) - 1)
+    assert guard.silent == {}
+    ticked(guard, monkeypatch, 1)
+    assert guard.silent == {"worker-1": 2}
+    guard.heard({"state": "starting"})
+    ticked(guard, monkeypatch, 1)
+    assert guard.silent == {}
+
+
+def test_time_in_which_the_supervisor_was_stopped_itself_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its machine was suspended, or all processes were stopped: a look comes much later than it should."""
+    now, sleeps = 0.0, 0
+    told: list[str] = []
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now, sleeps
+        sleeps += 1
+        now += 1e6 if sleeps <= 2 else seconds
+        if told:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("dtjob_trainer.supervisor.stall.time.monotonic", lambda: now)
+    monkeypatch.setattr("dtjob_trainer.supervisor.stall.asyncio.sleep", sleep)
+
+    async def watch() -> None:
+        guard = StallGuard(
+            Task("digits", "default", "uid", "chief", 0, stall_seconds=LIMIT),
+            lambda straggler, how: told.append(f"{straggler} {how}"),
+        )
+        for report in ({"state": "training", "step": 0}, {"step": 1}):
+            guard.heard(report)
+        with pytest.raises(asyncio.CancelledError):
+            await guard._tick_forever()
+
+    asyncio.run(watch())
+    assert told == ["chief-0 in a step"]
+    assert sleeps == 2 + 6 + 1, "two seconds for each of the long ones, then six more"

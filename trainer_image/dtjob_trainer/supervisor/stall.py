@@ -1,0 +1,188 @@
+"""Stalls: training that makes no new step for too long, by this supervisor's own clock.
+
+Counted is only time in which steps should come: from the first step of a training process on, unless it validates or
+saves; and all time in which it is stopped. So compiling, restoring and reading the first batch are no stalls, however
+long they take. In a group the chief task's supervisor says who is behind (rendezvous/stalls.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob_trainer.contract.doing import IN_WORDS, NO_STALL
+from dtjob_trainer.contract.log_line import Facts
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.supervisor import reaper
+
+TICK_SECONDS = 1.0
+ALONE_SECONDS = 30.0
+"""Without a word from the chief task's supervisor for so long, a stalled task ends its container by itself."""
+ABORT_SECONDS = 5.0
+"""For which a process may write where its threads are, before it is killed."""
+STOPPED = "its process is stopped (SIGSTOP)"
+
+
+class Watch:
+    """Counts the time in which a training process makes no step though it should. Pure."""
+
+    def __init__(self, limit: float | None) -> None:
+        """`limit`: seconds; None: nothing is a stall."""
+        self._limit = limit
+        self.process_started()
+
+    def process_started(self) -> None:
+        """A new training process begins."""
+        self._state, self.doing = "waiting", ""
+        self._step: int | None = None
+        self._restored, self._stepped = 0, False
+        self._still = 0.0
+
+    def heard(self, report: Mapping[str, Any]) -> None:
+        """The training process reports."""
+        self._restored = report["restoredStep"] if isinstance(report.get("restoredStep"), int) else self._restored
+        self._state = str(report.get("state") or self._state)
+        self.doing = str(report.get("doing", self.doing) or "")
+        step = report.get("step")
+        if isinstance(step, int) and step != self._step:
+            self._step, self._still = step, 0.0
+            self._stepped |= step > self._restored
+        if not self.counts:
+            self._still = 0.0
+
+    def passes(self, seconds: float, *, stopped: bool = False) -> None:
+        """So much time has passed, in which this supervisor itself was running; and the training process was `stopped`,
+        so that it did nothing of what it has told of last."""
+        self._still = self._still + seconds if self.counts or stopped else 0.0
+
+    @property
+    def counts(self) -> bool:
+        """Whether steps should come."""
+        trains = self._state == "training" and self._stepped
+        return self._limit is not None and trains and self.doing not in NO_STALL
+
+    @property
+    def waits(self) -> bool:
+        """Whether the process waits for its go."""
+        return self._state == "waiting"
+
+    @property
+    def over(self) -> bool:
+        """Whether training has stalled."""
+        return self._limit is not None and self._still >= self._limit
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Why this container ends."""
+
+    straggler: str
+    how: str
+    """How it is behind, in words."""
+    seconds: float
+
+    @property
+    def reason(self) -> str:
+        """The stall in words."""
+        return f"stalled: no new step for {self.seconds:g} s; {self.straggler} is behind: {self.how}"
+
+    @property
+    def facts(self) -> Facts:
+        """What the last log line tells the operator."""
+        return {"straggler": self.straggler, "behind": self.how}
+
+
+class StallGuard:
+    """Watches the training processes of one task, one after the other."""
+
+    def __init__(
+        self,
+        task: Task,
+        on_stall: Callable[[str, str], None],
+        silent: Callable[[float], dict[str, int]] = lambda seconds: {},
+    ) -> None:
+        """`on_stall(straggler, how)` is called where no rendezvous decides: the container is to end. `silent` tells the
+        attempts at tasks that this supervisor has not heard for so long, and had before."""
+        self._task, self._on_stall, self._silent = task, on_stall, silent
+        self._waited = 0.0
+        self._watch = Watch(task.stall_seconds)
+        self._pid: int | None = None
+        self._ticking: asyncio.Task[None] | None = None
+        self._answered = time.monotonic()
+        self.stopped = False
+        """Whether the training process is stopped, by SIGSTOP or a tracer."""
+        self.found: Stall | None = None
+        """The stall over which this container ends."""
+
+    def begin(self, group: asyncio.TaskGroup) -> None:
+        """Watch from now on, in `group`, where the job asks for it; further calls change nothing."""
+        if self._task.stall_seconds is not None and self._ticking is None:
+            self._ticking = group.create_task(self._tick_forever())
+
+    def leave(self) -> None:
+        """Watch no longer."""
+        if self._ticking:
+            self._ticking.cancel()
+
+    def process_started(self, pid: int) -> None:
+        """A new training process begins."""
+        self._pid, self.stopped = pid, False
+        self._watch.process_started()
+
+    def process_ended(self) -> None:
+        """The training process has ended."""
+        self._pid, self.stopped = None, False
+        self._watch.process_started()
+
+    def heard(self, report: Mapping[str, Any]) -> None:
+        """The training process reports."""
+        self._watch.heard(report)
+
+    def answered(self) -> None:
+        """The rendezvous has answered."""
+        self._answered = time.monotonic()
+
+    @property
+    def silent(self) -> dict[str, int]:
+        """The attempts at tasks for which the group has waited for so long that their silence is a stall, where they
+        run: the operator knows that, and replaces them."""
+        limit = self._task.stall_seconds
+        return self._silent(limit) if limit is not None and self._waited >= limit else {}
+
+    @property
+    def over(self) -> bool:
+        """Whether training has stalled, and nothing is done about it here yet."""
+        return self._watch.over and self.found is None
+
+    @property
+    def doing(self) -> str:
+        """What the training process is in, as it has told."""
+        return self._watch.doing
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the training process is stopped now, in a job that asks for it."""
+        return self._task.stall_seconds is not None and self._pid is not None and reaper.is_stopped(self._pid)
+
+    def find(self, straggler: str, how: str) -> Stall:
+        """Note the stall over which this container ends."""
+        self.found = Stall(straggler, how, self._task.stall_seconds or 0.0)
+        return self.found
+
+    async def _tick_forever(self) -> None:
+        tick = min(TICK_SECONDS, (self._task.stall_seconds or TICK_SECONDS) / 5)
+        before = time.monotonic()
+        while True:
+            await asyncio.sleep(tick)
+            now = time.monotonic()
+            # not the time in which this supervisor was stopped itself, as with its machine
+            passed = min(now - before, 2 * tick)
+            self.stopped, before = self.frozen, now
+            self._watch.passes(passed, stopped=self.stopped)
+            self._waited = self._waited + passed if self._watch.waits else 0.0
+            alone = not self._task.in_cluster or now - self._answered >= ALONE_SECONDS
+            if self.over and alone:
+                self._on_stall(self._task.id, STOPPED if self.stopped else IN_WORDS.get(self.doing, "in a step"))
