@@ -23,6 +23,7 @@ from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
+from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import (
     deadline,
     evaluate_last,
@@ -206,4 +207,5 @@ def _finish(
         next_write = written.progress.next_write(situation.defaults.progress_every)
         if next_write is not None and now < next_write:
             write, later = False, [*later, next_write]
-    return Plan(tuple(actions), status.to_json() if write else None, tuple(events), min(later, default=None))
+    told = with_goodput(situation, status).to_json() if write else None
+    return Plan(tuple(actions), told, tuple(events), min(later, default=None))
