@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -114,7 +114,7 @@ class Goodput:
     untold: float = 0.0
     """So many of the seconds counted last this supervisor may yet account for."""
     untold_in: Part = Part.UNKNOWN
-    """Where those stand until then."""
+    """Under what those stand until then."""
     others: Mapping[str, Any] = field(default_factory=dict)
     """Fields that a newer operator wrote; kept."""
 
@@ -158,7 +158,7 @@ class Goodput:
             redone_steps=_steps(steps.get("redone")),
             told=Spent.from_json(counted, _whole(counted.get("attempt"), -1), _whole(counted.get("incarnation"), 0)),
             untold=_seconds(counted.get("untold")),
-            untold_in=Part.WAITING_FOR_PODS if counted.get("untoldIn") == Part.WAITING_FOR_PODS else Part.UNKNOWN,
+            untold_in=next((part for part in Part if part == counted.get("untoldIn")), Part.UNKNOWN),
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
@@ -172,7 +172,7 @@ class Goodput:
             "seconds": {name: value for name, value in rounded.items() if value},
             "steps": {"kept": self.kept_steps, "redone": self.redone_steps},
             "counted": {
-                "until": times.rfc3339(self.until),
+                "until": self.until.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                 "doing": self.doing.value,
                 **self._untold(),
                 **self._told(),

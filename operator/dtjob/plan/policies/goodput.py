@@ -25,12 +25,13 @@ AT_WORK = ("training", "saving")
 """States in which a supervisor's training process is within its training."""
 
 _GOES_TO = {
-    Doing.BACKOFF: Part.RESTARTING,
+    Doing.WAITING_FOR_PODS: Part.WAITING_FOR_PODS,
+    Doing.BACKOFF: Part.WAITING_FOR_PODS,
     Doing.STARTING: Part.STARTING,
     Doing.RESTARTING: Part.RESTARTING,
     Doing.ENDING: Part.ENDING,
 }
-"""Where time goes that no supervisor trained in, by what the job was at."""
+"""Where time goes that no supervisor trained in, by what the job was at; of a backoff, what is left after it."""
 
 _AFTER_TRAINING = {Doing.ENDING: Part.ENDING, Doing.SUSPENDED: Part.UNKNOWN}
 """The same of a job that trained, by what it is at now; otherwise it is being restarted."""
@@ -59,11 +60,16 @@ def with_goodput(situation: Situation, status: Status) -> Status:
         return status
     if situation.written.ended:
         return status
-    seen, before, now = see(situation, status), status.goodput, situation.now.replace(microsecond=0)
+    seen, before, now = see(situation, status), status.goodput, _hundredths(situation.now)
     if before is None:
         began = status.phase is Phase.RUNNING
         return replace(status, goodput=Goodput(now, seen.doing)) if began else status
     return replace(status, goodput=count(before, seen, now))
+
+
+def _hundredths(moment: datetime) -> datetime:
+    """No finer than the status keeps seconds, so that they add up."""
+    return moment.replace(microsecond=moment.microsecond // 10_000 * 10_000)
 
 
 def see(situation: Situation, status: Status) -> Seen:
@@ -180,24 +186,23 @@ def _unknown(before: Goodput) -> float:
 
 def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: datetime) -> Goodput:
     """With the seconds in which no supervisor trained, as far as is known."""
-    goes_on, trained = seen.doing in _UP, before.doing is Doing.TRAINING
-    if before.doing in _UP and not seen.readable:  # where pods have gone, nobody will ever tell
-        return _claimable(counted, Part.UNKNOWN, left, goes_on)
-    if trained and seen.doing is Doing.TRAINING and _same_process(before, seen):
-        return _claimable(counted, Part.UNKNOWN, left, True)
-    if trained:  # the time from its last word on
-        return counted.plus(_AFTER_TRAINING.get(seen.doing, Part.RESTARTING), left)
     if before.doing is Doing.BACKOFF and seen.pods_wait_from is not None:
         waited = min(left, max(0.0, (now - seen.pods_wait_from).total_seconds()))
-        return counted.plus(Part.WAITING_FOR_PODS, waited).plus(Part.RESTARTING, left - waited)
-    if before.doing is Doing.WAITING_FOR_PODS:  # of an operator that was away its pods may have trained since
-        return _claimable(counted, Part.WAITING_FOR_PODS, left, goes_on and not seen.readable)
-    return counted.plus(_GOES_TO[before.doing], left)
-
-
-def _claimable(counted: Goodput, part: Part, left: float, by_a_later_report: bool) -> Goodput:
-    untold = left if by_a_later_report else 0.0
+        counted, left = counted.plus(Part.RESTARTING, left - waited), waited
+    # Its next word may be that it trained in some of that: the last one is from before, or was not read yet.
+    untold, part = left if seen.doing in _UP else 0.0, _part_of_rest(before, seen)
     return replace(counted.plus(part, left), untold=untold, untold_in=part if untold else Part.UNKNOWN)
+
+
+def _part_of_rest(before: Goodput, seen: Seen) -> Part:
+    trained = before.doing is Doing.TRAINING
+    if before.doing in _UP and not seen.readable:
+        return Part.UNKNOWN
+    if trained and seen.doing is Doing.TRAINING and _same_process(before, seen):
+        return Part.UNKNOWN
+    if trained:  # the time from its last word on
+        return _AFTER_TRAINING.get(seen.doing, Part.RESTARTING)
+    return _GOES_TO[before.doing]
 
 
 def _same_process(before: Goodput, seen: Seen) -> bool:
