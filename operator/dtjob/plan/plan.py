@@ -36,7 +36,7 @@ from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
-from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
+from dtjob.plan.policies.reachability import nothing_to_reach, reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
@@ -162,6 +162,7 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
         status = say_complete(replace(status, ready=situation.status.ready))
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
+    status = nothing_to_reach(status, "JobEnded", situation.now)
     if status.observed_generation != situation.written.observed_generation:
         status = confirm_phase(status)
     removed, look_again_at = pods_to_remove(situation)
