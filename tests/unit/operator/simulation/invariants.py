@@ -43,17 +43,35 @@ class Rules:
         """Uids of pods whose labels somebody has edited: the operator may see them late, or not at all."""
         self._refused: dict[str, list[datetime]] = defaultdict(list)
         self._gone: dict[str, datetime] = {}
+        self._unheard: set[str] = set()
+        """What went while the watch was lost: only a resync tells of that."""
+        self.watches = True
 
     def job_is_gone(self, uid: str, now: datetime) -> None:
         """Somebody has deleted a job."""
         self._gone[uid] = now
+        if not self.watches:
+            self._unheard.add(uid)
+
+    def watch_is_lost(self, on_their_way: Iterable[str]) -> None:
+        """Of nothing that goes from now on the operator hears, nor of these uids, which have gone just now."""
+        self.watches = False
+        self._unheard.update(on_their_way)
+
+    def resynced(self, now: datetime) -> None:
+        """The operator has listed what is there: it knows of all that went before."""
+        self._gone.update(dict.fromkeys(self._unheard, now))
+        self._unheard.clear()
 
     def check_create(self, manifest: Manifest, now: datetime) -> None:
-        """Only for a job that is there, or of whose end the watch has yet to tell, and that has not ended, and only the
-        attempt that its status names already."""
+        """Only for a job that is there, or of whose end the watch (where it was lost, a resync) has yet to tell, and that
+        has not ended, and only the attempt that its status names already."""
         job = self._owner(manifest)
         if job is None:
-            gone = self._gone[labels.controller_uid(manifest) or ""]
+            uid = labels.controller_uid(manifest) or ""
+            if uid in self._unheard:  # Kubernetes collects what is made for it
+                return
+            gone = self._gone[uid]
             assert now - gone <= HEARD_WITHIN, f"created for a job that is gone for {now - gone}"
             return
         status = job.get("status") or {}
