@@ -64,8 +64,8 @@ class Rules:
         self._unheard.clear()
 
     def check_create(self, manifest: Manifest, now: datetime) -> None:
-        """Only for a job that is there, or of whose end the watch (where it was lost, a resync) has yet to tell, and that
-        has not ended, and only the attempt that its status names already."""
+        """Only for a job that is there, or of whose end the watch (or, once it was lost, a resync) has yet to tell, and
+        that has not ended, and only the attempt that its status names already."""
         job = self._owner(manifest)
         if job is None:
             uid = labels.controller_uid(manifest) or ""
