@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from dtjob.api.job import Job
 from dtjob.objects import shared
 from tests.cluster.conftest import Kubectl
@@ -149,6 +151,7 @@ def test_a_suspended_job_makes_none_of_them(
         api.wait_for(kind, namespace, name, lambda one: one is not None)
 
 
+@pytest.mark.slow  # the one above deletes one that a pod waits for
 def test_a_config_map_is_made_again_though_no_pod_needs_it_now(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 KEYS = ("trainedSeconds", "savedSeconds")
 """Keys of a training process that are taken in here and not shown as they are."""
@@ -112,5 +112,5 @@ class TimeSpent:
         return of_last + self._before.share(back - of_last.number)
 
 
-def _is_seconds(value: Any) -> bool:
+def _is_seconds(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
