@@ -75,6 +75,7 @@ def test_what_two_kills_cost(tmp_path: Path) -> None:
         gate.touch()
         code, result = run.end()
         assert code == 0, run.told
+    print(result["goodput"])
     check(result["goodput"], spans(log), result["seconds"])
     assert f"goodput   {result['goodput']['percent']}% of the time since all tasks ran" in run.told
 

@@ -21,6 +21,7 @@ from dtjob.plan.children import ended, terminated
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended
 from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.time_spent import check_time_spent
 
 Objects = Mapping[tuple[str, str], Manifest]
 PROMISE = re.compile(r"from the checkpoint at step (\d+)")
@@ -130,6 +131,7 @@ class Rules:
     def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
         """Attempts and counts only grow, each restart is counted once, and an end is an end."""
         old = job.get("status") or {}
+        check_time_spent(old, new)
         if old.get("phase") in ENDED:
             kept = ("phase", "reason", "message", "completionTime", "firstFailure")
             assert {name: old.get(name) for name in kept} == {name: new.get(name) for name in kept}
