@@ -80,3 +80,20 @@ def test_an_operator_whose_watch_is_lost_may_go_on_with_a_job_that_is_gone(on_it
         all_run(world)
         assert world.job.status["phase"] == "Running"
         assert {labels.controller_uid(one) for one in world.cluster.of_kind("Pod")} == {"another"}
+
+
+def test_what_the_last_evaluator_needs_is_made_again_after_the_jobs_end() -> None:
+    """Somebody had deleted the policy that its new pod would be open to all without."""
+    with life(builders.job("Mirrored", evaluator=True, failurePolicy=POLICY)) as world:
+        world.run(1)
+        all_run(world)
+        world.lose_watch()
+        world.cluster.remove("NetworkPolicy", "digits")
+        become(world, "digits-evaluator-0-0", builders.evicted())
+        become(world, "digits-chief-0-0", builders.ended(0, world.now()))
+        world.watch_again()
+        world.resync()
+        world.run(60)
+        assert world.job.status["phase"] == "Succeeded"
+        assert "digits-evaluator-0-1" in world.pods
+        assert ("NetworkPolicy", "digits") in world.cluster.objects
