@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from dtjob.api.job import Job
 from dtjob.objects import shared
 from tests.cluster.conftest import Kubectl
@@ -117,3 +119,43 @@ def test_our_labels_come_back_and_others_stay(
             assert found["metadata"]["uid"] == before["uid"]
             assert found["metadata"]["labels"] == before["labels"] | FOREIGN["metadata"]["labels"]
             assert found["metadata"]["annotations"] == FOREIGN["metadata"]["annotations"]
+
+
+def test_a_suspended_job_makes_none_of_them(
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    """They stay where it has run, and come back with its pods where they do not."""
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    api.patch("dtjobs", namespace, "digits", {"spec": {"suspend": True}})
+    wait_phase(api, namespace, "Suspended")
+    api.wait("pods", namespace, lambda pods: not pods)
+    three = dict.fromkeys(("services", "networkpolicies"), "digits")
+    three["configmaps"] = config_map_of(api, namespace)
+    for kind, name in three.items():
+        api.delete(kind, namespace, name)
+    for seconds in (5000, 6000):  # the operator looks at the job again, each time
+        changed = api.patch("dtjobs", namespace, "digits", {"spec": {"runPolicy": {"activeDeadlineSeconds": seconds}}})
+        generation = changed["metadata"]["generation"]
+        api.wait_for(
+            "dtjobs",
+            namespace,
+            "digits",
+            lambda one, wanted=generation: one and one["status"]["observedGeneration"] == wanted,
+        )
+    for kind, name in three.items():
+        assert name not in {one["metadata"]["name"] for one in api.list(kind, namespace)}, kind
+    api.patch("dtjobs", namespace, "digits", {"spec": {"suspend": False}})
+    wait_phase(api, namespace, "Running")
+    for kind, name in three.items():
+        api.wait_for(kind, namespace, name, lambda one: one is not None)
+
+
+@pytest.mark.slow  # the one above deletes one that a pod waits for
+def test_a_config_map_is_made_again_though_no_pod_needs_it_now(
+    shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
+) -> None:
+    """Nobody tells of its end: it is asked for, every 15 s where all pods run."""
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Running")
+    deleted_and_made_again(api, "configmaps", namespace, config_map_of(api, namespace))

@@ -40,8 +40,9 @@ class Cluster(Protocol):
     async def create(self, manifest: Manifest) -> Manifest:
         """Create the object and return it as stored. Raises AlreadyExists or Refused."""
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
-        """Delete the object with this uid; gone already, or another uid, is success."""
+    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
+        """Delete the object with this uid; gone already, or another uid, is success. Raises Stale where a `version` is
+        given and the object has another."""
 
     async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """The object of this name as the cluster has it now, None where there is none."""

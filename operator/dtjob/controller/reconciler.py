@@ -204,12 +204,14 @@ class Reconciler:
         try:
             if isinstance(action, Delete):
                 logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
-                await self._cluster.delete(action.kind, namespace, action.name, action.uid)
+                await self._cluster.delete(action.kind, namespace, action.name, action.uid, action.version)
                 self._tallies[key].deleted(action.kind, action.name)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
             else:
                 await self._cluster.stop_serving(namespace, action.name, action.uid)
+        except Stale:  # its newer version brings another plan
+            raise
         except ClusterError as error:
             if self._queue.failures(key) >= TRIES_BEFORE_SAID:
                 self._store.set_problem(key, _what(action), str(error))  # the next try writes it

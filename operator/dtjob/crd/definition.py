@@ -30,6 +30,7 @@ COLUMNS = (
     ("Progress", "string", ".status.progress.percent", 1, "Part of the training that is done."),
     ("ETA", "string", ".status.progress.eta", 1, "Time to the end."),
     ("Checkpoint", "integer", ".status.checkpoint.step", 1, "Step of the newest checkpoint."),
+    ("Goodput", "integer", ".status.goodput.percent", 1, "Percent of its time that went into steps that stand."),
     ("Reason", "string", ".status.reason", 1, "Why the job stands where it does."),
 )
 """What `kubectl get dtjobs` shows: header, type, path, priority (1: with -o wide only), description."""

@@ -102,6 +102,7 @@ def status_schema() -> Schema:
             time=_time("When it was written."),
         ),
         evaluation=_evaluation(),
+        goodput=_goodput(),
         restarts=_restarts(),
         restored=_restored(),
         firstFailure=_first_failure(),
@@ -138,6 +139,20 @@ def _replica_status() -> Schema:
         pending=_whole("Those that do not run yet."),
         succeeded=_whole("Those that ended well."),
         failed=_whole("Those that failed, or were lost with their node."),
+    )
+
+
+def _goodput() -> Schema:
+    return _block(
+        "What the job's time went into since all its tasks first ran, without suspension; true as of the last write.",
+        percent=_whole("Kept time of all time of which it is known what it went into."),
+        seconds=_map(
+            "Seconds: kept (steps that stand), unknown, and lost by cause: redone, saving, starting, restarting, "
+            "waitingForPods, ending.",
+            _number("Seconds."),
+        ),
+        steps=_map("Steps that the chief told of: kept and redone.", _whole("Steps.")),
+        counted={"description": "How far it is counted, as the operator keeps it for itself.", PRESERVE: True},
     )
 
 

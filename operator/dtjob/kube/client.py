@@ -104,15 +104,21 @@ class Kube:
                 raise Refused(str(error)) from None
             raise
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
-        """DELETE with a uid precondition."""
+    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
+        """DELETE with a precondition of the uid, and of the version where there is one."""
         body = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
-            "preconditions": {"uid": uid},
+            "preconditions": {"uid": uid, **({"resourceVersion": version} if version else {})},
             "propagationPolicy": "Background",
         }
-        await self._unless_gone("DELETE", f"{_path(kind, namespace)}/{name}", body)
+        try:
+            await self._call("DELETE", f"{_path(kind, namespace)}/{name}", body)
+        except ApiError as error:
+            if error.code == 409 and version:
+                raise Stale(str(error)) from None
+            if error.code not in (404, 409):
+                raise
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         """Patch the serving label away; the uid in the patch makes another pod of this name a conflict."""

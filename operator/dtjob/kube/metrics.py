@@ -25,6 +25,7 @@ from dtjob.controller.observer import Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.goodput import Goodput, Part
 from dtjob.plan.policies.managed_by import is_ours
 
 RECONCILE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -143,8 +144,14 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
             ("dtjob_job_ready_tasks", "Tasks of it that are up."),
             ("dtjob_job_step", "Steps that it has trained."),
             ("dtjob_job_checkpoint_step", "Step of its newest checkpoint."),
+            ("dtjob_job_goodput_ratio", "Part of its time, as far as known, that went into steps that stand: 0 to 1."),
         )
     }
+    spent = GaugeMetricFamily(
+        "dtjob_job_time_seconds",
+        "What its time went into since all its tasks first ran, without suspension.",
+        labels=["namespace", "name", "part"],
+    )
     for job in jobs:
         if not is_ours(_block(job, "spec")):
             continue
@@ -156,10 +163,18 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
         for name, value in _job_values(status).items():
             if value is not None:
                 families[name].add_metric([job["metadata"]["namespace"], job["metadata"]["name"]], value)
+        for part, value in _time_spent(status).items():
+            spent.add_metric([job["metadata"]["namespace"], job["metadata"]["name"], part], value)
     counted = GaugeMetricFamily("dtjob_jobs", "Jobs that exist, by phase and strategy.", labels=["phase", "strategy"])
     for key, count in sorted(by_phase.items()):
         counted.add_metric(key, count)
-    return [counted, *families.values()]
+    return [counted, *families.values(), spent]
+
+
+def _time_spent(status: dict[str, Any]) -> dict[str, float]:
+    """Seconds by part, all parts of a job whose time is counted: a series begins at 0."""
+    goodput = Goodput.from_json(status.get("goodput"))
+    return {part.value: goodput.seconds.get(part, 0.0) for part in Part} if goodput else {}
 
 
 def _job_values(status: dict[str, Any]) -> dict[str, float | None]:
@@ -173,7 +188,13 @@ def _job_values(status: dict[str, Any]) -> dict[str, float | None]:
         "dtjob_job_ready_tasks": tasks("active", "succeeded"),
         "dtjob_job_step": _number(_block(status, "progress").get("step")),
         "dtjob_job_checkpoint_step": _number(_block(status, "checkpoint").get("step")),
+        "dtjob_job_goodput_ratio": _goodput_ratio(status),
     }
+
+
+def _goodput_ratio(status: dict[str, Any]) -> float | None:
+    goodput = Goodput.from_json(status.get("goodput"))
+    return goodput.ratio if goodput else None
 
 
 def _block(value: dict[str, Any], name: str) -> dict[str, Any]:

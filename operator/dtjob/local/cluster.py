@@ -121,8 +121,9 @@ class ProcessCluster:
         status = pod_status.running(supervisor.started_at)
         return self._objects.change("Pod", name, lambda pod: pod.update(status=status)) or stored
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
-        """Delete the object with this uid; a pod's process gets SIGTERM and its grace period, in the background."""
+    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
+        """Delete the object with this uid; a pod's process gets SIGTERM and its grace period, in the background. Nobody
+        else changes objects here, so any version is the last."""
         stored = self._objects.get(kind, name)
         if stored is None or stored["metadata"]["uid"] != uid or "deletionTimestamp" in stored["metadata"]:
             return

@@ -36,12 +36,14 @@ class Create:
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete the object that has this uid, no other of its name. `why` is for the log and the event."""
+    """Delete the object that has this uid, no other of its name. `why` is for the log and the event. `version` is the
+    resourceVersion that it must still have, since what it says is why it goes; empty: any."""
 
     kind: str
     name: str
     uid: str
     why: str
+    version: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
+from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import (
     deadline,
     evaluate_last,
@@ -35,7 +36,7 @@ from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
-from dtjob.plan.policies.reachability import reachability_changes_at, say_reachability
+from dtjob.plan.policies.reachability import nothing_to_reach, reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
@@ -161,6 +162,7 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
         status = say_complete(replace(status, ready=situation.status.ready))
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
+    status = nothing_to_reach(status, "JobEnded", situation.now)
     if status.observed_generation != situation.written.observed_generation:
         status = confirm_phase(status)
     removed, look_again_at = pods_to_remove(situation)
@@ -206,4 +208,5 @@ def _finish(
         next_write = written.progress.next_write(situation.defaults.progress_every)
         if next_write is not None and now < next_write:
             write, later = False, [*later, next_write]
-    return Plan(tuple(actions), status.to_json() if write else None, tuple(events), min(later, default=None))
+    told = with_goodput(situation, status).to_json() if write else None
+    return Plan(tuple(actions), told, tuple(events), min(later, default=None))

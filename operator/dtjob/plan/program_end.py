@@ -34,6 +34,8 @@ class ProgramEnd:
     """Whether its pod had done a training step; None: nobody knows."""
     step: int | None = None
     """The last step that its supervisor heard of, where one was done."""
+    restored: int | None = None
+    """The step that it went on from, where it told of one and had done none."""
     exception: str = ""
     """The exception's kind and last line, empty where none ended it."""
     transient: bool = False
@@ -56,6 +58,7 @@ class ProgramEnd:
                 return cls(
                     stepped=stepped,
                     step=step if stepped and isinstance(step, int) else None,
+                    restored=step if stepped is False and isinstance(step, int) else None,
                     exception=_one_line(facts.get("exception")),
                     transient=_flag(facts.get("transient")) is True,
                     straggler=_one_line(facts.get("straggler")),

@@ -94,6 +94,10 @@ _REPORT: Known = {
     **dict.fromkeys(("resume", "model"), _text),
     "metrics": _numbers,
     "checkpoint": {"step": _whole, "time": _time},
+    "spent": {
+        **dict.fromkeys(("from", "keptSteps", "redoneSteps"), _whole),
+        **dict.fromkeys(("kept", "redone", "saving"), _seconds),
+    },
     "evaluation": {"step": _whole, "metrics": _numbers, "best": {"step": _whole, "value": _number}},
 }
 _OF_A_STEP = ("checkpoint", "evaluation")

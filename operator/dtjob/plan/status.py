@@ -17,6 +17,7 @@ from dtjob.plan.activity import Activity
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import PodState, TaskView
 from dtjob.plan.conditions import CHECKPOINTS_KEPT, COMPLETE, Conditions, with_condition
+from dtjob.plan.goodput import Goodput
 from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
 
@@ -81,6 +82,8 @@ class Status:
     """How long it has been active; None before it first was, and in jobs that an earlier operator began."""
     replica_statuses: Mapping[str, Any] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
+    goodput: Goodput | None = None
+    """What its time went into; None before all tasks ran, and of jobs without our trainer."""
     restarts: Restarts = field(default_factory=Restarts)
     restored: Mapping[str, Any] = field(default_factory=dict)
     """What the chief's training process went on from, when it was last seen to start (`policies/restored.py`)."""
@@ -112,6 +115,7 @@ class Status:
             active=Activity.from_json(fields["active"]) if "active" in fields else None,
             replica_statuses=fields.get("replicaStatuses", {}),
             progress=Progress(fields.get("progress", {}), fields.get("checkpoint", {}), fields.get("evaluation", {})),
+            goodput=Goodput.from_json(fields.get("goodput")),
             restarts=Restarts.from_json(fields.get("restarts", {})),
             restored=fields.get("restored", {}),
             first_failure=fields.get("firstFailure", {}),
@@ -145,6 +149,7 @@ class Status:
             "progress": dict(self.progress.training) or None,
             "checkpoint": dict(self.progress.checkpoint) or None,
             "evaluation": dict(self.progress.evaluation) or None,
+            "goodput": self.goodput.to_json() if self.goodput else None,
             "restarts": self.restarts.to_json(),
             "restored": dict(self.restored) or None,
             "firstFailure": dict(self.first_failure) or None,

@@ -33,6 +33,7 @@ parser.add_argument("--gate")
 parser.add_argument("--chief-holds", action="store_true", help="and the others wait for it in their next collective")
 parser.add_argument("--slow-state", type=float, default=0.0, help="seconds that a callback takes for its state")
 parser.add_argument("--slow-write", type=float, default=0.0, help="seconds that a checkpoint takes to be written")
+parser.add_argument("--step-log", type=Path, help="the chief adds a line for each step: process, step, seconds")
 parser.add_argument("--stop-at", type=int, help="stop after this step of the first epoch")
 parser.add_argument("--wait-in-validation", type=Path, help="for a stop, or until this file is there")
 parser.add_argument("--accumulate", action="store_true", help="over three steps, clipped, with class weights")
@@ -70,6 +71,21 @@ class Hold(keras.callbacks.Callback):
 
     def set_state(self, state):
         pass
+
+
+class StepLog(keras.callbacks.Callback):
+    """Writes down each step that was done, and when."""
+
+    step = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        step = runtime.current().progress.status["restoredStep"] if not self.step else self.step
+        self.step = step + 1
+        if dt.is_chief():
+            with options.step_log.open("a") as log:
+                log.write(f"{os.getpid()} {self.step} {time.monotonic()}\n")
+
+    get_state, set_state = Hold.get_state, Hold.set_state
 
 
 class Stop(keras.callbacks.Callback):
@@ -131,6 +147,7 @@ loss, steps = "sparse_categorical_crossentropy", options.steps_per_execution
 jit = {"jit_compile": True} if options.jit else {}
 model.compile(optimizer, loss, metrics=["accuracy"], steps_per_execution=steps, **jit)
 callbacks = [Hold()] if options.gate or options.slow_state else []
+callbacks += [StepLog()] if options.step_log else []
 callbacks += [Stop()] if options.stop_at else []
 if options.averages:
     callbacks += [keras.callbacks.SwapEMAWeights(swap_on_epoch=options.averages == "epoch")]

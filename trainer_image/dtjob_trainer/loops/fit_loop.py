@@ -203,7 +203,8 @@ class FitLoop(TrainingRun):
         shown = numbers(logs)
         self._here.say_left_out(name for name in logs if name not in shown)
         self._total_steps = self._epochs.total(self._step)
-        self._here.progress.report(step=self._step, epoch=self._epochs.ended, metrics=shown, **self._known_total())
+        told = {"epoch": self._epochs.ended, "metrics": shown, **self._known_total(), **self._watch.keys()}
+        self._here.progress.report(step=self._step, **told)
         if not self._callbacks.quiet:
             self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
         self._board.epoch(self._step, logs)

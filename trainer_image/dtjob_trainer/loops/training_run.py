@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from dtjob_trainer.checkpoint.saves import Restored, Saves
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.loops.control import Agreement, Control
+from dtjob_trainer.loops.stopwatch import Stopwatch
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
@@ -31,6 +32,7 @@ class TrainingRun(ABC):
         self._board = TrainingEvents(here, optimizers)
         self._control = Control(group, here.shutdown, self._saves.every_seconds)
         self._pace = Pace()
+        self._watch = Stopwatch()
         self._step = 0
         """Steps that are done."""
         self._exact = True
@@ -45,9 +47,11 @@ class TrainingRun(ABC):
         here = self._here
         self._restore()
         here.shutdown.training_begins()
+        self._watch.begin()
         here.progress.report(
             state="training",
             step=self._step,
+            **self._watch.keys(),
             resume="exact" if self._exact else "approximate",
             **self._known_total(),
             **self._first_status(),
@@ -56,10 +60,12 @@ class TrainingRun(ABC):
         here.pulse.steps_done = self._steps_done
         self._train()
         self._wait()
-        here.progress.report(state="saving", step=self._step)
+        here.progress.report(state="saving", step=self._step, **self._watch.keys())
         if self._position() != self._saved:
             self._save()
-        self._saves.wait()
+        with self._watch.saving():
+            self._saves.wait()
+        here.progress.report(**self._watch.keys())
         self._board.close()
         here.shutdown.training_ends()
         self._finish()
@@ -125,9 +131,10 @@ class TrainingRun(ABC):
         self._clock_due |= agreement.save
 
     def _pace_at(self, steps_per_second: float) -> dict[str, float]:
-        """Speed and time that is left, as the status has them, after a new measurement (0 where there is none)."""
+        """Speed, time that is left and time that was spent, after a new measurement of the speed (0 where there is
+        none)."""
         left = None if self._total_steps is None else self._total_steps - self._step
-        return self._pace.keys(steps_per_second, left)
+        return self._pace.keys(steps_per_second, left) | self._watch.keys()
 
     def _known_total(self) -> dict[str, int]:
         """How many steps there will be, as the status has it; nothing while nobody knows."""
@@ -144,7 +151,7 @@ class TrainingRun(ABC):
         self._saved = self._position()
         if wait:
             self._wait()
-        with self._here.pulse.resting(SAVING):
+        with self._here.pulse.resting(SAVING), self._watch.saving():
             self._saves.write(self._step, self._kept)
 
     def _leave(self, *, wait: bool = True) -> NoReturn:
@@ -155,6 +162,7 @@ class TrainingRun(ABC):
 
         def save() -> None:
             self._save(wait=wait)
+            self._here.progress.report(**self._watch.keys())
             self._board.close()
 
         self._saves.leave(self._step, save)

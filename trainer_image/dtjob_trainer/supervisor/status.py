@@ -9,9 +9,12 @@ from typing import Any
 
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.log_line import Facts
+from dtjob_trainer.supervisor import time_spent
 from dtjob_trainer.supervisor.first_step import FirstStep
 from dtjob_trainer.supervisor.stall import Stall
+from dtjob_trainer.supervisor.time_spent import TimeSpent
 
+SPENT = "spent"
 OURS = frozenset(
     {
         "task",
@@ -25,6 +28,7 @@ OURS = frozenset(
         "silent",
         "stepped",
     }
+    | {SPENT, *time_spent.KEYS}
 )
 """Keys that a training process cannot overwrite."""
 
@@ -52,6 +56,7 @@ class TaskStatus:
         self.silent: Callable[[], dict[str, int]] = dict
         """The attempts at tasks for which the group waits in vain."""
         self._first_step = first_step or FirstStep()
+        self._spent = TimeSpent()
 
     @property
     def step(self) -> int | None:
@@ -73,6 +78,7 @@ class TaskStatus:
         """A training process was started."""
         self.state, self.incarnation, self.message = "waiting", incarnation, ""
         self._first_step.process_started()
+        self._spent.process_started()
         self._more["trainingPid"] = training_pid
         for key in MOMENTARY:
             self._reported.pop(key, None)
@@ -89,6 +95,7 @@ class TaskStatus:
     def merge(self, progress: dict[str, Any]) -> None:
         """Take over what the training process reports, key by key."""
         self._first_step.heard(progress)
+        self._spent.heard(progress)
         for key, value in progress.items():
             if key == "state":
                 self.state = str(value)
@@ -103,6 +110,8 @@ class TaskStatus:
         body = {**ours, **self._reported}
         if silent := self.silent():
             body["silent"] = silent
+        if spent := self._spent.to_json():
+            body[SPENT] = spent
         if self.message:
             body["message"] = self.message
         return body
@@ -153,4 +162,5 @@ def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:
         return None
     last = mark.get("status")
     # What the process restored that marked it is not what this supervisor's has: it starts none.
-    return {key: value for key, value in last.items() if key != "restoredStep"} if isinstance(last, dict) else {}
+    of_the_process = ("restoredStep", *time_spent.KEYS)
+    return {key: value for key, value in last.items() if key not in of_the_process} if isinstance(last, dict) else {}

@@ -12,6 +12,7 @@ from dtjob.local.display.story import ACCURACIES, metrics_text
 from dtjob.plan.progress import duration
 
 INTERRUPTED = "Interrupted"
+SHOWN_SECONDS = 0.1
 
 
 def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted: int | None) -> dict[str, Any]:
@@ -19,7 +20,8 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
 
     `phase` is Interrupted or that in which the job ended; `metrics` are the last epoch's at the chief task, `val_` ones
     included; `restarts.byCause` counts incidents by the first cause; `recoverySeconds` are from a failure's being
-    observed to the first training step after it.
+    observed to the first training step after it; `goodput` is the status' (docs/goodput.md), left out where not all
+    tasks ever ran.
     """
     chief, status = snapshot.chief, snapshot.status
     by_cause = restarts_by_cause(status)
@@ -41,6 +43,8 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
         "seconds": round(snapshot.elapsed, 1),
         "runDirectory": str(run_directory),
     }
+    if goodput := status.get("goodput"):
+        result["goodput"] = {name: value for name, value in goodput.items() if name != "counted"}
     failure = status.get("firstFailure")
     if failure:
         result["firstFailure"] = failure
@@ -80,6 +84,8 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
     if result["recoverySeconds"]:
         each = ", ".join(f"{seconds:.1f} s" for seconds in result["recoverySeconds"])
         lines.append(_row("recovery", f"{each} from the failure to the first new step"))
+    if (text := _goodput(result.get("goodput") or {})) is not None:
+        lines.append(_row("goodput", text))
     if result["phase"] == Phase.FAILED:
         lines += _failure(result, logs)
     elif result["model"]:
@@ -90,6 +96,20 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
         lines.append(_row("go on", f"{command}   (goes on {where})"))
     lines.append(_row("run", result["runDirectory"]))
     return lines
+
+
+def _goodput(goodput: dict[str, Any]) -> str | None:
+    """How much of the time went into steps that stand, and what else it went into, the most first."""
+    if goodput.get("percent") is None:
+        return None
+    others = sorted(((value, name) for name, value in goodput["seconds"].items() if name != "kept"), reverse=True)
+    lost = ", ".join(f"{words(name)} {value:.1f} s" for value, name in others if value >= SHOWN_SECONDS)
+    return f"{goodput['percent']}% of the time since all tasks ran" + (f"; {lost}" if lost else "")
+
+
+def words(name: str) -> str:
+    """A name of the status in words: `waiting for pods`."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _failure(result: dict[str, Any], logs: Path) -> list[str]:

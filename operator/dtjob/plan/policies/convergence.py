@@ -23,10 +23,9 @@ def converge(situation: Situation) -> list[Action]:
 
 def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
     """What is to be taken away and made now for an evaluator that has yet to finish when training has ended."""
-    if view.state is not PodState.MISSING:
-        return _retire(view)
     # Not beside the chief, which has ended: the scheduler would find no such pod.
-    return [*_retire(view), *keep_shared(situation), _create(situation, view, None)]
+    made = [_create(situation, view, None)] if view.state is PodState.MISSING else []
+    return [*_retire(view), *keep_shared(situation), *made]
 
 
 def _retire(view: TaskView) -> list[Action]:

@@ -69,16 +69,19 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
 
 def evaluate_last(situation: Situation) -> EvaluatorDecision:
     """Decide about the evaluator of a job whose training has succeeded: it is replaced as while training went on, but
-    not after the deadline, and not when it fails by itself on what will not change any more."""
+    not after the deadline, and, unless a rule of failurePolicy.rules says so, not when it fails by itself on what will
+    not change any more."""
     left = _left(situation)
     if left is None or left.view.state is PodState.RUNNING:
         return Nothing()
     failure = failure_of(left.view, situation.now) or next(cannot_start(situation, [left.view]), None)
+    wanted = None
     if failure is not None:
         failure, verdict = ruled(situation, failure)
+        wanted = verdict.of_a_rule
         if verdict.action in (RuleAction.IGNORE, RuleAction.FAIL_JOB):
             return GiveUpEvaluation(f"{failure.with_rule()}; training has succeeded, and {_WITHOUT}")
-    if failure is not None and failure.cause.charged and _was_made_after(left):
+    if failure is not None and wanted is None and failure.cause.charged and _was_made_after(left):
         return GiveUpEvaluation(f"{failure.sentence()} after training had ended; {_WITHOUT}")
     if situation.now >= left.deadline:
         minutes = START_WITHIN // timedelta(minutes=1)

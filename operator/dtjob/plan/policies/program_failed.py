@@ -4,13 +4,16 @@ What a pod's failure has to do with steps is its supervisor's word (`ProgramEnd`
 knows. Of a job that has ever done a step, none of this is held against the program: what it restores, or reads, may be
 away for a while. Nor are disruptions, lost peers, kills from outside, and errors of connections or of storage that is
 away. All tasks run one program, so it may be another task that fails the second time. A suspension between the two
-makes the second a first: memory, volumes and nodes may have been changed meanwhile.
+makes the second a first: memory, volumes and nodes may have been changed meanwhile. A first step that was made while no
+operator looked, in a pod that is gone by now, shows in the checkpoint that later pods go on from, and else not at all.
 """
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from dtjob import times
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
@@ -19,6 +22,7 @@ from dtjob.plan.decisions import GiveUp
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import Mistake
 from dtjob.plan.policies.failure_cause import end_of
+from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
 
 REASON = "ProgramFailed"
@@ -78,7 +82,21 @@ def _has_stepped(situation: Situation) -> bool:
     restored = status.restored.get("step", 0)
     if report.get("stepped") is True or status.progress.training.get("step", 0) > restored:
         return True
-    return any(end_of(view).stepped is True for view in situation.training if view.state is PodState.FAILED)
+    if _went_on_from_more(situation, of_the_contract(report)):
+        return True
+    ends = [(view, end_of(view)) for view in situation.training if view.state is PodState.FAILED]
+    known = situation.written.restored.get("step", 0)
+    return any(end.stepped is True or (view.attempt > 0 and (end.restored or 0) > known) for view, end in ends)
+
+
+def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
+    """Whether the chief has gone on from a later step than an earlier start of it is known to have: somebody made steps
+    while no operator looked. Where none is known, they may be another job's of the same directory; or this one's."""
+    earlier = situation.written.restored
+    start = {name: report.get(name, 0) for name in ("attempt", "incarnation")}
+    is_first = not any(start.values())
+    is_known = start.items() <= earlier.items()
+    return not is_first and not is_known and report.get("restoredStep", 0) > earlier.get("step", 0)
 
 
 def _why(first: Failure) -> str:

@@ -6,14 +6,16 @@ mesh stands between the operator and the pod. Nothing follows from it for the tr
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
 from dtjob.plan.actions import Event
 from dtjob.plan.children import PodState
+from dtjob.plan.conditions import with_condition
 from dtjob.plan.silence import Silence
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import set_condition
+from dtjob.plan.status import Status, set_condition
 
 STATUS_REACHABLE = "StatusReachable"
 """The condition's type. It is there from the first time that a status could not be read for so long."""
@@ -26,7 +28,7 @@ def say_reachability(situation: Situation) -> tuple[Situation, list[Event]]:
     status, silence = situation.status, _silence(situation)
     known = next((one["status"] for one in status.conditions if one["type"] == STATUS_REACHABLE), None)
     if silence is None:
-        if known == "False" and _answers(situation):
+        if known in ("False", "Unknown") and _answers(situation):
             return _with(situation, True, "Answers", ""), []
         return situation, []
     if situation.now < silence.since + SAID_AFTER:
@@ -36,6 +38,14 @@ def say_reachability(situation: Situation) -> tuple[Situation, list[Event]]:
         situation = _with(situation, True, "Answers", "")
     events = [] if known == "False" else [Event("Warning", "StatusUnreachable", message)]
     return _with(situation, False, silence.reason, message), events
+
+
+def nothing_to_reach(status: Status, reason: str, now: datetime) -> Status:
+    """The status of a job that is to have no chief now: whether its status could be read says nothing any more."""
+    if not any(one["type"] == STATUS_REACHABLE and one["status"] == "False" for one in status.conditions):
+        return status
+    conditions = with_condition(status.conditions, STATUS_REACHABLE, None, reason, "", now, status.observed_generation)
+    return replace(status, conditions=conditions)
 
 
 def reachability_changes_at(situation: Situation) -> datetime | None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dtjob.api.phase import Phase
-from dtjob.api.strategy import Strategy
+from dtjob.api.replicas import Role
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Delete, Event
 from dtjob.plan.activity import Activity
 from dtjob.plan.children import PodState, deleting, ended
 from dtjob.plan.conditions import BLOCKED, SUSPENDED, holds
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.policies.reachability import nothing_to_reach
+from dtjob.plan.policies.restart import replacement_group
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status, bump_attempts, count_tasks, set_condition, set_phase
@@ -45,6 +47,7 @@ def suspend(situation: Situation) -> tuple[Situation, list[Delete], list[Event]]
     status = set_phase(before, Phase.SUSPENDED, JOB_SUSPENDED, message, now)
     status = set_condition(status, SUSPENDED, True, JOB_SUSPENDED, "Job suspended", now)
     status = set_condition(status, BLOCKED, False, JOB_SUSPENDED, "", now)
+    status = nothing_to_reach(status, JOB_SUSPENDED, now)
     active = _activity(before)
     status = replace(
         count_tasks(status, situation.views),
@@ -87,11 +90,8 @@ def _activity(status: Status) -> Activity | None:
 
 
 def _begin_anew(situation: Situation) -> tuple[Task, ...]:
-    """The tasks that have yet to do their part. Under MultiWorkerMirrored all that train: those that have finished are
-    needed again, as their peers' collectives wait for them."""
-    together = situation.job.spec.strategy is Strategy.MULTI_WORKER_MIRRORED
-    return tuple(
-        view.task
-        for view in situation.views
-        if view.state is not PodState.SUCCEEDED or (together and not view.evaluates)
-    )
+    """The tasks that have yet to do their part, and who has done it and is needed again by these."""
+    left = [view.task for view in situation.views if view.state is not PodState.SUCCEEDED]
+    trains = [task for task in left if task.role is not Role.EVALUATOR]
+    needed = {*left, *(replacement_group(situation, trains) if trains else ())}
+    return tuple(view.task for view in situation.views if view.task in needed)

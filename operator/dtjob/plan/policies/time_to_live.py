@@ -30,4 +30,5 @@ def deletion(situation: Situation, lingers: bool) -> tuple[list[Delete], datetim
     if situation.now < due:
         return [], min(due, situation.now + LOOK_AT_LEAST_EVERY)
     why = f"it has {outcome} {seconds} s ago (runPolicy.ttlSecondsAfterFinished.{outcome})"
-    return [Delete(KIND, metadata.name, metadata.uid, why)], None
+    # The field may have been raised, or the job unsuspended, a moment ago: then it is planned for anew.
+    return [Delete(KIND, metadata.name, metadata.uid, why, metadata.resource_version)], None

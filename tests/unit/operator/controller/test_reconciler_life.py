@@ -112,6 +112,26 @@ def test_an_ended_job_is_deleted_when_its_time_has_come() -> None:
         assert (KIND, "digits") not in made.cluster.objects
 
 
+def test_a_time_to_live_that_was_raised_just_now_is_not_over() -> None:
+    """The operator has yet to hear of it."""
+    with world("Default", runPolicy={"ttlSecondsAfterFinished": {"succeeded": 60}}) as made:
+        made.run(1)
+        all_run(made)
+        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
+        made.run(50)
+        made.lose_watch()
+        set_spec(made, runPolicy={"ttlSecondsAfterFinished": {"succeeded": 200}})
+        made.run(30)
+        assert (KIND, "digits") in made.cluster.objects
+        made.watch_again()
+        made.run(100)
+        assert (KIND, "digits") in made.cluster.objects
+        assert outcome(made)[0] == "Succeeded"
+        assert "Blocked" not in {one["type"] for one in made.job.status["conditions"]}
+        made.run(60)
+        assert (KIND, "digits") not in made.cluster.objects
+
+
 def test_a_job_whose_deletion_is_refused_is_tried_again() -> None:
     with world("Default", runPolicy={"ttlSecondsAfterFinished": {"succeeded": 60}}) as made:
         made.cluster.failing["delete DistributedTrainingJob digits"] = Refused("forbidden: no right to delete")

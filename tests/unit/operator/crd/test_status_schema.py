@@ -13,7 +13,7 @@ from dtjob.crd.schema import PRESERVE
 from dtjob.crd.status_schema import status_schema
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
-from dtjob.plan import incident, progress, status
+from dtjob.plan import goodput, incident, progress, status
 from dtjob.plan.children import Children
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.plan import plan
@@ -36,6 +36,7 @@ REPORT = {
     "resume": "exact",
     "model": "/checkpoints/model.keras",
     "restoredStep": 60,
+    "spent": {"from": 60, "keptSteps": 60, "kept": 1.5, "redoneSteps": 0, "redone": 0, "saving": 0.25},
     "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02.123Z"},
     "evaluation": {"step": 100, "metrics": {"accuracy": 0.95}, "best": {"step": 80, "value": 0.96}},
 }
@@ -84,6 +85,7 @@ def block(*path: str) -> set[str]:
     [
         ((), status.WRITTEN),
         (("progress",), {*progress.COPIED, "percent", "etaSeconds", "eta", "time"}),
+        (("goodput",), set(goodput.WRITTEN)),
         (("restarts",), status.Restarts(1, {"Error": 1}, 1).to_json().keys()),
         (("incident",), set(incident.WRITTEN)),
         (("firstFailure",), FAILURE.to_json().keys()),

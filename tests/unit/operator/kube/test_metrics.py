@@ -75,6 +75,11 @@ def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
         },
         "progress": {"step": 120},
         "checkpoint": {"step": 100},
+        "goodput": {
+            "percent": 75,
+            "seconds": {"kept": 45.5, "restarting": 14.5, "unknown": 3},
+            "counted": {"until": "2026-11-21T10:00:00Z", "doing": "training", "attempt": 0},
+        },
     }
     store.apply(stored("a", status=running))
     store.apply(stored("b"))
@@ -91,7 +96,14 @@ def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
         'dtjob_job_ready_tasks{name="a",namespace="default"}': 2,
         'dtjob_job_step{name="a",namespace="default"}': 120,
         'dtjob_job_checkpoint_step{name="a",namespace="default"}': 100,
-    }
+        'dtjob_job_goodput_ratio{name="a",namespace="default"}': 45.5 / 60,
+    } | {
+        f'dtjob_job_time_seconds{{name="a",namespace="default",part="{part}"}}': seconds
+        for part, seconds in (
+            ("kept", 45.5), ("redone", 0), ("saving", 0), ("restarting", 14.5), ("waitingForPods", 0), ("starting", 0),
+            ("ending", 0), ("unknown", 3),
+        )
+    }  # fmt: skip
     store.remove(stored("a"))
     samples = read(metrics)
     assert 'dtjob_jobs{phase="Running",strategy="Mirrored"}' not in samples
@@ -103,7 +115,7 @@ def test_a_manifest_of_any_form_can_be_counted() -> None:
     odd = [
         stored("a", strategy=["x"], status={"phase": "Running", "replicaStatuses": {"chief": 3}, "progress": "fast"}),
         {**stored("b"), "spec": "none"},
-        stored("c", status={"phase": "Running", "progress": {"step": "many"}, "checkpoint": None}),
+        stored("c", status={"phase": "Running", "progress": {"step": "many"}, "checkpoint": None, "goodput": "high"}),
     ]
     counted, *_ = job_metrics(odd)
     assert sum(sample.value for sample in counted.samples) == 3

@@ -31,6 +31,8 @@ def test_the_contracts_own_example_is_taken_whole() -> None:
             {"evaluation": {"step": 5, "best": {"step": 4, "value": "x"}}},
             {"evaluation": {"step": 5, "best": {"step": 4}}},
         ),
+        ({"spent": {"kept": float("nan"), "from": 1.5, "saving": 2, "more": 1}}, {"spent": {"saving": 2}}),
+        ({"spent": "all of it"}, {}),
         ({"message": ["kept as it is"]}, {"message": ["kept as it is"]}),
     ],
 )

@@ -84,8 +84,8 @@ class SimulatedCluster:
         stored: Manifest = await self._call(what, lambda: self._create(manifest))
         return stored
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
-        await self._call(f"delete {kind} {name}", lambda: self._delete(kind, name, uid))
+    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
+        await self._call(f"delete {kind} {name}", lambda: self._delete(kind, name, uid, version))
 
     async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         found: Manifest | None = await self._call(f"get {kind} {name}", lambda: self.objects.get((kind, name)))
@@ -216,10 +216,12 @@ class SimulatedCluster:
         self.change(wanted["kind"], wanted["metadata"]["name"], lambda one: one.update(mended))
         return copied(stored)
 
-    def _delete(self, kind: str, name: str, uid: str) -> None:
+    def _delete(self, kind: str, name: str, uid: str, version: str) -> None:
         stored = self.objects.get((kind, name))
         if stored is None or stored["metadata"]["uid"] != uid:
             return
+        if version and stored["metadata"]["resourceVersion"] != version:
+            raise Stale(f"{name} has changed")
         self.rules.check_touch(stored)
         self.ask_to_delete(kind, name)
 

@@ -21,6 +21,7 @@ from dtjob.plan.children import ended, terminated
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended
 from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.time_spent import check_time_spent
 
 Objects = Mapping[tuple[str, str], Manifest]
 PROMISE = re.compile(r"from the checkpoint at step (\d+)")
@@ -43,27 +44,46 @@ class Rules:
         """Uids of pods whose labels somebody has edited: the operator may see them late, or not at all."""
         self._refused: dict[str, list[datetime]] = defaultdict(list)
         self._gone: dict[str, datetime] = {}
+        self._unheard: set[str] = set()
+        """What went while the watch was lost: only a resync tells of that."""
+        self.watches = True
 
     def job_is_gone(self, uid: str, now: datetime) -> None:
         """Somebody has deleted a job."""
         self._gone[uid] = now
+        if not self.watches:
+            self._unheard.add(uid)
+
+    def watch_is_lost(self, on_their_way: Iterable[str]) -> None:
+        """Of nothing that goes from now on the operator hears, nor of these uids, which have gone just now."""
+        self.watches = False
+        self._unheard.update(on_their_way)
+
+    def resynced(self, now: datetime) -> None:
+        """The operator has listed what is there: it knows of all that went before."""
+        self._gone.update(dict.fromkeys(self._unheard, now))
+        self._unheard.clear()
 
     def check_create(self, manifest: Manifest, now: datetime) -> None:
-        """Only for a job that is there, or of whose end the watch has yet to tell, and that has not ended, and only the
-        attempt that its status names already."""
+        """Only for a job that is there, or of whose end the watch (or, once it was lost, a resync) has yet to tell, and
+        that has not ended, and only the attempt that its status names already."""
         job = self._owner(manifest)
         if job is None:
-            gone = self._gone[labels.controller_uid(manifest) or ""]
+            uid = labels.controller_uid(manifest) or ""
+            if uid in self._unheard:  # Kubernetes collects what is made for it
+                return
+            gone = self._gone[uid]
             assert now - gone <= HEARD_WITHIN, f"created for a job that is gone for {now - gone}"
             return
         status = job.get("status") or {}
         name = manifest["metadata"]["name"]
         assert not is_suspended(status), f"a suspended job created {name}"
+        # The evaluator of a run that has succeeded may still have to look at its last checkpoint.
         if manifest["kind"] != "Pod":
-            assert status.get("phase") not in ENDED, f"an ended job created {name}"
+            needed = status.get("phase") == "Succeeded" and "evaluator" in job["spec"]["replicas"]
+            assert needed or status.get("phase") not in ENDED, f"an ended job created {name}"
             return
         made = Facts.of(manifest)
-        # The evaluator of a run that has succeeded may still have to look at its last checkpoint.
         ended_for_it = status.get("phase") in (ENDED if made.task != "evaluator-0" else ("Failed",))
         assert not ended_for_it, f"an ended job created {name}"
         assert made.attempt == attempt_of(status, made.task), f"{name} is not written ahead"
@@ -112,6 +132,7 @@ class Rules:
     def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
         """Attempts and counts only grow, each restart is counted once, and an end is an end."""
         old = job.get("status") or {}
+        check_time_spent(old, new)
         if old.get("phase") in ENDED:
             kept = ("phase", "reason", "message", "completionTime", "firstFailure")
             assert {name: old.get(name) for name in kept} == {name: new.get(name) for name in kept}

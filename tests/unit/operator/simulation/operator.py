@@ -112,12 +112,13 @@ class World:
     def lose_watch(self) -> None:
         """Events are lost from now on."""
         self.watching = False
+        self.cluster.rules.watch_is_lost(one["metadata"]["uid"] for type_, one in self._pending if type_ == "DELETED")
         self._pending.clear()
 
     def watch_again(self) -> None:
         """The watch after a relist, as kopf does it: what is there comes as events, what is gone does not."""
         if not self.watching:
-            self.watching = True
+            self.watching, self.cluster.rules.watches = True, True
             for stored in list(self.cluster.objects.values()):
                 self.deliver("MODIFIED", stored)
 
@@ -168,7 +169,7 @@ class World:
         self.cluster.crash_in = None
         self._config_maps = ConfigMaps(cast(Kube, self.cluster), self.store, self.queue, self.loop.time)
         self._pending.clear()
-        self.watching = True
+        self.watching, self.cluster.rules.watches = True, True
         await self._resync()
         self._polling = self.loop.create_task(self._config_maps.poll_forever(CONFIG_MAP_SECONDS))
         made = reconciler.Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
@@ -178,6 +179,7 @@ class World:
         for key in (await resync(cast(Kube, self.cluster), self.store, ())).changed:
             self.queue.add(key)
         await self._config_maps.look_for_unknown()
+        self.cluster.rules.resynced(self.now())
 
     async def _stop(self) -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

@@ -8,8 +8,9 @@ from typing import Any
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
 from dtjob.objects import topology
+from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
-from dtjob.plan.children import Children, ended
+from dtjob.plan.children import Children, created_at, ended, ended_at
 from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.ruling import check_rules
@@ -69,8 +70,19 @@ class PlanRules:
             if facts is None or facts.job_uid != job.metadata.uid or not has_finished(one, facts):
                 continue
             if facts.attempt == attempt_of(job.status, facts.task):
-                found[facts.task] = facts.attempt, attempt_of(job.status, chief)
+                found[facts.task] = facts.attempt, self._chief_then(children, job, chief, one)
         return found
+
+    def _chief_then(self, children: Children, job: Job, chief: str, finished: Manifest) -> int:
+        """The attempt that the chief was at when this pod ended: not the one whose pod was made only after that."""
+        attempt, ended_then = attempt_of(job.status, chief), ended_at(finished)
+        pods = [(one, self._facts.get(one["metadata"]["uid"])) for one in children.objects]
+        uid = job.metadata.uid
+        own = [
+            one for one, facts in pods if facts and (facts.job_uid, facts.task, facts.attempt) == (uid, chief, attempt)
+        ]
+        later = not own or (ended_then is not None and created_at(own[0]) >= ended_then)
+        return attempt - 1 if later else attempt
 
 
 def plan_arguments(*arguments: Any) -> tuple[Job, Children]:

@@ -35,6 +35,27 @@ def test_a_new_training_process_forgets_what_held_for_the_old_one_only() -> None
     assert not {"stepsPerSecond", "restoredStep"} & after.keys()
 
 
+def test_the_time_that_was_spent_is_our_own_sum() -> None:
+    status = TaskStatus("chief-0", 0, 17, "uid")
+    status.started(0, 50)
+    status.merge({"restoredStep": 0})
+    status.merge({"step": 10, "trainedSeconds": 6.0, "savedSeconds": 1.0, "spent": {"kept": 1e9}})
+    status.ended("waiting")
+    status.started(1, 51)
+    status.merge({"restoredStep": 8})
+    said = status.to_json()
+    assert said["spent"] == {
+        "from": 0, "keptSteps": 8, "kept": 4.0, "redoneSteps": 2, "redone": 1.0, "saving": 1.0,
+    }  # fmt: skip
+    assert not {"trainedSeconds", "savedSeconds"} & said.keys()
+
+
+def test_the_time_in_another_supervisors_mark_is_not_ours(tmp_path: Path) -> None:
+    left = {"step": 10, "restoredStep": 0, "trainedSeconds": 6.0, "savedSeconds": 1.0}
+    (tmp_path / "DONE").write_text(json.dumps({"uid": "a", "step": 10, "status": left}))
+    assert last_of_done(str(tmp_path), "a") == {"step": 10}
+
+
 def test_the_supervisors_message_goes_first() -> None:
     status = TaskStatus("worker-1", 0, 17, "uid")
     status.merge({"message": "theirs"})

@@ -190,6 +190,31 @@ def test_one_that_fails_by_itself_gets_one_more_try():
     )
 
 
+@pytest.mark.parametrize("action", ["Restart", "RestartUncounted"])
+def test_one_that_a_rule_has_restarted_is_tried_again_until_the_deadline(action: str):
+    """Its storage is away for a while, say: whoever wrote the rule knows that."""
+    rule = {"action": action, "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
+    life = Life(builders.ended(5), failurePolicy={"rules": [rule]})
+    assert "create digits-evaluator-0-1" in pod_calls(life.plan(NOW))
+    now, attempt = 0, 1
+    while life.given_up() is None:
+        life.set(f"digits-evaluator-0-{attempt}", builders.ended(5, at(now)))
+        now += 300
+        attempt += any(call == f"create digits-evaluator-0-{attempt + 1}" for call in pod_calls(life.plan(at(now))))
+    assert now == HOUR
+    assert attempt > 5
+    assert "was not at work 60 min after training had ended (evaluator-0 failed (exit code 5)" in life.given_up()
+
+
+def test_a_rule_about_other_failures_changes_nothing():
+    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
+    life = Life(builders.ended(1), failurePolicy={"rules": [rule]})
+    life.plan(NOW)
+    life.set("digits-evaluator-0-1", builders.ended(1, at(9)))
+    assert pod_calls(life.plan(at(10))) == []
+    assert life.given_up() is not None
+
+
 def test_one_that_is_evicted_again_waits_as_ever():
     life = Life(builders.evicted())
     life.plan(NOW)

@@ -281,3 +281,35 @@ def test_the_rule_is_a_function_that_others_can_go_before():
     assert program_failed(stepped, first) is None
     assert note_first_step(stepped) is stepped
     assert Incident.from_json(incident.to_json()).mistake == mistake
+
+
+def restored(step: int, attempt: int = 1, incarnation: int = 0) -> dict[str, Any]:
+    """The chief says what it went on from, and has done no step since."""
+    return {"attempt": attempt, "incarnation": incarnation, "restoredStep": step, "step": step, "stepped": False}
+
+
+def test_steps_that_were_made_while_nobody_looked_show_in_what_the_next_pod_goes_on_from():
+    """The operator was away, and the pod that made them is gone."""
+    run = single()
+    run.fails(status=builders.evicted())
+    run.fails(**{"chief-0": restored(40)})
+    assert run.status["firstStepTime"]
+    assert run.fails()["phase"] != "Failed"
+
+
+def test_what_a_failed_pod_went_on_from_shows_it_too():
+    """Nobody has read its status; its last line tells."""
+    line = builders.last_line(1, MISSING).replace("level=error task=chief-0", "level=error task=chief-0 step=40")
+    run = single()
+    run.fails(status=builders.evicted())
+    for _ in range(3):
+        assert run.fails(status=builders.ended(1, message=line))["phase"] != "Failed"
+
+
+def test_a_checkpoint_that_was_there_before_the_job_is_no_step_of_its():
+    run = single()
+    run.fails(**{"chief-0": restored(40, attempt=0)})
+    assert "firstStepTime" not in run.status
+    run.fails(**{"chief-0": restored(40)})
+    assert "firstStepTime" not in run.status
+    assert (run.status["phase"], run.status["reason"]) == ("Failed", REASON)

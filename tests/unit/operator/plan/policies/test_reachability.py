@@ -74,6 +74,36 @@ def test_it_holds_again_with_the_first_answer() -> None:
     assert (found["status"], found["lastTransitionTime"]) == ("True", "2026-11-21T10:01:20Z")
 
 
+def test_of_a_suspended_job_nobody_knows() -> None:
+    job, _ = planned(JOB, SEEN, at(60))
+    suspended = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": True})})
+    suspended, made = planned(suspended, SEEN, at(70))
+    found = condition(made, suspended)
+    assert found is not None
+    assert (found["status"], found["reason"], found["message"]) == ("Unknown", "JobSuspended", "")
+    assert found["lastTransitionTime"] == "2026-11-21T10:01:10Z"
+    _, made = planned(suspended, SEEN, at(80))
+    assert made.status is None
+    resumed = suspended.model_copy(update={"spec": JOB.spec})
+    resumed, made = planned(resumed, Children(OBJECTS), at(90))
+    again = {one.task.id: one.attempt for one in builders.views(resumed)}
+    pods = tuple(builders.pod(resumed, id_, builders.running(), attempt=attempt) for id_, attempt in again.items())
+    resumed, made = planned(resumed, Children(pods, {"chief-0": {"step": 3, "attempt": 1}}), at(100))
+    found = condition(made, resumed)
+    assert found is not None
+    assert found["status"] == "True"
+
+
+def test_of_a_job_that_has_ended_nobody_knows() -> None:
+    job, _ = planned(JOB, SEEN, at(60))
+    ended = {**PODS, "chief-0": {**PODS["chief-0"], "status": builders.ended(0)}}
+    job, made = planned(job, Children(tuple(ended.values()), silences={"chief-0": SILENCE}), at(70))
+    assert job.status["phase"] == "Succeeded"
+    found = condition(made, job)
+    assert found is not None
+    assert (found["status"], found["reason"]) == ("Unknown", "JobEnded")
+
+
 def test_the_silence_of_an_earlier_pod_or_of_one_that_does_not_run_is_none() -> None:
     for children in (
         replace(SEEN, silences={"chief-0": replace(SILENCE, pod_uid="earlier")}),

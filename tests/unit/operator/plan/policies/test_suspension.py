@@ -236,6 +236,20 @@ def test_who_has_finished_is_needed_again_where_its_peers_wait_for_it(strategy: 
     assert sorted(found.status.attempts.exceptions) == again
 
 
+def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> None:
+    """It makes the variables on them, and the other workers wait for that; another worker's work stays done."""
+    status = {
+        "conditions": [SUSPENDED],
+        "active": {"seconds": 5},
+        "finished": [{"role": "worker", "attempt": 0, "indexes": "0,2"}],
+    }
+    job = builders.job(
+        "ParameterServer", chief=False, workers=3, ps=2, program=False, status=status, successPolicy="AllWorkers"
+    )
+    found, _ = go_on(builders.situation(job))
+    assert sorted(found.status.attempts.exceptions) == ["ps-0", "ps-1", "worker-0", "worker-1"]
+
+
 def test_of_a_job_that_an_earlier_operator_began_the_time_since_its_start_counts() -> None:
     job = builders.job(suspend=True, status={"startTime": "2026-11-21T10:00:00Z", "phase": "Running"})
     found, _, _ = suspend(builders.situation(job, now=at(90)))

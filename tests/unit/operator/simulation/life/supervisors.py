@@ -52,6 +52,8 @@ HOSTILE: tuple[dict[str, Any], ...] = (
     {"metrics": nested(900)},
     {"metrics": "none", "epoch": [1], "resume": {"exact": False}, "model": 5},
     {"evaluation": {"step": "1"}},
+    {"spent": {"from": 7, "keptSteps": 10**9, "kept": 1e9, "redoneSteps": 5, "redone": 1e9, "saving": 1e9}},
+    {"spent": {"from": "0", "keptSteps": -1, "kept": NAN, "redone": -5, "saving": [1]}},
 )
 
 
@@ -77,6 +79,14 @@ class Supervisors(Stage):
                 saved = rules.saved[newest.directory] = step
             told = {"task": asked, "attempt": newest.attempt, "jobUid": newest.job_uid, "state": "training"}
             told |= {"step": step, "totalSteps": 10_000, "loss": 0.5, "metrics": {"accuracy": 0.5}}
+            told["spent"] = {
+                "from": 0,
+                "keptSteps": step,
+                "kept": 0.1 * step,
+                "redoneSteps": 0,
+                "redone": 0,
+                "saving": 1,
+            }
             if saved >= 0:
                 told["checkpoint"] = {"step": saved, "time": times.rfc3339(self.world.now())}
             if self.world.store.set_report(key, asked, bounded(told | more)):

@@ -1,0 +1,212 @@
+"""Goodput: counts what a job's time goes into, from what its pods do and what the chief task's supervisor tells.
+
+Time counts from when all tasks that train first ran until the job has ended, without that in which it is suspended. It
+is counted whenever the status is written for another reason, and never a reason itself; so it is true as of the write,
+as the progress beside it. The operator's clock says how much time there is; a supervisor says how long it trained, by a
+clock of its own that only runs forward, and gets no more than there is. The time that it leaves belongs to what the job
+was at before; of a supervisor that cannot be read it is unknown, until that one tells of it after all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dtjob.api.phase import Phase
+from dtjob.plan.goodput import Doing, Goodput, Part, Spent
+from dtjob.plan.policies.deadlines import restarts
+from dtjob.plan.policies.incident import is_due
+from dtjob.plan.policies.reachability import SAID_AFTER
+from dtjob.plan.report_types import of_the_contract
+from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status
+
+AT_WORK = ("training", "saving")
+"""States in which a supervisor's training process is within its training."""
+
+_GOES_TO = {
+    Doing.WAITING_FOR_PODS: Part.WAITING_FOR_PODS,
+    Doing.BACKOFF: Part.WAITING_FOR_PODS,
+    Doing.STARTING: Part.STARTING,
+    Doing.RESTARTING: Part.RESTARTING,
+    Doing.ENDING: Part.ENDING,
+}
+"""Where time goes that no supervisor trained in, by what the job was at; of a backoff, what is left after it."""
+
+_AFTER_TRAINING = {Doing.ENDING: Part.ENDING, Doing.SUSPENDED: Part.UNKNOWN}
+"""The same of a job that trained, by what it is at now; otherwise it is being restarted."""
+
+_UP = (Doing.STARTING, Doing.RESTARTING, Doing.TRAINING)
+"""What a job is at while all of its tasks run; which of these, its chief's supervisor has to tell."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is seen of a job at one moment, as far as its time is concerned."""
+
+    doing: Doing
+    readable: bool
+    """Whether its chief's supervisor tells how it is."""
+    told: Spent | None
+    """What that one accounts for; None before it has trained."""
+    pods_wait_from: datetime | None
+    """When the wait before the latest restart was over, and pods were waited for."""
+    ended: bool = False
+
+
+def with_goodput(situation: Situation, status: Status) -> Status:
+    """The status, about to be written, with its time counted until now."""
+    if situation.job.spec.program is None:  # no supervisor tells of the image's own training
+        return status
+    if situation.written.ended:
+        return status
+    seen, before, now = see(situation, status), status.goodput, _hundredths(situation.now)
+    if before is None:
+        began = status.phase is Phase.RUNNING
+        return replace(status, goodput=Goodput(now, seen.doing)) if began else status
+    return replace(status, goodput=count(before, seen, now))
+
+
+def _hundredths(moment: datetime) -> datetime:
+    """No finer than the status keeps seconds, so that they add up."""
+    return moment.replace(microsecond=moment.microsecond // 10_000 * 10_000)
+
+
+def see(situation: Situation, status: Status) -> Seen:
+    """What the job is at, by its new status and the last report of its chief task."""
+    report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
+    silence = situation.children.silences.get(situation.chief.task.id)
+    silent = silence is not None and situation.now >= silence.since + SAID_AFTER
+    readable, told = bool(report) and not silent, None
+    attempt = report.get("attempt", situation.chief.attempt)
+    if spent := report.get("spent"):
+        told = Spent.from_json(spent, attempt, report.get("incarnation", 0))
+    return Seen(
+        doing=_doing(situation, status, report.get("state") if readable else None),
+        readable=readable,
+        told=told,
+        pods_wait_from=status.incident.not_before if status.incident else None,
+        ended=status.ended,
+    )
+
+
+def count(before: Goodput, seen: Seen, now: datetime) -> Goodput:
+    """The goodput with the time until `now` counted. A clock that was set back takes nothing away."""
+    elapsed = max(0.0, (now - before.until).total_seconds())
+    if before.doing is Doing.SUSPENDED:
+        return replace(before, until=now, doing=_next(before, seen), untold=0.0)
+    counted = _take_back(before, seen.told) if seen.told else before
+    counted, left = _take_told(counted, seen.told, elapsed)
+    counted = _take_rest(counted, before, seen, left, now)
+    return replace(counted, until=now, doing=_next(before, seen))
+
+
+def _doing(situation: Situation, status: Status, state: object) -> Doing:
+    if status.ended:
+        return Doing.ENDING
+    if status.phase is Phase.SUSPENDED:
+        return Doing.SUSPENDED
+    if status.phase is not Phase.RUNNING:
+        return Doing.WAITING_FOR_PODS if is_due(status.incident, situation.now) else Doing.BACKOFF
+    if state in AT_WORK:
+        return Doing.TRAINING
+    if state == "finished":
+        return Doing.ENDING
+    return Doing.RESTARTING if restarts(status, situation.now) else Doing.STARTING
+
+
+def _next(before: Goodput, seen: Seen) -> Doing:
+    """What the job is at now: as before, where all tasks run and nobody tells; and one that trained before and starts
+    now does so again."""
+    if not seen.readable and seen.doing in _UP and before.doing in _UP:
+        return before.doing
+    if seen.doing is Doing.STARTING and before.doing in (Doing.TRAINING, Doing.RESTARTING):
+        return Doing.RESTARTING
+    return seen.doing
+
+
+def _take_back(before: Goodput, told: Spent) -> Goodput:
+    """Without the steps that a new pod of the chief task takes up again: its supervisor knows of none before.
+
+    They are the last pod's first, with their share of that pod's time, then those of the time before it.
+    """
+    last, all_kept = before.told, (before.kept_steps, before.seconds.get(Part.KEPT, 0.0))
+    if last.attempt < 0:
+        return before
+    if told.attempt == last.attempt:  # it had to go further back itself
+        steps, seconds = _share(all_kept, last.from_step - told.from_step)
+    elif told.from_step == 0:
+        steps, seconds = all_kept
+    else:
+        back = last.last_step - told.from_step
+        steps, seconds = _share((last.kept_steps, last.kept), back)
+        more = _share((all_kept[0] - last.kept_steps, all_kept[1] - last.kept), back - steps)
+        steps, seconds = steps + more[0], min(seconds + more[1], all_kept[1])
+    seconds = round(seconds, 2)
+    left = replace(before, kept_steps=before.kept_steps - steps, redone_steps=before.redone_steps + steps)
+    return left.plus(Part.KEPT, -seconds).plus(Part.REDONE, seconds)
+
+
+def _share(steps: tuple[int, float], number: int) -> tuple[int, float]:
+    """So many of these steps, or all, with their part of these seconds."""
+    there, seconds = max(0, steps[0]), max(0.0, steps[1])
+    taken = min(max(0, number), there)
+    return taken, seconds * taken / there if there else 0.0
+
+
+def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goodput, float]:
+    """With what the supervisor accounts for since it was last asked, and the seconds that are left to be counted.
+
+    It gets no more than `elapsed` and what it had not accounted for when time was counted last.
+    """
+    if told is None:
+        return replace(before.plus(Part.UNKNOWN, -_unknown(before)), untold=0.0), elapsed + _unknown(before)
+    last = before.told if before.told.attempt == told.attempt else Spent(told.attempt)
+    taken = min(max(0.0, told.seconds - last.seconds), elapsed + before.untold)
+    saving = min(max(0.0, told.saving - last.saving), taken)
+    there = before.seconds.get(Part.KEPT, 0.0) + taken - saving
+    redone = min(max(0.0, told.redone - last.redone), there)
+    of_untold = max(0.0, taken - elapsed)
+    counted = replace(
+        before,
+        told=told,
+        untold=0.0,
+        kept_steps=max(0, before.kept_steps + told.kept_steps - last.kept_steps),
+        redone_steps=before.redone_steps + max(0, told.redone_steps - last.redone_steps),
+    )
+    counted = counted.plus(Part.SAVING, saving).plus(Part.REDONE, redone).plus(Part.KEPT, taken - saving - redone)
+    if before.untold_in is Part.UNKNOWN:
+        return counted.plus(Part.UNKNOWN, -before.untold), elapsed + before.untold - taken
+    return counted.plus(before.untold_in, -of_untold), max(0.0, elapsed - taken)
+
+
+def _unknown(before: Goodput) -> float:
+    return before.untold if before.untold_in is Part.UNKNOWN else 0.0
+
+
+def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: datetime) -> Goodput:
+    """With the seconds in which no supervisor trained, as far as is known."""
+    if before.doing is Doing.BACKOFF and seen.pods_wait_from is not None:
+        waited = min(left, max(0.0, (now - seen.pods_wait_from).total_seconds()))
+        counted, left = counted.plus(Part.RESTARTING, left - waited), waited
+    # Its next word may be that it trained in some of that: the last one is from before, or was not read yet.
+    untold, part = left if seen.doing in _UP else 0.0, _part_of_rest(before, seen)
+    return replace(counted.plus(part, left), untold=untold, untold_in=part if untold else Part.UNKNOWN)
+
+
+def _part_of_rest(before: Goodput, seen: Seen) -> Part:
+    trained = before.doing is Doing.TRAINING
+    if before.doing in _UP and not seen.readable:
+        return Part.UNKNOWN
+    if trained and seen.doing is Doing.TRAINING and _same_process(before, seen):
+        return Part.UNKNOWN
+    if trained:  # the time from its last word on
+        return _AFTER_TRAINING.get(seen.doing, Part.RESTARTING)
+    return _GOES_TO[before.doing]
+
+
+def _same_process(before: Goodput, seen: Seen) -> bool:
+    if seen.told is None:  # a trainer that tells nothing of its time
+        return True
+    counted = (before.told.attempt, before.told.incarnation)
+    return before.told.attempt < 0 or counted == (seen.told.attempt, seen.told.incarnation)

@@ -1,0 +1,54 @@
+"""Goodput in the status, counted on by the next operator, from a supervisor's own status server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtjob import times
+from tests.cluster.conftest import Kubectl
+from tests.cluster.support.jobs import columns, job
+from tests.cluster.support.kubelet import Kubelet, run_at
+from tests.cluster.support.operator_process import OperatorProcess
+from tests.cluster.test_progress import ServedStatus
+from tests.cluster.test_progress import served as served  # a fixture
+from tools.cluster.rest import Api, Object
+
+
+def told(step: int, **spent: float) -> dict[str, Any]:
+    """What the supervisor says beside who it is."""
+    base = {"from": 0, "keptSteps": step, "kept": 0, "redoneSteps": 0, "redone": 0, "saving": 0}
+    return {"state": "training", "attempt": 0, "restoredStep": 0, "step": step, "spent": {**base, **spent}}
+
+
+def counts(kept: int, redone: int) -> Any:
+    """A condition for `Api.wait_for` on a job."""
+
+    def holds(found: Object | None) -> bool:
+        goodput = (found or {}).get("status", {}).get("goodput", {})
+        return bool(goodput.get("steps") == {"kept": kept, "redone": redone})
+
+    return holds
+
+
+def test_the_next_operator_counts_on(
+    operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl, served: ServedStatus
+) -> None:
+    api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
+    who = {"jobUid": api.get("dtjobs", namespace, "digits")["metadata"]["uid"]}
+    served.status = who | told(10)  # nobody trains longer than there was time, and all run since a moment ago only
+    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    before = api.wait_for("dtjobs", namespace, "digits", counts(10, 0))
+    assert before is not None
+    operator.kill()
+    served.status = who | told(15, kept=0.2, redone=0.1, redoneSteps=5, saving=0.05)
+    operator.start()
+    after = api.wait_for("dtjobs", namespace, "digits", counts(15, 5))
+    assert after is not None
+    first, second = before["status"]["goodput"], after["status"]["goodput"]
+    assert {name: second["seconds"][name] for name in ("kept", "redone", "saving")} == {
+        "kept": 0.2, "redone": 0.1, "saving": 0.05,
+    }  # fmt: skip
+    passed = times.parse(second["counted"]["until"]) - times.parse(first["counted"]["until"])
+    added = sum(second["seconds"].values()) - sum(first["seconds"].values())
+    assert abs(added - passed.total_seconds()) < 0.05
+    assert columns(kubectl, "-o", "wide")["GOODPUT"] == str(second["percent"])
