@@ -24,7 +24,9 @@ def test_names_and_columns() -> None:
     assert [c["name"].upper() for c in columns if "priority" not in c] == [
         *("STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE")
     ]
-    assert [c["name"].upper() for c in columns if "priority" in c] == ["PROGRESS", "ETA", "CHECKPOINT", "REASON"]
+    assert [c["name"].upper() for c in columns if "priority" in c] == [
+        *("PROGRESS", "ETA", "CHECKPOINT", "WORKERS", "REASON")
+    ]
 
 
 def test_each_rule_stands_at_its_place() -> None:
