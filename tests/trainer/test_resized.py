@@ -11,8 +11,8 @@ import pytest
 from tests.trainer.support.harness import Cluster
 
 N, STEPS, EPOCHS = 121, 16, 2
-GROUPS = ((2, 4), (1, 5), (3, 0))
-"""Workers, and the example before which each of their processes waits: in its second step; the last group does not."""
+GROUPS = ((2, 7), (1, 9), (3, 0))
+"""Workers, and the example before which each of their processes waits: in its third step; the last group does not."""
 
 
 def told(run: Cluster) -> dict[str, Any]:
