@@ -144,7 +144,8 @@ class Endings(Sizes, Programs):
             return False
         owned = [one for kind in SHARED for one in self.world.cluster.of_kind(kind)]
         shared = [one for one in owned if labels.controller_uid(one) == job.metadata.uid]
-        complete = wanted - may_be_gone <= there <= wanted and len(shared) == len(SHARED)
+        # of a job whose number of workers has changed the ConfigMaps of other groups are there too
+        complete = wanted - may_be_gone <= there <= wanted and {one["kind"] for one in shared} == set(SHARED)
         return complete and job.status.get("phase") == "Running"
 
     def end(self, name: str) -> None:
