@@ -11,7 +11,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.children import terminated
 from dtjob.plan.status import Status
-from dtjob.plan.workers import sized, workers_of
+from dtjob.plan.workers import as_it_is
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def attempt_of(status: dict[str, Any], task: str) -> int:
 
 def sized_job(job: Job, status: dict[str, Any] | None = None) -> Job:
     """The job with as many workers as this status, or its own, says that its group has."""
-    return sized(job, workers_of(job, Status.from_json(job.status if status is None else status).workers))
+    return as_it_is(job if status is None else job.model_copy(update={"status": status}))
 
 
 def is_suspended(status: dict[str, Any]) -> bool:
