@@ -69,8 +69,8 @@ class Sizes(Suspensions):
     def be_scaled(self, name: str) -> None:
         """It comes to what its spec says, with room for all, up and down."""
         for count in (4, 1, 3):
-            if name not in self.elastic() or not self.goes_on(name):
-                return
+            if name not in self.elastic() or not self.goes_on(name) or self.status(name).get("finished"):
+                return  # none begins once a task has finished
             before = self.status(name).get("restarts")
             self.scale(name, count)
             for _ in range(10):
