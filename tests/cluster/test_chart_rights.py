@@ -42,6 +42,9 @@ def test_editors_of_a_namespace_have_jobs_there_and_viewers_see_them(
     for user in ("admin", "editor"):
         assert {verb for verb in (*READS, *WRITES) if may(cluster, user, verb, namespace)} == {*READS, *WRITES}
         assert not may(cluster, user, "update", namespace, "--subresource=status")
+        assert may(cluster, user, "update", namespace, "--subresource=scale")
+    assert may(cluster, "viewer", "get", namespace, "--subresource=scale")
+    assert not may(cluster, "viewer", "update", namespace, "--subresource=scale")
     assert {verb for verb in (*READS, *WRITES) if may(cluster, "viewer", verb, namespace)} == set(READS)
     assert not may(cluster, "editor", "create", "default")
 

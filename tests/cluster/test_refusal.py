@@ -114,7 +114,7 @@ def test_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> No
     assert heads.split() == ["NAME", "STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE"]
     assert row.split()[:-1] == ["digits", "MultiWorkerMirrored", "Running", "3/4", "120", "2"]
     wide_heads, wide = kubectl("get", "dtjob", "-o", "wide").stdout.splitlines()
-    assert wide_heads.split()[-4:] == ["PROGRESS", "ETA", "CHECKPOINT", "REASON"]
+    assert wide_heads.split()[-5:] == ["PROGRESS", "ETA", "CHECKPOINT", "WORKERS", "REASON"]
     assert wide.split()[-4:] == ["42%", "3m20s", "100", "TasksRunning"]
     assert "digits" in kubectl("get", "all").stdout
 

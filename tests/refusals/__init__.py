@@ -6,6 +6,7 @@ rules.
 
 from tests.refusals.bounds import BOUNDS
 from tests.refusals.changes import BEFORE, CHANGES, CHANGES_TAKEN
+from tests.refusals.elastic import ELASTIC
 from tests.refusals.failure_rules import FAILURE_RULES
 from tests.refusals.fields import KINDS
 from tests.refusals.good import GOOD
@@ -32,6 +33,7 @@ BAD: list[Bad] = [
     *OTHER_WORDS,
     *BOUNDS,
     *STALLS,
+    *ELASTIC,
 ]
 
 __all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "Bad", "Manifest", "job"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.refusals.elastic import ELASTIC_TAKEN
 from tests.refusals.failure_rules import FAILURE_RULES_TAKEN
 from tests.refusals.grace import GRACE_TAKEN
 from tests.refusals.life import LIFE_TAKEN
@@ -139,6 +140,7 @@ GOOD: dict[str, Manifest] = {
     "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
     **GRACE_TAKEN,
     **LIFE_TAKEN,
+    **ELASTIC_TAKEN,
     **FAILURE_RULES_TAKEN,
     **STALLS_TAKEN,
     "fields-left-empty": job(

@@ -34,13 +34,31 @@ class Replica(Block):
     """Pod template for this role: anything of a pod that dtjob does not set itself."""
 
 
+class WorkerReplica(Replica):
+    """The workers. With min or max they are elastic: count may change while the job runs (`kubectl scale`, an HPA), and
+    each change saves first and goes on at that checkpoint with a new group."""
+
+    count: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
+    """How many tasks. With min or max it may change while the job runs."""
+    min: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = None
+    """The least with which the job trains where there is no room for count: see runPolicy.elasticity. Left out: it
+    never trains with fewer than count."""
+    max: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = None
+    """The highest count that is taken. Left out, but with min: any."""
+
+    @property
+    def elastic(self) -> bool:
+        """Whether their number may change."""
+        return self.min is not None or self.max is not None
+
+
 class Replicas(Block):
     """The job's tasks, by role."""
 
     chief: Replica | None = None
     """The task that writes checkpoints and decides success. Left out under MultiWorkerMirrored, and under
     ParameterServer without program, worker 0 is it."""
-    worker: Replica | None = None
+    worker: WorkerReplica | None = None
     """Tasks that train (MultiWorkerMirrored, ParameterServer)."""
     ps: Replica | None = None
     """Parameter servers, which hold the variables (ParameterServer only)."""

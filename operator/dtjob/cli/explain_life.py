@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.job import Job
+from dtjob.cli.explain_elastic import elastic
 from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.progress import duration
 
@@ -27,4 +28,4 @@ def life(job: Job) -> list[str]:
         seconds = getattr(ttl, outcome, None)
         if seconds is not None:
             lines.append(f"  is deleted {duration(seconds)} after it has {outcome}")
-    return lines or ["  no deadline, and it stays after its end"]
+    return [*elastic(job), *(lines or ["  no deadline, and it stays after its end"])]

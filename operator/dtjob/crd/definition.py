@@ -31,9 +31,18 @@ COLUMNS = (
     ("ETA", "string", ".status.progress.eta", 1, "Time to the end."),
     ("Checkpoint", "integer", ".status.checkpoint.step", 1, "Step of the newest checkpoint."),
     ("Goodput", "integer", ".status.goodput.percent", 1, "Percent of its time that went into steps that stand."),
+    ("Workers", "integer", ".status.workers.replicas", 1, "Workers of an elastic job that train together."),
     ("Reason", "string", ".status.reason", 1, "Why the job stands where it does."),
 )
 """What `kubectl get dtjobs` shows: header, type, path, priority (1: with -o wide only), description."""
+
+SCALE = {
+    "specReplicasPath": ".spec.replicas.worker.count",
+    "statusReplicasPath": ".status.workers.replicas",
+    "labelSelectorPath": ".status.workers.selector",
+}
+"""What `kubectl scale` and an HPA write and read. A job without workers has nothing at the first path, which the API
+server says."""
 
 
 def crd() -> dict[str, Any]:
@@ -47,7 +56,7 @@ def crd() -> dict[str, Any]:
         "name": VERSION,
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
+        "subresources": {"status": {}, "scale": SCALE},
         "additionalPrinterColumns": columns,
         "schema": {"openAPIV3Schema": schema()},
     }

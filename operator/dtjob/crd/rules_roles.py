@@ -30,6 +30,17 @@ def _tasks(replicas: Value, role: str) -> int:
     return 0 if block is None else int(block.get("count", Replica().count))
 
 
+def _most(job: Value, role: str) -> int:
+    """How many tasks of a role the job may come to have."""
+    block = job["spec"]["replicas"].get(role)
+    return 0 if block is None else max(_tasks(job["spec"]["replicas"], role), int(block.get("max") or 0))
+
+
+def _most_cel(role: str) -> str:
+    block = f"self.spec.replicas.{role}"
+    return f"(has({block}.max) ? {block}.max : {block}.count)" if role == Role.WORKER else f"{block}.count"
+
+
 def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
     """Characters of the compact JSON cluster spec of a job with these counts by role (0: no such role).
 
@@ -67,9 +78,9 @@ def _host_names(role: str) -> Rule:
     return Rule(
         "",
         f"!has(self.spec.replicas.{role}) || size(self.metadata.name) + {len(role) + 2} + "
-        f"size(string(self.spec.replicas.{role}.count - 1)) <= {NAME_LIMIT}",
+        f"size(string({_most_cel(role)} - 1)) <= {NAME_LIMIT}",
         lambda job: (
-            not _count(job, role) or len(f"{job['metadata']['name']}-{role}-{_count(job, role) - 1}") <= NAME_LIMIT
+            not _most(job, role) or len(f"{job['metadata']['name']}-{role}-{_most(job, role) - 1}") <= NAME_LIMIT
         ),
         f"the name is too long: the last {role}'s host name, NAME-{role}-INDEX, would pass {NAME_LIMIT} characters; "
         "use a shorter name",

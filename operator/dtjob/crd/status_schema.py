@@ -95,6 +95,7 @@ def status_schema() -> Schema:
         completionTime=_time("When the job succeeded or failed."),
         active=_active(),
         replicaStatuses=_map("Tasks by role and state.", _replica_status()),
+        workers=_workers(),
         progress=_progress(),
         checkpoint=_block(
             "The newest whole checkpoint, from which a restart resumes.",
@@ -162,6 +163,26 @@ def _restarts() -> Schema:
         total=_whole("Restarts of training, of any cause."),
         causes=_map("How many restarts each cause had, such as Disruption, OOMKilled or Error.", _whole("Restarts.")),
         evaluator=_whole("Restarts of the evaluator, which training does not notice."),
+    )
+
+
+def _workers() -> Schema:
+    return _block(
+        "How many workers an elastic job is to have, and how many train together; left out of other jobs.",
+        desired=_whole("replicas.worker.count, as last seen."),
+        replicas=_whole("The workers of the group that is there."),
+        selector=_text("Which pods they are, as a label selector; an HPA reads it."),
+        reason=_text("Why they are so many, in one word: AsDesired, Scaled, Unschedulable, NoRoom."),
+        message=_text("Why, in words."),
+        since=_time("When a group of so many began; left out where the job began with it."),
+        resizing=_block(
+            "The group is saving and ending, for one of another number.",
+            to=_whole("The workers of the next group."),
+            reason=_text("Why, in one word."),
+            message=_text("Why, in words."),
+        ),
+        unschedulableSince=_time("Since when training waits for tasks that there is no room for."),
+        adjustedAt=_time("When the number was last changed, or was to be, for want of room."),
     )
 
 

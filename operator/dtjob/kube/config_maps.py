@@ -24,6 +24,7 @@ from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.workers import as_it_is
 
 logger = logging.getLogger(__name__)
 
@@ -111,17 +112,24 @@ def due(store: Store, asked: Mapping[JobKey, float], now: float) -> list[JobKey]
 
 
 def known(store: Store, key: JobKey) -> Manifest | None:
-    """The ConfigMap of the job as last seen, None where none is known."""
+    """The ConfigMap of the job as last seen, None where none is known. One of other numbers of workers does not count,
+    which an elastic job may have too."""
     job = store.job(key)
-    uid = job["metadata"]["uid"] if job is not None else None
-    children = (one for one in store.children(key).objects if one["kind"] == KIND)
-    return next((one for one in children if labels.controller_uid(one) == uid), None)
+    mine = [
+        one
+        for one in store.children(key).objects
+        if job is not None and one["kind"] == KIND and labels.controller_uid(one) == job["metadata"]["uid"]
+    ]
+    if not mine or "workers" not in ((job or {}).get("status") or {}):
+        return next(iter(mine), None)
+    name = name_of(job)
+    return next((one for one in mine if one["metadata"]["name"] == name), None)
 
 
 def name_of(manifest: Manifest | None) -> str | None:
     """The name of a job's ConfigMap, None where this version cannot read the job."""
     try:
-        return None if manifest is None else shared.config_map_name(Job.model_validate(manifest))
+        return None if manifest is None else shared.config_map_name(as_it_is(Job.model_validate(manifest)))
     except ValidationError:
         return None
 

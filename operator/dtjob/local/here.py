@@ -48,6 +48,14 @@ def left_aside(job: Job) -> list[str]:
         found.append("spec.suspend: the job trains here; Ctrl-C has it save and end, and the same command resumes it")
     if not is_ours({"managedBy": job.spec.managed_by}):
         found.append(f"spec.managedBy: {job.spec.managed_by} runs no jobs here")
+    worker = job.spec.replicas.worker
+    if worker is not None and worker.elastic:
+        more = "begin it again with another count, and it goes on with so many"
+        found.append(
+            f"spec.replicas.worker.min, max: {worker.count} workers train here, for which there is room; {more}"
+        )
+    if job.spec.run_policy.elasticity is not None:
+        found.append("spec.runPolicy.elasticity: there is room here for all workers")
     if job.spec.run_policy.ttl_seconds_after_finished is not None:
         found.append("spec.runPolicy.ttlSecondsAfterFinished: a run's files stay until you delete them")
     return found

@@ -93,7 +93,7 @@ class Run:
         self.lock.close()
 
 
-OF_THE_RUN_POLICY = {"active_deadline_seconds", "start_deadline_seconds", "ttl_seconds_after_finished"}
+OF_THE_RUN_POLICY = {"active_deadline_seconds", "elasticity", "start_deadline_seconds", "ttl_seconds_after_finished"}
 """Fields of runPolicy that say nothing about what is trained: a run goes on under others."""
 
 
@@ -101,7 +101,14 @@ def spec_hash(job: Job) -> str:
     """Twelve hex digits that change with what the job's spec says about the training."""
     written = job.spec.run_policy.model_fields_set
     only_times = bool(written) and written <= OF_THE_RUN_POLICY
-    left_out = {"suspend": True, "managed_by": True, "run_policy": True if only_times else OF_THE_RUN_POLICY}
+    left_out: dict[str, Any] = {
+        "suspend": True,
+        "managed_by": True,
+        "run_policy": True if only_times else OF_THE_RUN_POLICY,
+    }
+    worker = job.spec.replicas.worker
+    if worker is not None and worker.elastic:  # another number of workers goes on at the last one's checkpoint
+        left_out["replicas"] = {"worker": {"count", "min", "max"}}
     content = job.spec.model_dump_json(by_alias=True, exclude_unset=True, exclude=left_out)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 

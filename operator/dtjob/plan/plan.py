@@ -14,15 +14,17 @@ from datetime import datetime
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFAULTS, Defaults, image_of, lacks_image
+from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.actions import Action, Event, Plan
 from dtjob.plan.children import Children, PodState, lost_at
 from dtjob.plan.conditions import BLOCKED, EVALUATION_GIVEN_UP
-from dtjob.plan.decisions import EvaluatorDecision, GiveUp, TrainingDecision, Wait, replaced
+from dtjob.plan.decisions import EvaluatorDecision, GiveUp, Nothing, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kept
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
+from dtjob.plan.policies.elastic import elastic_changes_at, note_room, resize_due
 from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import (
     deadline,
@@ -38,6 +40,7 @@ from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
 from dtjob.plan.policies.reachability import nothing_to_reach, reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
+from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
 from dtjob.plan.policies.success import say_complete, succeeded
@@ -83,6 +86,8 @@ def _active(situation: Situation, resumed: Iterable[Event]) -> Plan:
         return Plan(ask_for=names)
     if late := overdue(situation):
         return _cut_off(situation, late, told)
+    if situation.status.workers and situation.status.workers.resizing:
+        return _resize(situation, told)
     return _go_on(situation, told)
 
 
@@ -99,14 +104,32 @@ def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
     evaluator = restart_evaluator(situation, failed, replaced(training))
     situation, restarts = write_ahead(situation, training)
     situation, evaluator_restarts = write_ahead(situation, evaluator)
+    situation = note_room(situation)
+    if isinstance(training, Nothing) and (change := resize_due(situation)):
+        situation, begun = begin(situation, change)
+        return _resize(situation, [*told, *explained, *evaluator_restarts, *begun])
+    events = [*told, *explained, *restarts, *evaluator_restarts]
+    return _bring_about(situation, events, _times_to_look(situation, training, evaluator))
+
+
+def _resize(situation: Situation, told: Iterable[Event]) -> Plan:
+    """A group of another number of workers is to come: this one ends, and that is made once it has ended."""
+    if not is_over(situation):
+        situation, away, due = end_group(situation)
+        return _finish(situation, [*away, *look_for_room(situation)], told, [*due, *_times_to_look(situation)])
+    situation, resized = start_group(situation)
+    return _bring_about(situation, [*told, *resized], _times_to_look(situation))
+
+
+def _bring_about(situation: Situation, told: Iterable[Event], due: Iterable[datetime | None]) -> Plan:
+    """Take away what is superseded, and make what is not there. `due` are moments at which to look again."""
     if names := earlier_chiefs(situation):
         return Plan(ask_for=names)
     relabels, relabelled = lost_labels(situation)
-    actions = [*relabels, *converge(situation)]
+    actions = [*relabels, *converge(situation), *look_for_room(situation)]
     situation, blocked = _describe(situation)
     situation, unreachable = say_reachability(situation)
-    events = [*told, *explained, *restarts, *evaluator_restarts, *relabelled, *blocked, *unreachable]
-    return _finish(situation, actions, events, _times_to_look(situation, training, evaluator))
+    return _finish(situation, actions, [*told, *relabelled, *blocked, *unreachable], due)
 
 
 def _with_image(situation: Situation) -> Situation:
@@ -173,7 +196,8 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
 
 def _describe(situation: Situation) -> tuple[Situation, list[Event]]:
     """Set phase, conditions and counts; the event is for a job that has just become blocked."""
-    now, problems = situation.now, situation.children.problems
+    now = situation.now
+    problems = {what: why for what, why in situation.children.problems.items() if not is_placeholder(what)}
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
     status = note_all_ran(situation, set_phase(situation.status, *standing(situation), now))
     status = set_condition(status, BLOCKED, bool(blocked), "CannotCreate" if blocked else "Created", blocked, now)
@@ -193,7 +217,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     incident = situation.status.incident
     lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
-    lost.append(deadline_changes_at(situation))
+    lost += [deadline_changes_at(situation), elastic_changes_at(situation)]
     return [*waits, incident.not_before if incident else None, *lost]
 
 

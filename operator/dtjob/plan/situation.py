@@ -16,6 +16,7 @@ from dtjob.plan.children import Children, PodState, TaskView, view_tasks
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.progress import final_reports, of_current_attempts, progress_status
 from dtjob.plan.status import Status
+from dtjob.plan.workers import sized, workers_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Situation:
     """One job at one moment. Policies read it and change nothing."""
 
     job: Job
+    """With as many workers as its group has; what its spec says of that is `status.workers.desired`."""
     children: Children
     views: tuple[TaskView, ...]
     """Every task, the chief first and the evaluator last, at the attempts of `status`."""
@@ -39,6 +41,8 @@ class Situation:
     def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Situation:
         """The situation of the job, from its status and what is observed of its children."""
         written = Status.from_json(job.status)
+        workers = workers_of(job, written.workers)
+        job = sized(job, workers)
         views = _without_ignored(view_tasks(job, children, written.attempts, now, written.finished), written)
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
@@ -49,6 +53,7 @@ class Situation:
             observed_generation=job.metadata.generation,
             progress=progress,
             rendezvous_port=rendezvous_port(job),
+            workers=workers,
         )
         return cls(job, children, views, reports, written, status, now, defaults)
 
@@ -63,6 +68,12 @@ class Situation:
             for attempt in (attempts.of(view.task.id),)
         )
         return replace(self, status=status, views=_without_ignored(views, status))
+
+    def resized(self, status: Status) -> Situation:
+        """The same moment with a group of as many workers as this status says."""
+        job = sized(self.job, status.workers)
+        views = view_tasks(job, self.children, status.attempts, self.now, status.finished)
+        return replace(self, job=job, status=status, views=_without_ignored(views, status))
 
     @cached_property
     def by_task(self) -> Mapping[Task, TaskView]:

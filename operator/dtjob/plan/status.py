@@ -20,6 +20,7 @@ from dtjob.plan.conditions import CHECKPOINTS_KEPT, COMPLETE, Conditions, with_c
 from dtjob.plan.goodput import Goodput
 from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
+from dtjob.plan.workers import Workers
 
 PHASE_CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUCCEEDED, Phase.FAILED)
 """The phases that have a condition of their name; a job is Pending while none of them holds."""
@@ -93,6 +94,8 @@ class Status:
     """The attempt of each task by its id."""
     finished: finished.Finished = field(default_factory=dict)
     """The attempt of each task that has ended well, by its id: its pod may go, and is not made again."""
+    workers: Workers | None = None
+    """How many workers there are and are to be, of a job whose number of them changes."""
     all_created: bool | None = None
     """Whether every current attempt has had its pod, so that one that is missing was deleted."""
     others: Mapping[str, Any] = field(default_factory=dict)
@@ -122,6 +125,7 @@ class Status:
             incident=Incident.from_json(fields["incident"]) if fields.get("incident") else None,
             attempts=Attempts.from_json(fields.get("attempts", {})),
             finished=finished.from_json(fields.get("finished", ())),
+            workers=Workers.from_json(fields["workers"]) if fields.get("workers") else None,
             all_created=fields.get("allCreated"),
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
@@ -158,6 +162,7 @@ class Status:
             "incident": self.incident.to_json(for_earlier=not self.attempts.others) if self.incident else None,
             "attempts": self.attempts.to_json() or None,
             "finished": finished.to_json(self.finished) or None,
+            "workers": self.workers.to_json() if self.workers else None,
             "allCreated": self.all_created,
         }
 

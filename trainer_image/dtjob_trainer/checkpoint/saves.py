@@ -11,6 +11,7 @@ import numpy as np
 
 from dtjob_trainer.checkpoint import directory
 from dtjob_trainer.checkpoint.writer import Writer
+from dtjob_trainer.data.sharding import Eras
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -39,6 +40,8 @@ class Saves:
     def __init__(self, here: Runtime, group: Group, state: State) -> None:
         self._here, self._group, self._state = here, group, state
         self._settings = here.task.checkpoint if here.task is not None else None
+        self.history: Eras = ((0, group.tasks),)
+        """How many tasks have shared the batches of the run so far."""
         self._writer: Writer | None = None
         self._earlier: list[int] = []
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
@@ -70,7 +73,7 @@ class Saves:
             return
         tensors = self._state.capture()
         if self._writer is not None:
-            named = {"format": FORMAT, "step": step, "earlier": list(self._earlier), **state()}
+            named = {"format": FORMAT, "step": step, "earlier": list(self._earlier), "tasks": self.history, **state()}
             self._writer.write(step, tensors, named)
             self._remember(step)
 
@@ -92,6 +95,10 @@ class Saves:
             return None
         state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
         step = int(state["step"])
+        known = tuple((int(first), int(tasks)) for first, tasks in state.get("tasks", []))
+        if known and known[-1][1] != group.tasks:
+            known = (*known, (step, group.tasks))
+        self.history = known or self.history  # an earlier release did not write it
         if before is not None:
             before(step, state)
         same_replicas = self._state.restore(arrays)

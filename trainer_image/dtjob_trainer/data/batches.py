@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob_trainer.data.sharding import Sizes
+from dtjob_trainer.data.sharding import Eras, Sizes
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,13 @@ class Source(ABC):
     """`elements` as `tf.TypeSpec`s; None where there are none for steps to read by themselves."""
     numbered = False
     """Whether a batch's inputs are one vector of row numbers in host memory."""
+
+    own_shares = False
+    """Whether the program shares the examples out by itself, so that nobody knows which another number of tasks has
+    taken."""
+
+    def shared(self, eras: Eras) -> None:  # noqa: B027  # most data has one order for all numbers of tasks
+        """Told how many tasks have shared the batches so far of the pass that `epoch` or `elements` goes on with."""
 
     @abstractmethod
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:

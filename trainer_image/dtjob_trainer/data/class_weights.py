@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Cutting, Source
+from dtjob_trainer.data.sharding import Eras
 from dtjob_trainer.errors import DataError
 
 
@@ -28,6 +29,11 @@ class ClassWeighted(Source):
         self.steps, self.may_be_empty, self.exact = source.steps, source.may_be_empty, source.exact
         self.sizes, self.once, self.own_ends = source.sizes, source.once, source.own_ends
         self.most, self.element_spec, self.numbered = source.most, source.element_spec, source.numbered
+        self.own_shares = source.own_shares
+
+    def shared(self, eras: Eras) -> None:
+        """Tell the source itself."""
+        self._source.shared(eras)
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number` from `first_step` on."""

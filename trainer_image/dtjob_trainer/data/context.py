@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dtjob_trainer.data.sharding import Rows, Sizes, epoch_order, file_pieces, shard_rows
+from dtjob_trainer.data.sharding import Eras, Rows, Sizes, epoch_order, file_pieces, shard_rows
 from dtjob_trainer.errors import DataError
 
 
@@ -44,6 +44,8 @@ class DataContext:
         """Size of the global batch, of which this shard delivers its share."""
         self.sizes: Sizes | None = None
         """Sizes of the steps, once `shuffled` or `files` has told how many examples there are."""
+        self.eras: Eras = ()
+        """How many tasks have shared the batches of this epoch so far, where that has changed."""
         self._shuffle, self._drop_last = shuffle, drop_last
 
     def shuffled(self, n: int) -> Rows:
@@ -73,4 +75,4 @@ class DataContext:
             )
         self.sizes = Sizes(int(found.sum()), self.batch_size, self._drop_last)
         files = epoch_order(len(found), self.seed, self.epoch) if self._shuffle else np.arange(len(found))
-        return file_pieces(files, found, self.sizes, self.shard, self.shards, self.first_step)
+        return file_pieces(files, found, self.sizes, self.shard, self.shards, self.first_step, self.eras)

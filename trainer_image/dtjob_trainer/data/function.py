@@ -14,7 +14,7 @@ from dtjob_trainer.data import elements, randomness, read_out
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.context import DataContext
 from dtjob_trainer.data.dataset import DatasetSource, check_end, share_within
-from dtjob_trainer.data.sharding import Sizes, less_than_a_batch, share
+from dtjob_trainer.data.sharding import Eras, Sizes, less_than_a_batch, share
 from dtjob_trainer.errors import DataError
 
 
@@ -51,7 +51,9 @@ class FunctionSource(Source):
         """`batch_size`: examples of a batch of all tasks, instead of `wanted.batch_size`."""
         self._function, self._batch_size, self._place, self._wanted = function, batch_size, place, wanted
         steps, argument = wanted.steps, wanted.argument
+        self._eras: Eras = ()
         dataset, told = self._call(0, 0)
+        self.own_shares = told is None and not place.remote
         _check(dataset, wanted, place)
         sizes = told
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
@@ -75,6 +77,10 @@ class FunctionSource(Source):
         self.exact = randomness.repeats(dataset, from_begin=told is None)
         self._first: tuple[int, tuple[Any, ...]] | None = None
         """A pass and its first row."""
+
+    def shared(self, eras: Eras) -> None:
+        """Told how many tasks have shared the batches of the pass so far."""
+        self._eras = eras
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`; where the function did not ask for indices, earlier examples are skipped.
@@ -176,6 +182,7 @@ class FunctionSource(Source):
             shuffle=self._wanted.shuffle,
             drop_last=self._wanted.drop_last,
         )
+        context.eras = self._eras if first_step else ()
         return self._function(context), context.sizes
 
 

@@ -8,6 +8,7 @@ that the undisturbed one would have taken.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy.typing as npt
 from dtjob_trainer.errors import DataError
 
 Rows = npt.NDArray[np.int64]
+Eras = tuple[tuple[int, int], ...]
+"""From which step on how many shards have shared each batch, in order."""
 
 
 def share(count: int, shard: int, shards: int) -> tuple[int, int]:
@@ -96,27 +99,56 @@ def shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: i
     return batches
 
 
-def file_pieces(order: Rows, counts: Rows, sizes: Sizes, shard: int, shards: int, first_step: int) -> Rows:
+def eras_of_pass(history: Eras, began: int) -> Eras:
+    """The eras of a pass that began at step `began` of a run, by steps of the pass, from those of the whole run."""
+    shared = [shards for first, shards in history if first <= began][-1:]
+    return (
+        *((0, shards) for shards in shared),
+        *((first - began, shards) for first, shards in history if first > began),
+    )
+
+
+def file_pieces(
+    order: Rows, counts: Rows, sizes: Sizes, shard: int, shards: int, first_step: int, eras: Eras = ()
+) -> Rows:
     """What `shard` reads of files with `counts` examples each, taken in `order`, from `first_step` of the epoch on.
 
     Rows of (file, first example, examples). The files end to end are cut into one stretch for each shard, as long as
-    its shares of all steps together, so that a shard reads whole files but for the first and the last. An empty share
-    of the last batch gets one example all the same, as in `shard_rows`; full batches have some for every shard.
+    its shares of all steps together, so that a shard reads whole files but for the first and the last. Where the number
+    of shards has changed within the epoch (`eras`), what the earlier ones have left is cut so. An empty share of the
+    last batch gets one example all the same, as in `shard_rows`; full batches have some for every shard.
     """
-    steps = range(sizes.steps)
-    totals = [sum(sizes.of_shard(step, other, shards) for step in steps) for other in range(shards)]
-    begin, end = sum(totals[:shard]), sum(totals[: shard + 1])
-    begin += sum(sizes.of_shard(step, shard, shards) for step in range(min(first_step, sizes.steps)))
-    ends = np.cumsum(counts[order])
-    starts = ends - counts[order]
-    low, high = np.maximum(starts, begin), np.minimum(ends, end)
-    found = high > low
-    pieces = np.stack([order[found], (low - starts)[found], (high - low)[found]], axis=1)
+    left = np.stack([order, np.zeros_like(order), counts[order]], axis=1)
+    first_step = min(first_step, sizes.steps)
+    began = 0
+    for (first, others), (until, _) in pairwise([*eras, (first_step, shards)]):
+        if others != shards or until < first_step:
+            stretches = [_stretch(sizes, other, others, first, until) for other in range(others)]
+            left, began = np.concatenate([_cut(left, *one) for one in stretches]), until
+    begin, end = _stretch(sizes, shard, shards, began, first_step)
+    pieces = _cut(left, begin, end)
     stand_ins = sum(sizes.of_shard(step, shard, shards) == 0 for step in range(first_step, sizes.steps))
     if stand_ins:
         filled = order[counts[order] > 0][0]
         pieces = np.concatenate([pieces, [[filled, 0, 1]] * stand_ins])
     return pieces.astype(np.int64)
+
+
+def _stretch(sizes: Sizes, shard: int, shards: int, first: int, taken: int) -> tuple[int, int]:
+    """The half-open range, in what is left at step `first`, that `shard` has yet to read at step `taken`."""
+    steps = range(first, sizes.steps)
+    totals = [sum(sizes.of_shard(step, other, shards) for step in steps) for other in range(shard + 1)]
+    begin = sum(totals[:shard])
+    return begin + sum(sizes.of_shard(step, shard, shards) for step in range(first, taken)), begin + totals[shard]
+
+
+def _cut(pieces: Rows, begin: int, end: int) -> Rows:
+    """The examples `begin` to `end` of these pieces of files, laid end to end."""
+    ends = np.cumsum(pieces[:, 2])
+    starts = ends - pieces[:, 2]
+    low, high = np.maximum(starts, begin), np.minimum(ends, end)
+    found = high > low
+    return np.stack([pieces[found, 0], (pieces[:, 1] + low - starts)[found], (high - low)[found]], axis=1)
 
 
 def common_length(arrays: list[Any], argument: str) -> int:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements, sources
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import rows_of_each_batch
+from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.strategies.collective import Group
 
@@ -23,6 +24,9 @@ class Feed(Protocol):
     """Whether a restarted run sees the same data."""
     signature: Any
     """The inputs as `tf.TypeSpec`s."""
+
+    def shared(self, history: Eras) -> None:
+        """Told how many tasks have shared the batches of the run so far."""
 
     def inputs(self, step: int) -> Iterator[Any]:
         """Inputs from `step` on, without end."""
@@ -37,6 +41,7 @@ class SourceFeed:
     def __init__(self, source: Source, rows: int | None) -> None:
         """`rows`: examples of this task at each step; None where the size of batches may change (one replica only)."""
         self._source, self._rows = source, rows
+        self._history: Eras = ()
         self.exact = source.exact
 
         def fixed(spec: Any) -> Any:
@@ -45,11 +50,16 @@ class SourceFeed:
 
         self.signature = keras.tree.map_structure(fixed, source.input_spec())
 
+    def shared(self, history: Eras) -> None:
+        """Told how many tasks have shared the batches of the run so far."""
+        self._history = history
+
     def inputs(self, step: int) -> Iterator[Any]:
         """This task's inputs from `step` on, epoch after epoch."""
         while True:
             before = step
             number, first_step = divmod(step, self._source.steps) if self._source.steps else (0, step)
+            self._source.shared(eras_of_pass(self._history, step - first_step))
             for batch in self._source.epoch(number, first_step):
                 found = elements.rows_in(batch.inputs)
                 if self._rows is not None and found != self._rows:
@@ -82,6 +92,9 @@ class DistributedFeed:
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         self.signature = dataset.element_spec
+
+    def shared(self, history: Eras) -> None:
+        """Nothing: it is the program's own."""
 
     def inputs(self, step: int) -> Iterator[Any]:
         """The elements from the first one on, whatever `step` is, pass after pass."""

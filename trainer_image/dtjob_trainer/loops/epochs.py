@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.loops.lookahead import Pass
@@ -16,6 +17,13 @@ if TYPE_CHECKING:  # as there
 WhenOut = Literal["end the epoch", "go on", "stop"]
 """What to do where a pass ends within an epoch of a given number of steps: end that epoch early and begin a new pass
 with the next (Keras 3), begin a new pass at once (tf_keras with arrays), or train no further (tf_keras else)."""
+
+OWN_SHARES = (
+    "the number of tasks has changed within an epoch, and the data function shares its examples out by itself: some "
+    "may be trained on twice in this epoch, others not at all; take them from context.shuffled(n) or "
+    "context.files(counts)"
+)
+"""Said where it is so."""
 
 
 class Epochs:
@@ -53,6 +61,8 @@ class Epochs:
         """Steps of a pass, once one of them has shown it."""
         self._passes, self._pass_began = 0, 0
         self._pass: Pass | None = None
+        self.history: Eras = ()
+        """How many tasks have shared the batches of the run so far."""
         self.streams = False
         """Whether steps take the batches out of a `Stream`; known once there is an engine."""
         self._told = False
@@ -167,7 +177,10 @@ class Epochs:
     def _current(self, step: int) -> Pass:
         if self._pass is None:
             number = self._first + self._passes  # a later part of a longer training has orders of its own
-            first = step - self._pass_began
+            first, eras = step - self._pass_began, eras_of_pass(self.history, self._pass_began)
+            self.source.shared(eras)
+            if first and self.source.own_shares and len({tasks for _, tasks in eras}) > 1:
+                self._tell(OWN_SHARES)
             self._pass = Pass(self.source, number, first, self._group, self._tell, streams=self.streams)
         return self._pass
 

@@ -237,6 +237,7 @@ class FitLoop(TrainingRun):
         self._stopped = state["stopped"]
         self._history |= callback_state.decode(state["history"])
         self._epochs.take_up(state, self._step)
+        self._epochs.history = self._saves.history
         was_validated = self._validates(self._epochs.ended - 1)
         known = (item for item in self._history.items() if was_validated or not item[0].startswith("val_"))
         self._last_logs = {name: values[-1] for name, values in known}

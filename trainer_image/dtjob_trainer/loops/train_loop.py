@@ -93,6 +93,7 @@ class TrainLoop(TrainingRun):
 
     def _take_up(self, state: Mapping[str, Any]) -> None:
         self._values = state.get("values", {})
+        self._feed.shared(self._saves.history)
 
     def _take_up_rest(self, restored: Restored) -> None:
         if not (restored.same_replicas and restored.state["exact"]):

@@ -14,6 +14,7 @@ from dtjob.plan.actions import Delete
 from dtjob.plan.children import TaskView, deleting, ended, kept_by_sidecar
 from dtjob.plan.policies.deadlines import was_cut_off
 from dtjob.plan.policies.last_evaluation import evaluator_left
+from dtjob.plan.policies.resize import strays
 from dtjob.plan.situation import Situation
 
 LINGER = timedelta(seconds=60)
@@ -22,12 +23,13 @@ LINGER = timedelta(seconds=60)
 
 def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]:
     """The pods that an ended job gives up now, and when to look again for those that may still end by themselves."""
+    gone = strays(situation)
     policy, ended_at = situation.job.spec.run_policy.clean_pods, situation.status.completion_time
     # What a deadline has cut off must not run on: of its pods None keeps those that have ended.
     if ended_at is None or (policy is CleanPods.NONE and not was_cut_off(situation.status)):
-        return [], None
+        return gone, None
     linger_until = ended_at + LINGER
-    removed, waits = [], False
+    removed, waits = gone, False
     evaluator = evaluator_left(situation)
     for view in situation.views:
         if view is evaluator:

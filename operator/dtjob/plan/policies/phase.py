@@ -9,6 +9,7 @@ from dtjob.api.phase import Phase
 from dtjob.plan.policies.deadlines import ran_before, restarts
 from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
+from dtjob.plan.policies.resize import RESIZED, was_resized_last
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
 
@@ -28,6 +29,8 @@ def standing(situation: Situation) -> Standing:
     ran = ran_before(status)
     if not absent or (ran and trains_without(situation.job, absent)):
         return Standing(Phase.RUNNING, "AllTasksRunning", waits)
+    if ran and was_resized_last(status):
+        return Standing(Phase.RESTARTING, RESIZED, waits or f"{len(absent)} tasks of the new group do not run yet")
     if ran or restarts(status, situation.now):
         return Standing(
             Phase.RESTARTING, status.first_failure.get("cause", Phase.RESTARTING.value), waits or _cause(situation)

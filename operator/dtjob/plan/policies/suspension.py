@@ -19,6 +19,7 @@ from dtjob.plan.children import PodState, deleting, ended
 from dtjob.plan.conditions import BLOCKED, SUSPENDED, holds
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.policies.reachability import nothing_to_reach
+from dtjob.plan.policies.resize import go_on_as_desired, strays
 from dtjob.plan.policies.restart import replacement_group
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.situation import Situation
@@ -55,6 +56,7 @@ def suspend(situation: Situation) -> tuple[Situation, list[Delete], list[Event]]
         active=active.ended(now) if active else None,
         all_created=False if before.all_created else before.all_created,
     )
+    away += strays(situation)
     told = [] if holds(before.conditions, SUSPENDED) else [Event("Normal", SUSPENDED, "Job suspended")]
     return situation.with_status(status), away, told
 
@@ -72,13 +74,13 @@ def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
         left = [view.task for view in situation.views if view.evaluates and view.state is not PodState.SUCCEEDED]
         return situation.with_status(bump_attempts(status, left, everyone) if left else status), []
     if active is None:  # it never had a pod
-        return situation.with_status(status), [Event("Normal", RESUMED, "Job resumed")]
+        return go_on_as_desired(situation.with_status(status)), [Event("Normal", RESUMED, "Job resumed")]
     tasks, step = _begin_anew(situation), before.progress.checkpoint_step
     status = bump_attempts(status, tasks, everyone)
     if checkpoints_end(situation, tasks):
         status = replace(status, progress=replace(status.progress, checkpoint={}))
     where = f"; training goes on{goes_on_from(situation, tasks, step)}" if step >= 0 else ""
-    return situation.with_status(status), [Event("Normal", RESUMED, f"Job resumed{where}")]
+    return go_on_as_desired(situation.with_status(status)), [Event("Normal", RESUMED, f"Job resumed{where}")]
 
 
 def _activity(status: Status) -> Activity | None:

@@ -25,7 +25,7 @@ def test_names_and_columns() -> None:
         *("STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE")
     ]
     assert [c["name"].upper() for c in columns if "priority" in c] == [
-        *("PROGRESS", "ETA", "CHECKPOINT", "GOODPUT", "REASON")
+        *("PROGRESS", "ETA", "CHECKPOINT", "GOODPUT", "WORKERS", "REASON")
     ]
 
 

@@ -52,7 +52,7 @@ def said(manifest: dict[str, Any]) -> list[str]:
         (
             job(runPolicy={"zzz": 1}),
             "spec.runPolicy.zzz: is an unknown field; remove it; there are activeDeadlineSeconds, cleanPods, "
-            "startDeadlineSeconds, ttlSecondsAfterFinished",
+            "elasticity, startDeadlineSeconds, ttlSecondsAfterFinished",
         ),
         (
             job(replicas={"chief": {"resources": {"limits": {"cpu": True}}}}),

@@ -135,3 +135,27 @@ async def test_no_answer_says_nothing_about_what_is_there(code: int) -> None:
             await config_maps.look()
     assert known(store, KEY) is not None
     assert len(queue) == 0
+
+
+def test_of_an_elastic_job_the_config_map_of_the_group_that_is_there_is_asked_for() -> None:
+    roles = {"chief": {}, "worker": {"count": 4, "min": 1}}
+    job, small = builders.job(replicas=roles), builders.job(workers=2)
+    manifest = job_manifest(job)
+    status = {**STARTING, "workers": {"desired": 4, "replicas": 2}}
+
+    def put_job(store: Store) -> None:
+        store.apply({**manifest, "metadata": {**manifest["metadata"], "resourceVersion": "7"}, "status": status})
+
+    wanted = shared.config_map_name(small)
+    store, cluster = Store(), Cluster(builders.stored(shared.config_map(small)))
+    put_job(store)
+    asyncio.run(made(store, cluster)[0].look_for_unknown())
+    assert cluster.asked == [f"default/{wanted}"]
+    for number, group in enumerate((job, small)):  # that of the earlier group is still there, and says nothing
+        store = Store()
+        put_job(store)
+        store.apply(builders.stored(shared.config_map(job)))
+        if number:
+            store.apply(builders.stored(shared.config_map(group)))
+        found = known(store, KEY)
+        assert (found["metadata"]["name"] if found else None) == (wanted if number else None)

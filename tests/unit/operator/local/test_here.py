@@ -38,6 +38,15 @@ def test_what_means_nothing_here_is_left_aside_and_named():
     assert left_aside(job(suspend=False, managedBy="training.dtjob.dev/dtjob-controller")) == []
 
 
+def test_elastic_workers_are_all_made_and_the_bounds_named():
+    roles = {"chief": {}, "worker": {"count": 3, "min": 1, "max": 8}}
+    whole = job(replicas=roles, runPolicy={"elasticity": {}})
+    assert job_here(whole, "u").spec.replicas.worker.count == 3
+    fields = [line.split(": ")[0] for line in left_aside(whole)]
+    assert fields == ["spec.replicas.worker.min, max", "spec.runPolicy.elasticity"]
+    assert "begin it again with another count" in left_aside(whole)[0]
+
+
 def test_the_time_of_earlier_starts_counts():
     before = Activity.from_json({"seconds": 40})
     assert manifest_of(job_here(job(), "u", before))["status"] == {"active": {"seconds": 40}}

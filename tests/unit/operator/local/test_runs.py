@@ -130,3 +130,20 @@ def test_a_run_goes_on_under_other_times(tmp_path, fields):
     opened(tmp_path)
     assert opened(tmp_path, job(**fields)).resumed
     assert not opened(tmp_path, job(runPolicy={"cleanPods": "All"})).resumed
+
+
+def test_a_run_of_elastic_workers_goes_on_with_another_number_of_them(tmp_path):
+    def asked(**worker):
+        return job(replicas={"chief": {}, "worker": worker})
+
+    first = open_run(asked(count=2, min=1), tmp_path)
+    first.save(UNFINISHED, {})
+    first.close()
+    for worker in ({"count": 3, "min": 1}, {"count": 3, "max": 8}):
+        again = open_run(asked(**worker), tmp_path)
+        assert (again.resumed, again.record.uid) == (True, first.record.uid)
+        again.save(UNFINISHED, {})
+        again.close()
+    other = open_run(asked(count=3, min=1, resources={"limits": {"cpu": 1}}), tmp_path)
+    assert not other.resumed
+    other.close()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.children import terminated
 from dtjob.plan.status import Status
+from dtjob.plan.workers import as_it_is
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Facts:
     claim: str | None
     """The claim that holds the checkpoints of its job, where it mounts one."""
     supervised: bool
+    group: str = ""
+    """The ConfigMap with its cluster spec."""
 
     @classmethod
     def of(cls, pod: Manifest) -> Facts:
@@ -32,7 +37,16 @@ class Facts:
         uid, found = labels.controller_uid(pod), labels.of(pod)
         assert uid is not None
         supervised = "DTJOB_ATTEMPT" in names
-        return cls(uid, found[labels.JOB_NAME], labels.task_id(pod), labels.attempt(pod), claim, supervised)
+        cluster = volumes.get("dtjob-cluster", {}).get("configMap", {}).get("name", "")
+        for one in pod["spec"]["containers"][0].get("env") or ():
+            cluster = one.get("valueFrom", {}).get("configMapKeyRef", {}).get("name", cluster)
+        attempt = -1 if is_placeholder(pod["metadata"]["name"]) else labels.attempt(pod)
+        return cls(uid, found[labels.JOB_NAME], labels.task_id(pod), attempt, claim, supervised, cluster)
+
+    @property
+    def keeps_a_place(self) -> bool:
+        """Whether it is a placeholder."""
+        return self.attempt < 0
 
     @property
     def directory(self) -> str:
@@ -43,6 +57,11 @@ class Facts:
 def attempt_of(status: dict[str, Any], task: str) -> int:
     """The attempt at which a job's status has the task."""
     return Status.from_json(status).attempts.of(task)
+
+
+def sized_job(job: Job, status: dict[str, Any] | None = None) -> Job:
+    """The job with as many workers as this status, or its own, says that its group has."""
+    return as_it_is(job if status is None else job.model_copy(update={"status": status}))
 
 
 def is_suspended(status: dict[str, Any]) -> bool:

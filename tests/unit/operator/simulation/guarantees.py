@@ -45,6 +45,10 @@ class Must(StrEnum):
     SUSPENSION_IS_FREE = "suspension-is-free"
     """A suspended job gets no pod and has none in the end, and nothing is counted for it."""
 
+    RESIZES_ARE_FREE = "resizes-are-free"
+    """Another number of workers is another group, never beside the one before it, of all new pods; nothing is counted
+    for it, and with room for all it comes to what the spec says."""
+
     PROGRAMS_FAIL_FAST = "programs-fail-fast"
     """A program that fails alike before its first step ends within two attempts; one of a job that was ever seen to
     step never for that."""

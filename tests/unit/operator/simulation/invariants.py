@@ -18,8 +18,9 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
 from dtjob.plan.children import ended, terminated
+from dtjob.plan.status import Status
 from tests.unit.operator.simulation.accounting import Accounts
-from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended
+from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.time_spent import check_time_spent
 
@@ -84,6 +85,10 @@ class Rules:
             assert needed or status.get("phase") not in ENDED, f"an ended job created {name}"
             return
         made = Facts.of(manifest)
+        if made.keeps_a_place:
+            assert status.get("phase") == "Running", f"{name} is made for a job that does not train"
+            return
+        self._check_group(job, made, name)
         ended_for_it = status.get("phase") in (ENDED if made.task != "evaluator-0" else ("Failed",))
         assert not ended_for_it, f"an ended job created {name}"
         assert made.attempt == attempt_of(status, made.task), f"{name} is not written ahead"
@@ -99,6 +104,16 @@ class Rules:
             assert not resolves or _uid(one) in self.tampered, (
                 f"{one['metadata']['name']} still has the host name of {name}"
             )
+
+    def _check_group(self, job: Manifest, made: Facts, name: str) -> None:
+        """No pod of one group trains beside those of another."""
+        written = (job.get("status") or {}).get("workers")
+        if written is None or made.task == "evaluator-0":
+            return
+        assert "resizing" not in written, f"{name} is made while its group ends"
+        for one, facts in self._pods(made.job_uid):
+            trains = not (facts.task == "evaluator-0" or facts.keeps_a_place or ended(one) or told_to_end(one))
+            assert not trains or facts.group == made.group, f"{one['metadata']['name']} of another group trains"
 
     def _check_writers(self, made: Facts) -> None:
         """No other pod that has not ended is the chief of this job, or writes the same directory."""
@@ -126,6 +141,8 @@ class Rules:
         status = job.get("status") or {}
         if stored["kind"] == "Pod" and status.get("phase") not in ENDED and not is_suspended(status):
             facts = self._facts[stored["metadata"]["uid"]]
+            if facts.keeps_a_place or "resizing" in (status.get("workers") or {}):
+                return
             current = attempt_of(status, facts.task)
             assert facts.attempt < current, f"{stored['metadata']['name']} is the current attempt"
 
@@ -143,7 +160,10 @@ class Rules:
             model = Job.model_validate(job)
         except ValidationError:
             return  # of a job that cannot be read only that is said
-        ids = [task.id for task in topology.tasks(model)]
+        ids = {task.id for status in (old, new) for task in topology.tasks(sized_job(model, status))}
+        if _is_resized(old, new):
+            _check_resize(old, new, ids - {"evaluator-0"})
+            return
         bumped = {task: attempt_of(new, task) - attempt_of(old, task) for task in ids}
         assert set(bumped.values()) <= {0, 1}, f"attempts {bumped}"
         if is_suspended(old) or is_suspended(new):
@@ -152,7 +172,7 @@ class Rules:
         replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
         self._check_counts(old, new, replaced, self._ended_well(job, old), now)
         self._check_evaluator(model, old, new, bumped)
-        self.accounts.check(model, old, new, self.must, self._pods(model.metadata.uid))
+        self.accounts.check(sized_job(model, old), old, new, self.must, self._pods(model.metadata.uid))
 
     def _ended_well(self, job: Manifest, status: dict[str, Any]) -> set[str]:
         pods = self._pods(job["metadata"]["uid"])
@@ -225,6 +245,20 @@ def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]
     for block in ("restarts", "incident", "firstFailure"):
         found = {name: status.get(block) for name, status in (("before", old), ("after", new))}
         assert (found["before"] or {"total": 0}) == (found["after"] or {"total": 0}), f"suspension changed {found}"
+
+
+def _is_resized(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether a group of another number of workers begins, or one that was to."""
+    before, after = old.get("workers") or {}, new.get("workers") or {}
+    return "since" in after and after.get("since") != before.get("since")
+
+
+def _check_resize(old: dict[str, Any], new: dict[str, Any], ids: set[str]) -> None:
+    """All pods are new ones, and nothing is counted."""
+    assert all(attempt_of(new, id_) > attempt_of(old, id_) for id_ in ids), "a task of two groups has one attempt"
+    before, after = Status.from_json(old), Status.from_json(new)
+    assert (before.restarts, before.incident) == (after.restarts, after.incident), "a resize is counted"
+    assert before.first_failure == after.first_failure, "a resize is a failure"
 
 
 def _but_the_evaluator(status: dict[str, Any], block: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import Crash, SimulatedCluster
+from tests.unit.operator.simulation.facts import sized_job
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.plain import copied
 from tests.unit.operator.simulation.plans import plan_arguments
@@ -81,8 +82,8 @@ class World:
         return self.job_named(self.key[1])
 
     def job_named(self, name: str) -> Job:
-        """The job as it is stored."""
-        return Job.model_validate(copied(self.cluster.objects[KIND, name]))
+        """The job as it is stored, with as many workers as its group has."""
+        return sized_job(Job.model_validate(copied(self.cluster.objects[KIND, name])))
 
     def job_status(self) -> dict[str, Any]:
         """The status as it is stored, also of a job that cannot be read."""

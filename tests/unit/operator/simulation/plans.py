@@ -11,7 +11,7 @@ from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.children import Children, created_at, ended, ended_at
-from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, told_to_end
+from tests.unit.operator.simulation.facts import Facts, attempt_of, has_finished, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.ruling import check_rules
 
@@ -30,7 +30,7 @@ class PlanRules:
 
     def check(self, job: Job, children: Children, made: Plan) -> None:
         """Raises AssertionError where this plan starts a finished task anew without need."""
-        uid, chief = job.metadata.uid, topology.chief_task(job).id
+        job, uid, chief = sized_job(job), job.metadata.uid, topology.chief_task(job).id
         before, after = job.status, made.status or job.status
         known = {**self.finished.get(uid, {}), **self._finished_in(children, job, chief)}
         if Must.FINISHED_STAYS_FINISHED in self._must and before.get("phase") not in ENDED:

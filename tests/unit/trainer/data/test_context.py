@@ -50,6 +50,32 @@ def test_files_are_read_whole_and_every_example_once(
     assert cut < shards, "between two neighbours one file is cut at most"
 
 
+@given(
+    counts=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any),
+    batch=st.integers(5, 32),
+    changes=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), min_size=1, max_size=5),
+)
+def test_every_example_is_read_once_though_the_number_of_shards_changes_within_the_epoch(
+    counts: list[int], batch: int, changes: list[tuple[int, int]]
+) -> None:
+    sizes = context.Sizes(sum(counts), batch)
+    starts = [min(sum(steps for steps, _ in changes[: number + 1]), sizes.steps) for number in range(len(changes))]
+    eras = tuple((first, shards) for first, (_, shards) in zip([0, *starts], changes, strict=False))
+    seen: list[tuple[int, int]] = []
+    for number, (first, shards) in enumerate(eras):
+        until = eras[number + 1][0] if number + 1 < len(eras) else sizes.steps
+        for shard in range(shards):
+            told = context.DataContext(seed=3, epoch=2, shard=shard, shards=shards, batch_size=batch, first_step=first)
+            told.eras = eras[: number + 1]
+            taken = sum(sizes.of_shard(step, shard, shards) for step in range(first, until))
+            seen += examples_of(told.files(counts))[:taken]
+            if first < until:  # and again after a restart of as many
+                told.first_step = first + 1
+                rest = taken - sizes.of_shard(first, shard, shards)
+                assert examples_of(told.files(counts))[:rest] == seen[len(seen) - rest :]
+    assert len(set(seen)) == len(seen) == sizes.n
+
+
 def test_files_come_in_a_new_order_in_each_epoch_and_validation_in_its_own() -> None:
     def order(epoch: int, shuffle: bool) -> list[int]:
         told = context.DataContext(seed=0, epoch=epoch, shard=0, shards=1, batch_size=4, shuffle=shuffle)

@@ -76,6 +76,15 @@ def test_a_restart_gets_the_rest_of_the_same_files(counts: list[int], batch: int
         assert rest == whole[done:]
 
 
+def test_a_pass_has_the_eras_of_its_own_steps() -> None:
+    history = ((0, 3), (10, 2), (25, 4))
+    assert data.eras_of_pass(history, 0) == history
+    assert data.eras_of_pass(history, 8) == ((0, 3), (2, 2), (17, 4))
+    assert data.eras_of_pass(history, 10) == ((0, 2), (15, 4))
+    assert data.eras_of_pass(history, 30) == ((0, 4),)
+    assert data.eras_of_pass((), 30) == ()
+
+
 def test_an_empty_share_gets_one_row_of_no_weight() -> None:
     sizes = data.Sizes(9, 4)
     rows = data.shard_rows(np.arange(9), sizes, 1, 2, 2)

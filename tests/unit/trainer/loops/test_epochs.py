@@ -220,3 +220,28 @@ def test_a_later_first_epoch_with_other_data_than_the_checkpoints() -> None:
     made.take_up(state, 4)
     assert (made.ended, made.began, list(made.numbers)) == (4, 3, [3])
     assert run(made, 4)[0][0] == [(4, 1), (4, 2)]
+
+
+def test_a_changed_number_of_tasks_within_an_epoch_is_told_to_the_data() -> None:
+    source = Numbers(10, known=True)
+    told: list[Any] = []
+    source.shared = told.append  # type: ignore[method-assign]
+    made = course(source, epochs=3)
+    made.history = ((0, 3), (14, 2))
+    state = {"epochsEnded": 1, "data": {**made.kept(14), "began": 10, "passes": 1, "passBegan": 10}}
+    made.take_up(state, 14)
+    assert [batch.inputs for batch in made.take(14, 2)] == [(1, 4), (1, 5)]
+    assert told == [((0, 3), (4, 2))]
+    assert made.told == []
+    source.own_shares = True
+    again = course(source, epochs=3)
+    again.history = made.history
+    again.take_up(state, 14)
+    again.take(14, 1)
+    (warning,) = again.told
+    assert "take them from context.shuffled(n) or context.files(counts)" in warning
+    whole = course(source, epochs=3)
+    whole.history = ((0, 3), (10, 2))
+    whole.take_up(state, 14)
+    whole.take(14, 1)
+    assert whole.told == []

@@ -17,8 +17,8 @@ from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.people import SHARED
 from tests.unit.operator.simulation.life.programs import Programs
+from tests.unit.operator.simulation.life.sizes import Sizes
 from tests.unit.operator.simulation.life.supervisors import HOSTILE
-from tests.unit.operator.simulation.life.suspensions import Suspensions
 from tests.unit.operator.simulation.ruling import FAIL_2, UNCOUNTED_127
 
 
@@ -40,6 +40,7 @@ class Ending(StrEnum):
     BUDGET_IS_LOWERED = "its budget is lowered below what is charged, and its chief preempted"
     EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
     IS_SUSPENDED = "it is suspended, and goes on"
+    IS_SCALED = "its workers are scaled"
     FAILS_ALIKE = "its program fails twice alike before its first step"
     FAILS_AFTER_A_STEP = "its program has done a step, and then fails alike before each first one"
     FAILS_BY_RULE = "its chief ends with a code over which a rule ends the job"
@@ -52,6 +53,7 @@ SUITED: dict[Ending, dict[str, Any]] = {
     Ending.FINISHED_IS_COLLECTED: {"strategy": "MultiWorkerMirrored", "program": False},
     Ending.FINISHES_WHILE_DRAINED: {"program": True},
     Ending.TELLS_TOO_MUCH: {"program": True},
+    Ending.IS_SCALED: {"strategy": "MultiWorkerMirrored", "elastic": True},
     Ending.FAILS_ALIKE: {"program": True},
     Ending.FAILS_AFTER_A_STEP: {"program": True},
     Ending.LOSES_ITS_CHECKPOINT: {"program": True, "volume": {"emptyDir": {}}},
@@ -63,7 +65,7 @@ SUITED: dict[Ending, dict[str, Any]] = {
 """The jobs that such an end can come to."""
 
 
-class Endings(Suspensions, Programs):
+class Endings(Sizes, Programs):
     """Everything converges."""
 
     ending = Ending.RUNS_ON
@@ -109,6 +111,7 @@ class Endings(Suspensions, Programs):
         """Wait until every job runs or has ended."""
         for _ in range(14):
             self.kubelets_end_what_is_deleted()
+            self.there_is_room()
             self.world.run(1)
             self.all_run()
             self.evaluators_finish()
@@ -126,6 +129,9 @@ class Endings(Suspensions, Programs):
         job, finished = self.world.job_named(name), self.world.cluster.plan_rules.finished.get(self.uid(name), {})
         if job.status.get("phase") in ENDED:
             return True
+        workers = job.status.get("workers") or {}
+        if workers.get("replicas") != workers.get("desired"):
+            return False
         ignored = holds(job.status.get("conditions", ()), EVALUATION_GIVEN_UP)
         needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
         tasks = [(one.id, attempt_of(job.status, one.id)) for one in needed]
@@ -138,7 +144,8 @@ class Endings(Suspensions, Programs):
             return False
         owned = [one for kind in SHARED for one in self.world.cluster.of_kind(kind)]
         shared = [one for one in owned if labels.controller_uid(one) == job.metadata.uid]
-        complete = wanted - may_be_gone <= there <= wanted and len(shared) == len(SHARED)
+        # of a job whose number of workers has changed the ConfigMaps of other groups are there too
+        complete = wanted - may_be_gone <= there <= wanted and {one["kind"] for one in shared} == set(SHARED)
         return complete and job.status.get("phase") == "Running"
 
     def end(self, name: str) -> None:
@@ -164,6 +171,7 @@ class Endings(Suspensions, Programs):
             Ending.LOSES_A_LABEL: (Must.ONE_WRITER_WITHOUT_LABELS, self.strip),
             Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
             Ending.IS_SUSPENDED: (Must.SUSPENSION_IS_FREE, self.be_suspended),
+            Ending.IS_SCALED: (Must.RESIZES_ARE_FREE, self.be_scaled),
             Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
             Ending.FAILS_ALIKE: (Must.PROGRAMS_FAIL_FAST, self.fail_alike),
             Ending.FAILS_AFTER_A_STEP: (Must.PROGRAMS_FAIL_FAST, self.fail_after_a_step),

@@ -15,7 +15,7 @@ from tests.unit.operator.simulation.operator import World
 class Life(Endings, Accidents):
     """The life of some jobs, under the guarantees `must`, and their `ending`."""
 
-    @initialize(data=st.data(), job=jobs(), runs=st.integers(0, 3))
+    @initialize(data=st.data(), job=jobs() | jobs(elastic=True), runs=st.integers(0, 3))
     def begins(self, data: st.DataObject, job: Job, runs: int) -> None:
         """Most histories begin with a job that runs: that is where the most can go wrong."""
         self.world = World(job, must=self.must)

@@ -26,7 +26,7 @@ STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "Paramete
 
 @st.composite
 def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **wanted: Any) -> Job:
-    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume, rules."""
+    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume, rules, elastic."""
     strategy = wanted.get("strategy") or draw(st.sampled_from(STRATEGIES))
     claim = {"persistentVolumeClaim": {"claimName": name}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
@@ -40,7 +40,7 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
     rules = wanted["rules"] if "rules" in wanted else draw(st.lists(st.sampled_from(RULES), max_size=3))
     there = {"chief", "evaluator"} if evaluator else {"chief"}
     rules = [rule for rule in rules if there.issuperset(rule.get("roles", ()))]
-    return builders.job(
+    made = builders.job(
         strategy,
         workers=draw(st.integers(1, 3)),
         chief=not may_lack_a_chief or draw(st.booleans()),
@@ -57,6 +57,16 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
         runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
         **more,
     )
+    return elastic(made) if wanted.get("elastic") else made
+
+
+def elastic(job: Job) -> Job:
+    """The same with workers whose number may change, where it has any."""
+    worker = job.spec.replicas.worker
+    if worker is None:
+        return job
+    replicas = job.spec.replicas.model_copy(update={"worker": worker.model_copy(update={"min": 1, "max": 4})})
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"replicas": replicas})})
 
 
 class Stage(RuleBasedStateMachine):
@@ -91,9 +101,15 @@ class Stage(RuleBasedStateMachine):
         return self.world.cluster.facts[self.world.pods[pod]["metadata"]["uid"]]
 
     def pods(self, wanted: Callable[[Manifest], Any] = lambda one: True) -> list[str]:
-        """Names of the pods that the operator has made, of any job."""
-        known = self.world.cluster.facts
+        """Names of the pods that the operator has made, of any job, but for those that only keep a place."""
+        known = {uid for uid, facts in self.world.cluster.facts.items() if not facts.keeps_a_place}
         return sorted(name for name, one in self.world.pods.items() if one["metadata"]["uid"] in known and wanted(one))
+
+    def placeholders(self) -> list[str]:
+        """Names of those that only keep a place."""
+        facts = self.world.cluster.facts
+        uids = ((name, one["metadata"]["uid"]) for name, one in self.world.pods.items())
+        return sorted(name for name, uid in uids if uid in facts and facts[uid].keeps_a_place)
 
     def alive(self) -> list[str]:
         """Names of those that have not ended."""

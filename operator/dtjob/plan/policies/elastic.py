@@ -1,0 +1,220 @@
+"""Elastic: when the number of workers that train together changes, and to what.
+
+A lower `count` is followed at once; a higher one, and one that there was no room for, when placeholders have found
+room: so training never stops for workers that do not come. `resize.py` carries a change out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dtjob import times
+from dtjob.api.run_policy import Elasticity
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.placeholder import is_placeholder, placeholder_name
+from dtjob.plan.children import PodState, TaskView, deleting
+from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.pod_facts import facts_of
+from dtjob.plan.policies.deadlines import LOOK_AT_LEAST_EVERY, ran_before
+from dtjob.plan.policies.restart import trains_without
+from dtjob.plan.situation import Situation
+from dtjob.plan.workers import Resizing, Workers, whole
+
+AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
+"""Reasons of `status.workers` and of a change: as many as wanted; the spec says so; too few have a node; more are
+wanted than there is room for; there is room again."""
+_QUOTA = "exceeded quota"
+"""As the API server's admission says it."""
+COUNT = "spec.replicas.worker.count"
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What placeholders have found."""
+
+    found: int
+    """How many have a node."""
+    refused: bool
+    """Whether one was placed and had to go again."""
+    judged: bool
+    """Whether the scheduler has looked at every one."""
+
+
+def resize_due(situation: Situation) -> Resizing | None:
+    """The change that is to begin now, None where none is. None begins while a task that trains has finished: training
+    is about to end."""
+    workers = situation.status.workers
+    if workers is None or any(view.state is PodState.SUCCEEDED for view in situation.training):
+        return None
+    if workers.desired < workers.replicas or _is_news_before_the_start(situation, workers):
+        return Resizing(workers.desired, SCALED, f"{COUNT} is {workers.desired}")
+    return _shrinks(situation, workers) or _grows(situation, workers)
+
+
+def note_room(situation: Situation) -> Situation:
+    """The situation with what its status says of room for its workers."""
+    workers, now = situation.status.workers, situation.now
+    if workers is None:
+        return situation
+    since = (workers.unschedulable_since or whole(now)) if _waits_for_room(situation) else None
+    workers = replace(workers, unschedulable_since=min(since, whole(now)) if since else None)
+    if room(situation).refused:  # somebody else was faster; to try it over and over would disturb others for nothing
+        workers = replace(workers, adjusted_at=whole(now))
+    situation = situation.with_status(replace(situation.status, workers=workers))
+    reason, message = _words(situation, workers)
+    return situation.with_status(replace(situation.status, workers=replace(workers, reason=reason, message=message)))
+
+
+def placeholders_wanted(situation: Situation) -> range:
+    """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up, or
+    the time since the last change for want of room is not over."""
+    workers = situation.status.workers
+    if workers is None or not workers.short or not all(view.up for view in situation.training):
+        return range(0)
+    at = grows_from(situation)
+    if situation.job.spec.suspend or situation.status.ended or (at is not None and situation.now < at):
+        return range(0)
+    return range(workers.replicas, workers.desired)
+
+
+def placeholders(situation: Situation) -> list[Manifest]:
+    """The placeholders that there are, those included that are being deleted."""
+    return [one for one in situation.children.owned_pods(situation.job) if is_placeholder(one["metadata"]["name"])]
+
+
+def room(situation: Situation) -> _Room:
+    """What the wanted placeholders have found."""
+    names = {placeholder_name(situation.job, index) for index in placeholders_wanted(situation)}
+    there = [one for one in placeholders(situation) if one["metadata"]["name"] in names and not deleting(one)]
+    refused = [one for one in there if facts_of(one).finished and (one.get("status") or {}).get("reason")]
+    placed = [one for one in there if _node(one) and one not in refused]
+    waiting = [one for one in there if _unschedulable(one)]
+    not_made = len(names) - len(there)
+    judged = len(placed) + len(waiting) + (not_made if _over_quota(situation, placeholder=True) else 0)
+    return _Room(len(placed), bool(refused), judged == len(names))
+
+
+def grows_from(situation: Situation) -> datetime | None:
+    """The moment before which the group does not grow; None where it may at any."""
+    workers = situation.status.workers
+    if workers is None or workers.adjusted_at is None:
+        return None
+    # A clock that was set back must not hold it back for long.
+    period = timedelta(seconds=_policy(situation).grow_period_seconds)
+    return min(workers.adjusted_at, whole(situation.now)) + period
+
+
+def elastic_changes_at(situation: Situation) -> datetime | None:
+    """When the number of workers may change though nothing happens; None: not."""
+    workers = situation.status.workers
+    if workers is None:
+        return None
+    found = []
+    if workers.unschedulable_since is not None:
+        found.append(workers.unschedulable_since + _deadline(situation))
+    if workers.short and (at := grows_from(situation)):
+        found.append(at)
+    later = [at for at in found if at > situation.now]
+    return min(*later, situation.now + LOOK_AT_LEAST_EVERY) if later else None
+
+
+def _policy(situation: Situation) -> Elasticity:
+    return situation.job.spec.run_policy.elasticity or Elasticity()
+
+
+def _deadline(situation: Situation) -> timedelta:
+    return timedelta(seconds=_policy(situation).schedule_deadline_seconds)
+
+
+def _is_news_before_the_start(situation: Situation, workers: Workers) -> bool:
+    """Whether more are wanted than before of a group that has never run: nothing is lost in making it anew."""
+    written = situation.written.workers
+    changed = written is not None and written.desired != workers.desired
+    return changed and workers.short > 0 and not ran_before(situation.status)
+
+
+def _shrinks(situation: Situation, workers: Workers) -> Resizing | None:
+    """To what there is room for, where training has waited for more for too long."""
+    replica, since = situation.job.spec.replicas.worker, workers.unschedulable_since
+    if replica is None or replica.min is None or since is None or situation.now < since + _deadline(situation):
+        return None
+    without = _without_room(situation)
+    # A chief or a ps that finds no node may get that of a worker: the group is made in the order of its roles.
+    fit = workers.replicas - len(without)
+    to = max(replica.min, fit)
+    if to >= workers.replicas:
+        return None
+    names = ", ".join(view.task.id for view in without[:3]) + (f" and {len(without) - 3} more" if without[3:] else "")
+    field = f"runPolicy.elasticity.scheduleDeadlineSeconds ({_policy(situation).schedule_deadline_seconds})"
+    return Resizing(to, UNSCHEDULABLE, f"there was no room for {names} within {field}")
+
+
+def _grows(situation: Situation, workers: Workers) -> Resizing | None:
+    """By as many as placeholders have found room for, once all of them were looked at."""
+    if not placeholders_wanted(situation):
+        return None
+    found = room(situation)
+    if not found.found or not found.judged or found.refused:
+        return None
+    return Resizing(workers.replicas + found.found, ROOM, f"there is room for {found.found} more of {workers.desired}")
+
+
+def _waits_for_room(situation: Situation) -> bool:
+    """Whether training stands still, and some task of it has no node to go to."""
+    absent = [view for view in situation.training if not view.up]
+    goes_on = trains_without(situation.job, [view.task for view in absent])
+    if not absent or (goes_on and ran_before(situation.status)):
+        return False
+    return bool(_without_room(situation))
+
+
+def _without_room(situation: Situation) -> list[TaskView]:
+    """The tasks that train for which there is no room."""
+    over_quota = _over_quota(situation)
+    return [
+        view
+        for view in situation.training
+        if (view.state is PodState.PENDING and view.pod is not None and _unschedulable(view.pod))
+        or (view.state is PodState.MISSING and over_quota)
+    ]
+
+
+def _unschedulable(pod: Manifest) -> bool:
+    """Whether the scheduler has found no node for it. Not one that a scheduling gate holds back: nobody looked."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    said = (one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False")
+    return not _node(pod) and any(one.get("reason") == UNSCHEDULABLE for one in said)
+
+
+def _node(pod: Manifest) -> str:
+    return str((pod.get("spec") or {}).get("nodeName") or "")
+
+
+def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:
+    """Whether a quota refuses pods of the group, or placeholders. A restarted operator has not tried yet, and goes by
+    what the last one wrote."""
+    pods = {what: why for what, why in situation.children.problems.items() if what.startswith("Pod/")}
+    said = [why for what, why in pods.items() if is_placeholder(what) is placeholder]
+    if not situation.children.problems and not placeholder:
+        blocked = (one for one in situation.written.conditions if one["type"] == BLOCKED and one["status"] == "True")
+        said = [str(one.get("message", "")) for one in blocked]
+    return any(_QUOTA in why for why in said)
+
+
+def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
+    """Why there are so many workers, in one word and in words."""
+    if (since := workers.unschedulable_since) is not None:
+        replica, at = situation.job.spec.replicas.worker, since + _deadline(situation)
+        shrinks = replica is not None and replica.min is not None and replica.min < workers.replicas
+        then = f"; it goes on with what there is at {times.rfc3339(at)}" if shrinks else ""
+        return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
+    if not workers.short:
+        return AS_DESIRED, ""
+    train = f"{workers.replicas} of {workers.desired} workers train"
+    if placeholders_wanted(situation):
+        return NO_ROOM, f"{train}; a placeholder pod waits for room for each of the others"
+    again = grows_from(situation)
+    if again is None or situation.now >= again:
+        return NO_ROOM, train
+    return NO_ROOM, f"{train}; room for more is looked for from {times.rfc3339(again)} on"

@@ -1,0 +1,151 @@
+"""Resize: a group of another number of workers goes on at the last checkpoint of the one before.
+
+A cluster spec cannot change in a container that runs, so all that train are made anew: told to end, which saves as a
+suspension does, and made when all have ended. Both halves are written ahead. Nothing is counted or charged for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from dtjob.api.phase import Phase
+from dtjob.api.replicas import Role
+from dtjob.objects import topology
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.placeholder import ROLE as PLACEHOLDER
+from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
+from dtjob.plan.actions import Create, Delete, Event
+from dtjob.plan.attempts import Attempts
+from dtjob.plan.children import TaskView, deleting, ended, lost_at
+from dtjob.plan.pod_facts import facts_of
+from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.policies.elastic import ROOM, SCALED, placeholders, placeholders_wanted
+from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status, count_tasks, set_phase
+from dtjob.plan.workers import Resizing, whole
+
+RESIZING, RESIZED = "Resizing", "Resized"
+"""Reasons of the events; the first is that of the phase too."""
+
+
+def begin(situation: Situation, change: Resizing) -> tuple[Situation, list[Event]]:
+    """The situation of a job whose group is to end for another, and what users are told."""
+    workers = situation.status.workers
+    assert workers is not None
+    workers = replace(workers, resizing=change, reason=change.reason, message=change.message, unschedulable_since=None)
+    told = Event("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
+    return situation.with_status(replace(situation.status, workers=workers, all_created=False)), [told]
+
+
+def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datetime]]:
+    """The situation with the status of a group that ends, the pods that are told to, and when one that does not answer
+    counts as lost. No pods are left, and no times, where all have ended: `start_group` is next."""
+    why = "the number of workers changes"
+    pods = _of_the_group(situation)
+    away = [Delete("Pod", pod["metadata"]["name"], pod["metadata"]["uid"], why) for pod in pods if not deleting(pod)]
+    workers = situation.status.workers
+    assert workers is not None
+    assert workers.resizing is not None
+    message = f"{workers.resizing.message}: the group of {workers.replicas} workers saves and ends"
+    status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
+    return situation.with_status(replace(count_tasks(status, situation.views), all_created=False)), away, _lost(pods)
+
+
+def is_over(situation: Situation) -> bool:
+    """Whether no pod of the group that is to end can train any more, as far as anybody can tell."""
+    now = situation.now
+    return all(ended(pod) or ((lost := lost_at(pod)) is not None and now >= lost) for pod in _of_the_group(situation))
+
+
+def start_group(situation: Situation) -> tuple[Situation, list[Event]]:
+    """The situation with a group of the number that was decided, or of fewer where the spec says so by now."""
+    workers = situation.status.workers
+    assert workers is not None
+    assert workers.resizing is not None
+    change = workers.resizing
+    to, step = min(change.to, workers.desired), situation.status.progress.checkpoint_step
+    replaced = [view.task for view in _group(situation)]
+    where = goes_on_from(situation, replaced, step) if step >= 0 else ""
+    situation = with_group_of(situation, to)
+    adjusted = None if change.reason == SCALED else whole(situation.now)
+    assert situation.status.workers is not None
+    status = replace(situation.status, workers=replace(situation.status.workers, adjusted_at=adjusted))
+    if checkpoints_end(situation, replaced):
+        status = replace(status, progress=replace(status.progress, checkpoint={}))
+    told = Event("Normal", RESIZED, f"Training goes on with {to} worker{'s' if to > 1 else ''}{where}")
+    return situation.with_status(status), [told]
+
+
+def with_group_of(situation: Situation, replicas: int) -> Situation:
+    """The situation with a new group of so many workers, each task at an attempt that no pod of any group was ever
+    made for."""
+    status, workers = situation.status, situation.status.workers
+    assert workers is not None
+    stays = [view for view in situation.views if view.evaluates and not topology.evaluator_follows_chief(situation.job)]
+    attempts = status.attempts
+    newest = max((attempts.others, *attempts.exceptions.values(), *(view.attempt for view in situation.views)))
+    new = Attempts({view.task.id: view.attempt for view in stays}, newest + 1)
+    workers = replace(workers, replicas=replicas, resizing=None, unschedulable_since=None, since=whole(situation.now))
+    return situation.resized(replace(status, attempts=new, workers=workers, all_created=False))
+
+
+def go_on_as_desired(situation: Situation) -> Situation:
+    """The situation of a job that goes on after a suspension: with as many workers as its spec says, whatever there
+    was room for before."""
+    workers = situation.status.workers
+    if workers is None or (workers.replicas == workers.desired and workers.resizing is None):
+        return situation
+    situation = with_group_of(situation, workers.desired)
+    assert situation.status.workers is not None
+    workers = replace(situation.status.workers, adjusted_at=None)
+    return situation.with_status(replace(situation.status, workers=workers))
+
+
+def look_for_room(situation: Situation) -> list[Delete | Create]:
+    """The placeholders that are to go, and those that are to be made: a group that is ending for a larger one keeps
+    those that it has."""
+    job, workers = situation.job, situation.status.workers
+    if workers is not None and workers.resizing is not None and workers.resizing.reason == ROOM:
+        return []
+    wanted = {placeholder_name(job, index): index for index in placeholders_wanted(situation)}
+    found = {pod["metadata"]["name"] for pod in placeholders(situation)}
+    makes = ((name, partial(placeholder, job, index, situation.defaults)) for name, index in wanted.items())
+    missing = [Create("Pod", name, make, PLACEHOLDER) for name, make in makes if name not in found]
+    return [*(one for one in strays(situation) if one.name not in wanted), *missing]
+
+
+def strays(situation: Situation) -> list[Delete]:
+    """The pods that belong to no task of the group: placeholders, and workers of a larger group before it."""
+    if situation.status.workers is None:
+        return []
+    tasks, found = {view.task.id for view in situation.views}, []
+    for pod in situation.children.owned_pods(situation.job):
+        name, task = pod["metadata"]["name"], facts_of(pod).task_id or ""
+        left_over = task.startswith(f"{Role.WORKER.value}-") and task not in tasks
+        if (left_over or is_placeholder(name)) and not deleting(pod):
+            found.append(Delete("Pod", name, pod["metadata"]["uid"], f"no worker of this group needs {name}"))
+    return found
+
+
+def was_resized_last(status: Status) -> bool:
+    """Whether training was last started anew for another number of workers, and not over a failure."""
+    workers, incident = status.workers, status.incident
+    if workers is None or workers.since is None:
+        return False
+    return incident is None or incident.started_at < workers.since
+
+
+def _group(situation: Situation) -> list[TaskView]:
+    """The tasks that end together: all that train, and an evaluator that has to go where the chief goes."""
+    follows = topology.evaluator_follows_chief(situation.job)
+    return [view for view in situation.views if follows or not view.evaluates]
+
+
+def _of_the_group(situation: Situation) -> list[Manifest]:
+    return [pod for view in _group(situation) for pod in view.pods]
+
+
+def _lost(pods: list[Manifest]) -> list[datetime]:
+    return [at for pod in pods if (at := lost_at(pod)) is not None]

@@ -1,0 +1,247 @@
+"""Resize: the group saves and ends, and one of another number goes on; an operator may be killed at any line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dtjob.objects import labels
+from dtjob.plan.actions import Create, Delete
+from dtjob.plan.children import Children
+from tests.unit.operator import builders
+from tests.unit.operator.builders import at, plan_answered
+from tests.unit.operator.plan.policies.elastic_story import CLAIM, Story, config_map, told
+
+REPORT = {"attempt": 0, "incarnation": 0, "step": 120, "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02Z"}}
+
+
+@pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
+@pytest.mark.parametrize("program", [True, False])
+def test_all_that_train_save_together_before_any_is_made_anew(strategy: str, program: bool) -> None:
+    story = Story(strategy=strategy, program=program)
+    story.run()
+    story.change(count=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert all(isinstance(one, Delete) for one in made.actions)  # none loses its Service, as they save together
+    assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
+    assert made.status is not None
+    assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
+    saving = [builders.deleting(one) for one in story.pods]
+    others = [one for one in story.children.objects if one["kind"] != "Pod"]
+    job = builders.with_status(story.job, made.status)
+    assert plan_answered(job, Children((*others, *saving)), at(11)).actions == ()
+    saving[1:] = [{**one, "status": builders.ended(143)} for one in saving[1:]]
+    assert plan_answered(job, Children((*others, *saving)), at(12)).actions == ()
+    saving[0]["status"] = builders.ended(143)
+    last = plan_answered(job, Children((*others, *saving)), at(13))
+    new = [one for one in last.actions if isinstance(one, Create) and one.kind == "Pod"]
+    assert sorted(one.name for one in new if "worker" in one.name) == ["digits-worker-0-1", "digits-worker-1-1"]
+    assert "Create" in {type(one).__name__ for one in last.actions if getattr(one, "kind", "") == "ConfigMap"}
+    if program:
+        assert len({config_map(one.manifest) for one in new}) == 1
+        assert config_map(new[0].manifest) != config_map(story.pods[0])
+
+
+def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
+    story = Story()
+    story.run()
+    story.change(count=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    stuck = builders.deleting(next(one for one in story.pods if "worker-3" in one["metadata"]["name"]), at(10))
+    job, children = builders.with_status(story.job, made.status), Children((stuck,))
+    waits = plan_answered(job, children, at(30))
+    assert waits.actions == ()
+    assert waits.look_again_at is not None
+    assert plan_answered(job, children, waits.look_again_at).actions != ()
+
+
+def test_nothing_is_counted_or_charged() -> None:
+    story = Story(failurePolicy={"maxRestarts": 0, "maxDisruptions": 0}, runPolicy={"startDeadlineSeconds": 60})
+    story.run()
+    before = {name: story.job.status.get(name) for name in ("restarts", "incident", "firstFailure", "active")}
+    for number, count in enumerate((2, 3, 2), 1):
+        story.change(count=count)
+        story.settle(at(1000 * number))
+        if story.placeholders:
+            story.places(*(one.removeprefix("digits-") for one in story.placeholders), now=at(1000 * number + 1))
+        story.run(at(1000 * number + 500))
+    assert {name: story.job.status.get(name) for name in before} == before
+    assert story.workers["replicas"] == 2
+
+
+def test_what_fails_while_the_group_ends_is_no_failure() -> None:
+    story = Story(failurePolicy={"maxRestarts": 0})
+    story.run()
+    story.change(count=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    for end in (builders.ended(1), builders.out_of_memory(), builders.evicted()):
+        pods = [{**builders.deleting(one, at(10)), "status": end} for one in story.pods]
+        last = plan_answered(builders.with_status(story.job, made.status), Children(tuple(pods)), at(20))
+        assert last.status is not None
+        assert (last.status["phase"], last.status["workers"]["replicas"]) == ("Restarting", 2)
+
+
+def test_a_failure_comes_before_a_resize() -> None:
+    story = Story()
+    story.run()
+    story.becomes("worker-1-0", builders.ended(1))
+    story.change(count=2)
+    story.look(at(10))
+    assert story.job.status["restarts"]["total"] == 1
+    story.settle(at(11))
+    assert story.tasks == ["chief-0-2", "worker-0-2", "worker-1-2"]
+    assert story.job.status["restarts"]["total"] == 1
+
+
+def test_no_pod_name_is_ever_used_twice() -> None:
+    story, seen = Story(), list[str]()
+    story.run()
+    for number, count in enumerate((2, 5, 3, 8, 2, 6), 1):
+        seen += story.tasks
+        story.change(count=count)
+        story.settle(at(1000 * number))
+        story.places(now=at(1000 * number + 1))
+        story.run(at(1000 * number + 2))
+        assert len([one for one in story.tasks if one.startswith("worker")]) == count
+    seen += story.tasks
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(2, 2), (6, 4)])
+def test_the_operator_may_be_killed_after_every_action(count: int, wanted: int) -> None:
+    """Each plan is carried out up to one action, by an operator that knows nothing but what is written."""
+    story = Story()
+    story.run()
+    story.change(count=count)
+    for second in range(200):
+        made = plan_answered(story.job, story.children, at(10 + second))
+        if made.status is not None:
+            story.job = builders.with_status(story.job, made.status)
+        if made.status is None and not made.actions:
+            break
+        story.children = builders.carried_out(story.children, replace(made, actions=made.actions[:1]), at(10 + second))
+        workers = {one for one in story.tasks if one.startswith("worker")}
+        assert len({one.rpartition("-")[2] for one in workers}) <= 1, "two groups at once"
+    else:
+        raise AssertionError("never done")
+    assert story.workers["replicas"] == wanted
+    assert len([one for one in story.tasks if one.startswith("worker")]) == wanted
+
+
+def test_the_count_may_change_while_the_group_ends() -> None:
+    story = Story()
+    story.run()
+    story.change(count=3)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    story.job = builders.with_status(story.job, made.status)
+    story.change(count=2)
+    story.settle(at(11))
+    assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
+
+
+def test_it_says_where_training_goes_on() -> None:
+    story = Story()
+    story.children = replace(story.children, reports={"chief-0": REPORT})
+    story.run()
+    story.change(count=2)
+    story.settle(at(10))
+    assert told(story, "Resized") == ["Training goes on with 2 workers from the checkpoint at step 100"]
+    assert (story.job.status["phase"], story.job.status["reason"]) == ("Restarting", "Resized")
+    lost = Story(checkpoint={"directory": "/checkpoints", "volume": {"emptyDir": {}}})
+    lost.children = replace(lost.children, reports={"chief-0": REPORT})
+    lost.run()
+    lost.change(count=2)
+    lost.settle(at(10))
+    assert told(lost, "Resized") == [
+        "Training goes on with 2 workers at step 0, as the checkpoint at step 100 ends with the chief's pod"
+    ]
+    assert "checkpoint" not in lost.job.status
+
+
+@pytest.mark.parametrize("mount", ["Chief", "All"])
+def test_the_evaluator_goes_only_where_it_has_to_follow_the_chief(mount: str) -> None:
+    story = Story(evaluator=True, checkpoint={**CLAIM, "mount": mount})
+    story.run()
+    story.change(count=2)
+    story.settle(at(10))
+    assert story.tasks[1] == ("evaluator-0-1" if mount == "Chief" else "evaluator-0-0")
+    story.run(at(20))
+    assert story.job.status["ready"] == "4/4"
+
+
+def test_a_suspended_job_has_no_placeholders_and_goes_on_with_what_its_spec_says() -> None:
+    story = Story().shrunk()
+    story.settle(at(900))
+    assert story.placeholders
+    story.change(suspend=True)
+    story.settle(at(1000))
+    assert story.pods == []
+    story.change(suspend=False, count=3)
+    story.settle(at(2000))
+    story.run(at(2001))
+    assert len([one for one in story.tasks if one.startswith("worker")]) == 3
+    assert (story.workers["replicas"], story.workers["reason"]) == (3, "AsDesired")
+
+
+def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> None:
+    story = Story()
+    story.run()
+    story.change(count=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    story.job = builders.with_status(story.job, made.status)
+    story.change(suspend=True)
+    story.settle(at(20))
+    story.change(suspend=False, count=5)
+    story.run(at(30))
+    assert len([one for one in story.tasks if one.startswith("worker")]) == 5
+    assert "resizing" not in story.workers
+
+
+def test_names_stay_new_when_the_count_changes_while_the_job_is_suspended() -> None:
+    story, seen = Story(), list[str]()
+    story.run()
+    for number, count in enumerate((2, 5, 3, 6), 1):
+        seen += story.tasks
+        story.change(suspend=True)
+        story.settle(at(1000 * number))
+        story.change(suspend=False, count=count)
+        story.run(at(1000 * number + 500))
+    seen += story.tasks
+    assert len(set(seen)) == len(seen)
+
+
+def test_an_ended_job_keeps_no_placeholder() -> None:
+    story = Story(runPolicy={"cleanPods": "None"}).shrunk()
+    story.settle(at(900))
+    assert story.placeholders
+    story.becomes("chief-0-1", builders.ended(0))
+    story.settle(at(910))
+    assert story.job.status["phase"] == "Succeeded"
+    assert (story.placeholders, len(story.tasks)) == ([], 3)
+
+
+def test_a_deadline_holds_while_the_group_ends() -> None:
+    story = Story(runPolicy={"activeDeadlineSeconds": 100})
+    story.run()
+    story.change(count=2)
+    made = plan_answered(story.job, story.children, at(50))
+    assert made.status is not None
+    saving = tuple(builders.deleting(one, at(50)) for one in story.pods)
+    last = plan_answered(builders.with_status(story.job, made.status), Children(saving), at(101))
+    assert last.status is not None
+    assert (last.status["phase"], last.status["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_the_pods_that_an_hpa_counts_are_the_workers() -> None:
+    story = Story().shrunk()
+    story.settle(at(900))
+    wanted: dict[str, Any] = dict(part.split("=") for part in story.workers["selector"].split(","))
+    counted = [one for one in story.pods if wanted.items() <= labels.of(one).items()]
+    assert builders.names(counted) == ["digits-worker-0-1", "digits-worker-1-1"]
+    assert story.workers["replicas"] == len(counted)
