@@ -21,7 +21,7 @@ from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import deep_json, lease
+from dtjob.kube import deep_json, lease, workload_calls
 from dtjob.kube.api_error import ApiError, error_of
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.recorder import Recorder
@@ -50,6 +50,7 @@ KINDS = {
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
     lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
+    **workload_calls.KINDS,
 }
 """Kind to API version and plural."""
 
@@ -67,7 +68,7 @@ class Credentials:
     private_key_path: str | None
 
 
-class Kube:
+class Kube(workload_calls.WorkloadCalls):
     """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
 
     def __init__(self, api_client: client.ApiClient, observer: Observer = NOBODY) -> None:
@@ -174,8 +175,8 @@ class Kube:
                 return
             query["continue"] = page["metadata"]["continue"]
 
-    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """The object as etcd has it now, None where there is none."""
+    async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
+        """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own."""
         return await _if_there(self._get(kind, namespace, name))
 
     async def replace(self, manifest: Manifest) -> Manifest:
@@ -201,7 +202,7 @@ class Kube:
     async def _get_metadata(self, kind: str, namespace: str, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}", accept=METADATA_ONLY))
 
-    async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
+    async def _get(self, kind: str, namespace: str | None, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
 
     async def _unless_gone(self, method: str, path: str, body: Any) -> dict[str, Any] | None:
@@ -213,17 +214,10 @@ class Kube:
             return None
 
     async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
-        headers = {"Accept": accept, "User-Agent": USER_AGENT}
         if method in ("POST", "PUT", "PATCH"):
             path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
-        if method == "PATCH":
-            headers["Content-Type"] = "application/merge-patch+json"
-        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        url = self._client.configuration.host + path
         try:
-            response = await self._client.rest_client.request(
-                method, url, headers=headers, body=body, _request_timeout=CALL_TIMEOUT_SECONDS
-            )
+            response = await self._request(method, path, body, accept, CALL_TIMEOUT_SECONDS)
             text = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._observer.called(method, resource_of(path), "<error>")
@@ -233,6 +227,17 @@ class Kube:
             answer: dict[str, Any] = deep_json.loads(text)
             return answer
         raise error_of(response.status, text)
+
+    async def _request(self, method: str, path: str, body: Any, accept: str, seconds: float) -> aiohttp.ClientResponse:
+        headers = {"Accept": accept, "User-Agent": USER_AGENT}
+        if method == "PATCH":
+            headers["Content-Type"] = "application/merge-patch+json"
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = self._client.configuration.host + path
+        response: aiohttp.ClientResponse = await self._client.rest_client.request(
+            method, url, headers=headers, body=body, _request_timeout=seconds
+        )
+        return response
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from dtjob.plan.children import PodState, TaskView
 from dtjob.plan.conditions import CHECKPOINTS_KEPT, COMPLETE, Conditions, with_condition
 from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
+from dtjob.plan.queue_entry import QueueEntry
 
 PHASE_CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUCCEEDED, Phase.FAILED)
 """The phases that have a condition of their name; a job is Pending while none of them holds."""
@@ -92,6 +93,8 @@ class Status:
     """The attempt of each task that has ended well, by its id: its pod may go, and is not made again."""
     all_created: bool | None = None
     """Whether every current attempt has had its pod, so that one that is missing was deleted."""
+    queue: QueueEntry | None = None
+    """Its place in a queue of Kueue; None where it is in none."""
     others: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -119,6 +122,7 @@ class Status:
             attempts=Attempts.from_json(fields.get("attempts", {})),
             finished=finished.from_json(fields.get("finished", ())),
             all_created=fields.get("allCreated"),
+            queue=QueueEntry.from_json(fields["queue"]) if fields.get("queue") else None,
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
@@ -154,6 +158,7 @@ class Status:
             "attempts": self.attempts.to_json() or None,
             "finished": finished.to_json(self.finished) or None,
             "allCreated": self.all_created,
+            "queue": self.queue.to_json() if self.queue else None,
         }
 
     @property
