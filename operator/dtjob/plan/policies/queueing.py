@@ -40,6 +40,8 @@ from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status
 from dtjob.plan.workload import Kueue, Workload
 
+_OVER = Pause("WorkloadFinished", "")
+"""Of a job that has ended: nothing of it is made any more."""
 LOOK_AGAIN = timedelta(seconds=10)
 """What was asked for and is not there (a class, a flavour, a Workload of somebody else's) is asked for again."""
 ADMITTED_EVENT = "Admitted"
@@ -262,7 +264,9 @@ def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
     An evaluator that is still at what training saved last ends where the job is evicted.
     """
     if workload is None or workload.finished or workload.is_going:
-        return FREE
+        # There is no quota any more, so an evaluator that is not at work is not made either.
+        gone = situation.status.queue is not None and situation.children.kueue is Kueue.THERE
+        return Queueing(_OVER) if gone else FREE
     left = pods_left(situation)
     away = () if workload.admitted else tuple(_end(pod, evicted(workload)) for pod in left if not deleting(pod))
     works = workload.admitted and evaluator_left(situation) is not None
@@ -272,7 +276,7 @@ def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
         return Queueing(pause, (*away, *((kept,) if kept else ())), look_again_at=next_loss(situation))
     status = situation.status
     outcome = "Succeeded" if status.phase is Phase.SUCCEEDED else "Failed"
-    return Queueing(actions=(workload.finish(outcome, status.message or "", situation.now),))
+    return Queueing(_OVER, (workload.finish(outcome, status.message or "", situation.now),))
 
 
 def _delete(workload: Workload, why: str) -> Delete:
