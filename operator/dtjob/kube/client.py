@@ -266,9 +266,12 @@ def _path(kind: str, namespace: str | None) -> str:
 
 
 def resource_of(path: str) -> str:
-    """The resource in a path of the API, with its subresource: `pods`, `distributedtrainingjobs/status`."""
+    """The resource in a path of the API, with its subresource: `pods`, `distributedtrainingjobs/status`; `discovery`
+    where there is none."""
     _, root, *rest = path.partition("?")[0].split("/")
     rest = rest[2:] if root == "apis" else rest[1:]
+    if not rest:  # what there is
+        return "discovery"
     if rest[0] == "namespaces" and len(rest) > 2:
         rest = rest[2:]
     return "/".join((rest[0], *rest[2:3]))
