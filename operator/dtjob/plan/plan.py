@@ -60,7 +60,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     situation, queued = queueing(Situation.of(job, children, now, defaults))
     if queued.read:
         return Plan(read=queued.read)
-    return joined(_decide(situation, queued.pause), queued)
+    return joined(_decide(situation, queued.pause), queued, situation)
 
 
 def _decide(situation: Situation, queued: Pause | None) -> Plan:

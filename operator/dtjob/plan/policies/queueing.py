@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from dtjob.api.phase import Phase
+from dtjob.api.phase import ENDED, Phase
 from dtjob.objects import kueue, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Plan
@@ -88,11 +88,16 @@ def _in_queue(situation: Situation, workload: Workload | None, name: str | None)
     return _with_workload(mirrored(situation, workload), workload, name)
 
 
-def joined(decided: Plan, queued: Queueing) -> Plan:
-    """The plan with what the queue asks for, last: a Kueue that does not answer holds nothing else up."""
+def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
+    """The plan with what the queue asks for, last: a Kueue that does not answer holds nothing else up.
+
+    Of a job that has ended just now the Workload is told next, for which nothing else need happen.
+    """
     if decided.ask_for:
         return decided
-    due = [moment for moment in (decided.look_again_at, queued.look_again_at) if moment is not None]
+    ends = not situation.status.ended and (decided.status or {}).get("phase") in ENDED
+    next_step = situation.now if ends and situation.status.queue is not None else None
+    due = [one for one in (decided.look_again_at, queued.look_again_at, next_step) if one is not None]
     return replace(
         decided,
         actions=(*decided.actions, *queued.actions),
