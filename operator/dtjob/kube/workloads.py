@@ -43,23 +43,30 @@ class Workloads:
             self._found(Kueue.ABSENT)
             return {}
         versions: dict[str | None, int] = {}
-        try:
-            present: set[str] = set()
-            for namespace in namespaces_or_all(self._namespaces):
-                async for page, version in self._kube.pages(kueue.KIND, namespace, labels.JOB_NAME):
-                    versions[namespace] = version
-                    for manifest in page:
-                        present.add(manifest["metadata"]["uid"])
-                        self._due(self._store.apply(manifest))
-        except ApiError as error:
-            if error.code != 403:
-                raise
+        present, refused = set[str](), list[str]()
+        for namespace in namespaces_or_all(self._namespaces):
+            try:
+                versions[namespace] = await self._list(namespace, present)
+            except ApiError as error:
+                if error.code != 403:
+                    raise
+                refused.append(namespace or "")  # it is being deleted with our role, or the role says nothing of Kueue
+        if not versions:
             self._found(Kueue.FORBIDDEN)
             return {}
-        for key in self._store.prune(kueue.KIND, present, min(versions.values())):
+        for key in self._store.prune(kueue.KIND, present, min(versions.values()), refused):
             self._queue.add(key)
         self._found(Kueue.THERE)
         return versions
+
+    async def _list(self, namespace: str | None, present: set[str]) -> int:
+        """Take in the Workloads of one namespace, with their uids into `present`; the list's version."""
+        version = 0
+        async for page, version in self._kube.pages(kueue.KIND, namespace, labels.JOB_NAME):  # noqa: B007 (returned)
+            for manifest in page:
+                present.add(manifest["metadata"]["uid"])
+                self._due(self._store.apply(manifest))
+        return version
 
     async def watch_forever(self) -> None:
         """List and watch for ever."""

@@ -44,7 +44,7 @@ class Cluster:
 
     async def pages(self, kind: str, namespace: str | None, selector: str) -> AsyncIterator[tuple[list[Manifest], int]]:
         assert (kind, selector) == ("Workload", "training.dtjob.dev/job-name")
-        if self.refuses:
+        if self.refuses and namespace != "well":
             raise self.refuses
         yield self.found, self.version
 
@@ -57,11 +57,11 @@ class Cluster:
             yield event
 
 
-def made(cluster: Cluster) -> tuple[Workloads, Store, WorkQueue[JobKey]]:
+def made(cluster: Cluster, *namespaces: str) -> tuple[Workloads, Store, WorkQueue[JobKey]]:
     store: Store = Store()
     store.apply({**job_manifest(queued_job()), "status": {}})
     queue: WorkQueue[JobKey] = WorkQueue()
-    return Workloads(cast(Kube, cluster), store, queue, (), 0.01), store, queue
+    return Workloads(cast(Kube, cluster), store, queue, namespaces, 0.01), store, queue
 
 
 def known(store: Store) -> list[Any]:
@@ -91,6 +91,15 @@ async def test_an_operator_without_the_right_says_so() -> None:
     workloads, store, _ = made(cluster)
     assert await workloads.resync() == {}
     assert store.kueue is Kueue.FORBIDDEN
+
+
+async def test_a_namespace_that_may_not_be_listed_takes_no_other_along() -> None:
+    cluster = Cluster()
+    workloads, store, _ = made(cluster, "default", "well")
+    store.apply(workload(40))
+    cluster.refuses = ApiError(403, "Forbidden", "it is being deleted")
+    assert await workloads.resync() == {"well": 50}
+    assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
 
 
 async def test_what_is_there_is_taken_in_and_what_is_gone_goes() -> None:
