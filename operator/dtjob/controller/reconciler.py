@@ -24,6 +24,7 @@ from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
+from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
@@ -212,6 +213,8 @@ class Reconciler:
             if isinstance(action, Delete):
                 logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
                 await self._cluster.delete(action.kind, namespace, action.name, action.uid)
+                if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
+                    self._forget(key, action.uid)
                 self._tallies[key].deleted(action.kind, action.name)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
@@ -227,6 +230,13 @@ class Reconciler:
             raise
         if self._store.set_problem(key, _what(action), None):
             self._queue.add(key)
+
+    def _forget(self, key: JobKey, uid: str) -> None:
+        """Take in that the object is gone, before its watch says so."""
+        for one in self._store.children(key).objects:
+            if one["metadata"]["uid"] == uid:
+                self._store.remove(one)
+        self._queue.add(key)
 
     async def _relabel(self, key: JobKey, action: Relabel) -> None:
         """Put the labels back, unless that was done too often lately. The watch may have said that the pod is gone:

@@ -234,9 +234,10 @@ class Kube(workload_calls.WorkloadCalls):
             headers["Content-Type"] = "application/merge-patch+json"
         await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = self._client.configuration.host + path
-        response: aiohttp.ClientResponse = await self._client.rest_client.request(
+        answer = await self._client.rest_client.request(
             method, url, headers=headers, body=body, _request_timeout=seconds
         )
+        response: aiohttp.ClientResponse = answer.response
         return response
 
 

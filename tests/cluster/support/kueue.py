@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from tests.cluster.support.chart import wait_until
 from tools.cluster.rest import Api, ApiError, Object
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "kueue-v0.19.2.json.gz"
@@ -30,11 +31,21 @@ def definitions() -> list[Object]:
 
 
 def install(api: Api) -> None:
-    """Apply the definitions, and wait until the API server has Workloads."""
+    """Apply the definitions, and wait until the API server serves their objects."""
     for one in definitions():
         api.create("customresourcedefinitions", None, one)
     for plural in PLURALS:
         api.wait_established(f"{plural}.{GROUP}")
+        wait_until(lambda plural=plural: _is_served(api, plural), f"{plural} are served")
+
+
+def _is_served(api: Api, plural: str) -> bool:
+    """Whether its objects can be listed: for a moment an established definition says that its storage is not ready."""
+    try:
+        api.list(plural)
+    except ApiError:
+        return False
+    return True
 
 
 def uninstall(api: Api) -> None:
