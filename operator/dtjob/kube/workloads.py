@@ -20,7 +20,7 @@ from dtjob.plan.workload import Kueue
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_SECONDS = 10.0
+LOOK_EVERY_SECONDS = 5.0
 """How often an API server without Kueue is asked whether it has it by now."""
 PAUSE_SECONDS = 1.0
 """After a watch that broke, before all is listed anew."""

@@ -7,7 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 _BINARY = {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTPE", start=1)}
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL = {unit: Fraction(1, 1000**power) for power, unit in enumerate("mun", start=1)} | {
+    unit: Fraction(1000**power) for power, unit in enumerate("kMGTPE", start=1)
+}
 _OF_BYTES = ("memory", "ephemeral-storage", "hugepages-")
 
 Amounts = dict[str, Fraction]
@@ -19,8 +21,8 @@ def parse(text: str | float) -> Fraction:
     text = str(text)
     if text[-2:] in _BINARY:
         return Fraction(text[:-2]) * _BINARY[text[-2:]]
-    if text[-1:] in _DECIMAL and not text[-1:].isdigit():
-        return Fraction(text[:-1]) * Fraction(10) ** _DECIMAL[text[-1:]]
+    if text[-1:] in _DECIMAL:
+        return Fraction(text[:-1]) * _DECIMAL[text[-1:]]
     return Fraction(text)
 
 
