@@ -82,7 +82,7 @@ def test_where_there_is_no_kueue_it_waits_until_there_is(
 def test_admitted_evicted_and_admitted_again(
     definitions: None, shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
-    api.create("dtjobs", namespace, queued(**{"kueue.x-k8s.io/priority-class": "high"}))
+    api.create("dtjobs", namespace, kueue.on_the_page()["DistributedTrainingJob"])
     controller = kueue.Controller(api, namespace)
     assert controller.workload()["spec"]["priority"] == 1000
     controller.reserve()

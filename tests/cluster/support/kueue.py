@@ -19,6 +19,7 @@ from tests.cluster.support.chart import wait_until
 from tools.cluster.rest import Api, ApiError, Object
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "kueue-v0.19.2.json.gz"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "kueue.md"
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 PLURALS = ("workloads", "resourceflavors", "workloadpriorityclasses")
 NOW = "2026-11-21T10:00:00Z"
@@ -28,6 +29,12 @@ def definitions() -> list[Object]:
     """The CustomResourceDefinitions."""
     found: list[Object] = json.loads(gzip.decompress(RECORDED.read_bytes()))
     return found
+
+
+def on_the_page() -> dict[str, Object]:
+    """The objects of the first block of YAML in docs/kueue.md, by kind."""
+    text = PAGE.read_text().split("```yaml\n", 1)[1].split("```", 1)[0]
+    return {one["kind"]: one for one in yaml.safe_load_all(text) if one}
 
 
 def install(api: Api) -> None:

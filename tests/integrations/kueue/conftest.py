@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.kueue import on_the_page
 from tests.cluster.support.operator_process import OperatorProcess
-from tests.integrations.kueue.manager import Kueue, NoKueue, manifests
+from tests.integrations.kueue.manager import Kueue, NoKueue
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "kueue.md"
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,7 @@ def kueue(cluster: ControlPlane) -> Iterator[Kueue]:
 @pytest.fixture
 def page(kueue: Kueue, api: Api, namespace: str, cluster: ControlPlane) -> Iterator[dict[str, Object]]:
     """The objects of docs/kueue.md by kind, the job's apart applied: quota for three cores, in the test's namespace."""
-    found = {one["kind"]: one for one in manifests(PAGE)}
+    found = on_the_page()
     found["LocalQueue"]["metadata"]["namespace"] = namespace
     plurals = {
         "ResourceFlavor": "resourceflavors",

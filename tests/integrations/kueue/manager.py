@@ -10,7 +10,6 @@ import base64
 import subprocess
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import yaml
 
@@ -105,6 +104,8 @@ class Kueue:
                 if one["metadata"]["name"] != "kueue-webhook-service":
                     continue
                 one["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+            if one["kind"] not in ("Secret", "Service"):  # the chart gives cluster-wide objects a namespace too
+                one["metadata"].pop("namespace", None)
             for service in _services(one):
                 service["port"] = self._port
             yield one
@@ -162,9 +163,3 @@ def _services(manifest: Object) -> Iterator[Object]:
     if "webhook" in conversion:
         configurations.append(conversion["webhook"]["clientConfig"])
     yield from (one["service"] for one in configurations if "service" in one)
-
-
-def manifests(page: Path) -> list[Object]:
-    """The objects of the first block of YAML on a page of the documentation."""
-    text = page.read_text().split("```yaml\n", 1)[1].split("```", 1)[0]
-    return [one for one in yaml.safe_load_all(text) if one]

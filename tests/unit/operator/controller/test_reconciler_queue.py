@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.controller.cluster import ClusterError
+from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import ended
@@ -130,3 +130,22 @@ def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
         made.cluster.failing = {}
         made.run(60)
         assert made.workload.holds("PodsReady")
+
+
+def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it() -> None:
+    pod = "create Pod digits-chief-0-0"
+    for error in (
+        Refused('admission webhook "hold.example.com" denied the request: not today'),
+        ClusterError('Internal error occurred: failed calling webhook "hold.example.com": connection refused'),
+    ):
+        with world() as made:
+            made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
+            made.run(5)
+            made.admit()
+            made.cluster.failing = {pod: error}
+            made.run(60)
+            assert made.job.status["reason"] == "Blocked"
+            assert '"hold.example.com"' in made.job.status["message"]
+            made.cluster.failing = {}
+            made.run(60)
+            assert "digits-chief-0-0" in made.pods
