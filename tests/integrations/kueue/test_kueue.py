@@ -12,7 +12,7 @@ from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.cluster.test_kueue import has, says
 from tests.integrations.kueue.manager import Kueue
-from tools.cluster.rest import Api, Object
+from tools.cluster.rest import DEFAULT_TIMEOUT, Api, Object
 
 pytestmark = pytest.mark.timeout(300)
 PRIORITY = "kueue.x-k8s.io/priority-class"
@@ -46,14 +46,16 @@ def wait_job(api: Api, namespace: str, name: str, holds: Any) -> Object:
     return found
 
 
-def workload(api: Api, namespace: str, job: str, holds: Any = lambda found: True) -> Object:
+def workload(
+    api: Api, namespace: str, job: str, holds: Any = lambda found: True, timeout: float = DEFAULT_TIMEOUT
+) -> Object:
     """The job's Workload, once this holds."""
 
     def of_job(found: dict[str, Object]) -> Object | None:
         mine = (one for name, one in found.items() if name.startswith(f"distributedtrainingjob-{job}-"))
         return next(mine, None)
 
-    seen = api.wait("workloads", namespace, lambda found: (mine := of_job(found)) is not None and holds(mine))
+    seen = api.wait("workloads", namespace, lambda found: (mine := of_job(found)) and holds(mine), timeout)
     made = of_job(seen)
     assert made is not None
     return made
@@ -131,7 +133,9 @@ def test_kueue_is_away_for_a_while(
         wait_phase(api, namespace, "Succeeded", "running")  # nobody waits for Kueue
     finally:
         kueue.start()
-    workload(api, namespace, "running", has("Finished", "True"))
+    # The operator has tried ever less often, once a minute in the end.
+    workload(api, namespace, "running", has("Finished", "True"), timeout=150)
+    workload(api, namespace, "late", has("Admitted", "True"), timeout=150)
     run(api, namespace, kubelet, "late")
 
 
