@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table fit-table chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table fit-table chaos benchmarks e2e e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -60,6 +60,9 @@ e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for
 
 e2e-parts: $(STAMP)
 	@$(BIN)/python -m tools.cluster.prepare
+
+integrations: $(STAMP)  ## Jobs under the real Kueue and the like, which are built once (minutes)
+	@$(BIN)/python -m pytest tests/integrations
 
 worker-kills: $(STAMP) e2e-parts  ## Kill a worker's container on a real node, 20 times in a row
 	@$(BIN)/python -m pytest tests/e2e/jobs/test_failures.py -k worker_container --count=20

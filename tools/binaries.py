@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -65,9 +66,18 @@ class Tool:
         if self.package == ".":
             files = sorted(path for path in self.directory.iterdir() if path.suffix in (".go", ".mod", ".sum"))
             return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+        return self._required[1]
+
+    @property
+    def root(self) -> str:
+        """The path of the module that holds the package."""
+        return self._required[0]
+
+    @property
+    def _required(self) -> tuple[str, str]:
         required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
-        _, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
-        return str(version)
+        root, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
+        return str(root), str(version)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -102,6 +112,7 @@ TOOLS = {
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
         Tool("conditions", "conditions", ".", "10 seconds"),
+        Tool("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", "4 minutes"),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
@@ -138,6 +149,20 @@ def find(names: Iterable[str] = CONTROL_PLANE, say: Say = print) -> dict[str, Pa
                 _build(missing, say)
         found.update({name: TOOLS[name].cached for name in wanted if name not in found})
     return found
+
+
+def source(name: str, say: Say = print) -> Path:
+    """The directory of the sources that the program `name` is built from, as Go keeps them: what belongs to it beside
+    the program, such as its definitions. Raises BinariesError where they cannot be had."""
+    tool = TOOLS[name]
+    go, environment = _go(say)
+    command = [go, "mod", "download", "-json", tool.root]
+    done = subprocess.run(command, cwd=tool.directory, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BinariesError(
+            f"{name}: `{' '.join(command)}` ended with {done.returncode}:\n{done.stderr or done.stdout}"
+        )
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def _build(tools: list[Tool], say: Say) -> None:

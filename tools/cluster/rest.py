@@ -39,6 +39,13 @@ GROUPS = {
     "storageclasses": "apis/storage.k8s.io/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
+    "clusterroles": "apis/rbac.authorization.k8s.io/v1",
+    "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
+    "workloads": "apis/kueue.x-k8s.io/v1beta2",
+    "resourceflavors": "apis/kueue.x-k8s.io/v1beta2",
+    "clusterqueues": "apis/kueue.x-k8s.io/v1beta2",
+    "localqueues": "apis/kueue.x-k8s.io/v1beta2",
+    "workloadpriorityclasses": "apis/kueue.x-k8s.io/v1beta2",
     "distributedtrainingjobs": "apis/training.dtjob.dev/v1alpha1",
 }
 """Where each resource is served."""

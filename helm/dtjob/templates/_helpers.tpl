@@ -69,4 +69,22 @@ capabilities: {drop: [ALL]}
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
+{{- if .Values.kueue.enabled }}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloads]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloads/status]
+  verbs: [patch]
+{{- end }}
+{{- end }}
+
+{{- /* What of the cluster's own a queued job's place depends on. */ -}}
+{{- define "dtjob.kueueRules" -}}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [resourceflavors, workloadpriorityclasses]
+  verbs: [get]
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [get]
 {{- end }}

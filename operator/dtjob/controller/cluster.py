@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Event
+from dtjob.plan.actions import Event, PatchWorkload
 
 JobKey = tuple[str, str]
 """Namespace and name of a job."""
@@ -44,8 +44,13 @@ class Cluster(Protocol):
         """Delete the object with this uid; gone already, or another uid, is success. Raises Stale where a `version` is
         given and the object has another."""
 
-    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """The object of this name as the cluster has it now, None where there is none."""
+    async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
+        """The object of this name as the cluster has it now, None where there is none; without a namespace one of the
+        cluster's own."""
+
+    async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
+        """Change the Workload and return it as stored. Raises Stale where it has another version, or is gone, and
+        Refused."""
 
     async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
         """Set these labels on the pod with this uid and return it as stored; gone already (None) is success."""

@@ -1,4 +1,4 @@
-"""Asking the cluster for pods by name, where the watch may have lost sight of them."""
+"""Asking the cluster for pods by name, where the watch may have lost sight of them, and for what nobody watches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import Cluster
+from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 from dtjob.plan.pod_facts import facts_of
@@ -35,6 +36,20 @@ async def look(
         objects=(*children.objects, *ours.values()),
         gone=children.gone | (set(names) - set(ours)),
     )
+
+
+async def read(
+    cluster: Cluster, slots: asyncio.Semaphore, job: Job, children: Children, wanted: Sequence[tuple[str, str]]
+) -> Children:
+    """The children with the answers about objects, by kind and name, that are not the job's: of the cluster's own, and
+    Workloads of the job's namespace. Raises ClusterError where the cluster did not answer."""
+
+    async def ask(kind: str, name: str) -> Manifest | None:
+        async with slots:
+            return await cluster.get(kind, job.metadata.namespace if kind == kueue.KIND else None, name)
+
+    found = await asyncio.gather(*(ask(kind, name) for kind, name in wanted))
+    return replace(children, read={**children.read, **dict(zip(wanted, found, strict=True))})
 
 
 def _is_ours(job: Job, pod: Manifest) -> bool:

@@ -15,7 +15,7 @@ from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
 from dtjob.controller.creation import CALLS_AT_ONCE, TRIES_BEFORE_SAID, Creation, what_of
-from dtjob.controller.look import look
+from dtjob.controller.look import look, read
 from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
@@ -24,13 +24,17 @@ from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
+from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Create, Delete, Event, Mend, Plan, Relabel, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.managed_by import is_ours
 
 logger = logging.getLogger(__name__)
+
+Call = Delete | StopServing | Relabel | PatchWorkload
+"""An action on an object that is there."""
 
 LOOK_AGAIN_SECONDS = 1.0
 """After this a job is looked at again of which a pod had gone before a call reached it."""
@@ -143,8 +147,11 @@ class Reconciler:
         children = self._store.children(key)
         defaults = replace(self._defaults, progress_every=progress_every(self._store.jobs_going_on()))
         decided = plan(job, children, now, defaults)
-        while decided.ask_for:
-            children = await look(self._cluster, self._slots, job, children, decided.ask_for)
+        while decided.ask_for or decided.read:
+            if decided.ask_for:
+                children = await look(self._cluster, self._slots, job, children, decided.ask_for)
+            else:
+                children = await read(self._cluster, self._slots, job, children, decided.read)
             decided = plan(job, children, now, defaults)
         return decided
 
@@ -180,8 +187,9 @@ class Reconciler:
         makes = [action for action in actions if isinstance(action, Create | Mend)]
         await self._creation.make(key, job.metadata.uid, makes)
         await self._all(key, [action for action in actions if isinstance(action, Relabel)])
+        await self._all(key, [action for action in actions if isinstance(action, PatchWorkload)])
 
-    async def _all(self, key: JobKey, actions: Sequence[Delete | StopServing | Relabel]) -> None:
+    async def _all(self, key: JobKey, actions: Sequence[Call]) -> None:
         """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have
         ended."""
         iterator = iter(actions)
@@ -199,15 +207,21 @@ class Reconciler:
         if errors:
             raise errors[0]
 
-    async def _call(self, key: JobKey, action: Delete | StopServing | Relabel) -> None:
+    async def _call(self, key: JobKey, action: Call) -> None:
         namespace, _ = key
         try:
             if isinstance(action, Delete):
                 logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
                 await self._cluster.delete(action.kind, namespace, action.name, action.uid, action.version)
+                if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
+                    self._forget(key, action.uid)
                 self._tallies[key].deleted(action.kind, action.name)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
+            elif isinstance(action, PatchWorkload):
+                logger.info("%s/%s: writing to Workload %s: %s", *key, action.name, action.why)
+                self._store.apply(await self._cluster.patch_workload(namespace, action))
+                self._queue.add(key)
             else:
                 await self._cluster.stop_serving(namespace, action.name, action.uid)
         except Stale:  # its newer version brings another plan
@@ -218,6 +232,13 @@ class Reconciler:
             raise
         if self._store.set_problem(key, _what(action), None):
             self._queue.add(key)
+
+    def _forget(self, key: JobKey, uid: str) -> None:
+        """Take in that the object is gone, before its watch says so."""
+        for one in self._store.children(key).objects:
+            if one["metadata"]["uid"] == uid:
+                self._store.remove(one)
+        self._queue.add(key)
 
     async def _relabel(self, key: JobKey, action: Relabel) -> None:
         """Put the labels back, unless that was done too often lately. The watch may have said that the pod is gone:
@@ -242,6 +263,8 @@ def _what(action: Action) -> str:
         return what_of(action)
     if isinstance(action, Delete):
         return f"deleting {action.kind}/{action.name}"
+    if isinstance(action, PatchWorkload):
+        return f"updating Workload/{action.name}"
     if isinstance(action, Relabel):
         return f"labelling Pod/{action.name}"
     return f"taking Pod/{action.name} out of service"

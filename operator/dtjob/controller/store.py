@@ -20,6 +20,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 from dtjob.plan.pod_facts import ObservedPod
 from dtjob.plan.silence import Silence
+from dtjob.plan.workload import Kueue
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy")
 """The kinds of children that are listed and watched. ConfigMaps are asked for by name: who may list them may read them
@@ -40,6 +41,8 @@ class Store:
         self._silences: dict[JobKey, dict[str, Silence]] = {}
         self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
         self._going_on: set[JobKey] = set()
+        self.kueue = Kueue.IGNORED
+        """Whether there is Kueue in the cluster."""
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -65,6 +68,7 @@ class Store:
             dict(self._reports.get(key, {})),
             dict(self._problems.get(key, {})),
             dict(self._silences.get(key, {})),
+            kueue=self.kueue,
         )
 
     def apply(self, manifest: Manifest) -> JobKey | None:

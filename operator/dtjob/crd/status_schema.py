@@ -120,6 +120,18 @@ def status_schema() -> Schema:
             "type": "boolean",
             "description": "Whether every task at its attempt has had its pod: one that is missing then was deleted.",
         },
+        queue=_queue(),
+    )
+
+
+def _queue() -> Schema:
+    return _block(
+        "The job's place in a queue of Kueue; left out where it is in none.",
+        name=_text("The LocalQueue."),
+        workload=_text("Its Workload, once there is one."),
+        uid=_text("The uid of the Workload with whose admission it runs; left out while it waits."),
+        clusterQueue=_text("The cluster queue whose quota it runs on; left out while it waits."),
+        podSets=_map("What the pods of each role get with that admission.", _block("Such as nodeSelector.")),
     )
 
 

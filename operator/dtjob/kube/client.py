@@ -21,7 +21,7 @@ from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import deep_json, lease
+from dtjob.kube import deep_json, lease, workload_calls
 from dtjob.kube.api_error import ApiError, error_of
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.recorder import Recorder
@@ -50,6 +50,7 @@ KINDS = {
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
     lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
+    **workload_calls.KINDS,
 }
 """Kind to API version and plural."""
 
@@ -67,7 +68,7 @@ class Credentials:
     private_key_path: str | None
 
 
-class Kube:
+class Kube(workload_calls.WorkloadCalls):
     """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
 
     def __init__(self, api_client: client.ApiClient, observer: Observer = NOBODY) -> None:
@@ -180,8 +181,8 @@ class Kube:
                 return
             query["continue"] = page["metadata"]["continue"]
 
-    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """The object as etcd has it now, None where there is none."""
+    async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
+        """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own."""
         return await _if_there(self._get(kind, namespace, name))
 
     async def replace(self, manifest: Manifest) -> Manifest:
@@ -207,7 +208,7 @@ class Kube:
     async def _get_metadata(self, kind: str, namespace: str, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}", accept=METADATA_ONLY))
 
-    async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
+    async def _get(self, kind: str, namespace: str | None, name: str) -> Manifest:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
 
     async def _unless_gone(self, method: str, path: str, body: Any) -> dict[str, Any] | None:
@@ -219,17 +220,10 @@ class Kube:
             return None
 
     async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
-        headers = {"Accept": accept, "User-Agent": USER_AGENT}
         if method in ("POST", "PUT", "PATCH"):
             path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
-        if method == "PATCH":
-            headers["Content-Type"] = "application/merge-patch+json"
-        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        url = self._client.configuration.host + path
         try:
-            response = await self._client.rest_client.request(
-                method, url, headers=headers, body=body, _request_timeout=CALL_TIMEOUT_SECONDS
-            )
+            response = await self._request(method, path, body, accept, CALL_TIMEOUT_SECONDS)
             text = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._observer.called(method, resource_of(path), "<error>")
@@ -239,6 +233,18 @@ class Kube:
             answer: dict[str, Any] = deep_json.loads(text)
             return answer
         raise error_of(response.status, text)
+
+    async def _request(self, method: str, path: str, body: Any, accept: str, seconds: float) -> aiohttp.ClientResponse:
+        headers = {"Accept": accept, "User-Agent": USER_AGENT}
+        if method == "PATCH":
+            headers["Content-Type"] = "application/merge-patch+json"
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = self._client.configuration.host + path
+        answer = await self._client.rest_client.request(
+            method, url, headers=headers, body=body, _request_timeout=seconds
+        )
+        response: aiohttp.ClientResponse = answer.response
+        return response
 
 
 @asynccontextmanager
@@ -267,9 +273,12 @@ def _path(kind: str, namespace: str | None) -> str:
 
 
 def resource_of(path: str) -> str:
-    """The resource in a path of the API, with its subresource: `pods`, `distributedtrainingjobs/status`."""
+    """The resource in a path of the API, with its subresource: `pods`, `distributedtrainingjobs/status`; `discovery`
+    where there is none."""
     _, root, *rest = path.partition("?")[0].split("/")
     rest = rest[2:] if root == "apis" else rest[1:]
+    if not rest:  # what there is
+        return "discovery"
     if rest[0] == "namespaces" and len(rest) > 2:
         rest = rest[2:]
     return "/".join((rest[0], *rest[2:3]))

@@ -27,7 +27,9 @@ from dtjob.kube.metrics import Metrics
 from dtjob.kube.namespaces import Watched
 from dtjob.kube.reports import Reports
 from dtjob.kube.resync import resync
+from dtjob.kube.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.plan.workload import Kueue
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +87,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     queue: WorkQueue[JobKey] = WorkQueue()
     watched = Watched(options.namespaces)
     config_maps = ConfigMaps(cluster, store, queue)
+    workloads = Workloads(cluster, store, queue, options.namespaces)
     metrics.watch(store, queue)
 
     async def resync_once() -> None:
@@ -94,6 +97,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
             queue.add(key)
         watched.note(found.refused)
         await config_maps.look_for_unknown()
+        if store.kueue is Kueue.UNKNOWN:  # before anything is decided; later they have a loop of their own
+            await workloads.resync()
         metrics.resynced()
 
     if not await _unless_stopped(stop, _first_resync(resync_once)):
@@ -109,6 +114,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
         "reports": reports.poll_forever,
         "ConfigMaps": config_maps.poll_forever,
+        "Workloads": workloads.watch_forever,
         "watch": lambda: watching.watch_forever(spawn, watched, resync_once),
     }
     tasks = [asyncio.create_task(keep_running(name, run), name=name) for name, run in loops.items()]

@@ -21,7 +21,7 @@ from dtjob.local.api_server import Objects, Watcher
 from dtjob.local.starter import Process, Starter
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Event
+from dtjob.plan.actions import Event, PatchWorkload
 
 TAIL_BYTES = 64 * 1024
 
@@ -139,9 +139,13 @@ class ProcessCluster:
         self._deletions.add(deletion)
         deletion.add_done_callback(self._deletions.discard)
 
-    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+    async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
         """The object as it is now."""
         return self._objects.get(kind, name)
+
+    async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
+        """There are no Workloads: a job that runs here is in no queue."""
+        raise Stale(f"there is no Workload {action.name}")
 
     async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
         """Set the labels, though nobody changes them here."""

@@ -7,6 +7,7 @@ import sys
 from dtjob.api.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.job import API_VERSION, KIND, Job
 from dtjob.api.run_policy import CleanPods
+from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.activity import Activity
@@ -42,7 +43,7 @@ def job_here(job: Job, uid: str, before: Activity | None = None) -> Job:
 
 
 def left_aside(job: Job) -> list[str]:
-    """The fields of the job that mean nothing to a run on this machine, with the reason."""
+    """The fields and labels of the job that mean nothing to a run on this machine, with the reason."""
     found = []
     if job.spec.suspend:
         found.append("spec.suspend: the job trains here; Ctrl-C has it save and end, and the same command resumes it")
@@ -56,6 +57,8 @@ def left_aside(job: Job) -> list[str]:
         )
     if job.spec.run_policy.elasticity is not None:
         found.append("spec.runPolicy.elasticity: there is room here for all workers")
+    if queue := kueue.queue_of(job):
+        found.append(f"label {kueue.QUEUE}: {queue} admits no jobs here; the job trains at once")
     if job.spec.run_policy.ttl_seconds_after_finished is not None:
         found.append("spec.runPolicy.ttlSecondsAfterFinished: a run's files stay until you delete them")
     return found

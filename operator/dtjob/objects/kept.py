@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from dtjob.api.job import KIND
-from dtjob.objects import drift, labels
+from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 
 
@@ -71,7 +71,13 @@ FIELDS: dict[str, dict[str, Any]] = {
     "Pod": {
         **_KIND,
         "metadata": {**_IDENTITY, "labels": dict.fromkeys(_POD_LABELS, COMMON)},
-        "spec": {"nodeName": COMMON, "hostname": OWN, "terminationGracePeriodSeconds": OWN, "readinessGates": OWN},
+        "spec": {
+            "nodeName": COMMON,
+            "hostname": OWN,
+            "terminationGracePeriodSeconds": OWN,
+            "readinessGates": OWN,
+            "schedulingGates": OWN,
+        },
         "status": {
             "phase": COMMON,
             **_REASON,
@@ -80,6 +86,23 @@ FIELDS: dict[str, dict[str, Any]] = {
             "initContainerStatuses": Each(_CONTAINER),
             "containerStatuses": Each(_CONTAINER),
         },
+    },
+    kueue.KIND: {
+        **_KIND,
+        "metadata": {
+            **_IDENTITY,
+            "generation": OWN,
+            "labels": dict.fromkeys((labels.JOB_NAME, labels.JOB_UID), COMMON),
+            "annotations": {kueue.SHAPE: OWN},
+        },
+        "spec": {
+            **dict.fromkeys(("queueName", "active", "priorityClassRef"), OWN),
+            "podSets": Each({"name": COMMON, "count": OWN}),
+        },
+        "status": dict.fromkeys(
+            ("conditions", "admission", "admissionChecks", "reclaimablePods", "accumulatedPastExecutionTimeSeconds"),
+            OWN,
+        ),
     },
 }
 """The fields that are kept of each kind of child but the shared objects."""

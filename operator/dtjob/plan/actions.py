@@ -84,6 +84,19 @@ class Mend:
 
 
 @dataclass(frozen=True)
+class PatchWorkload:
+    """Merge `body` into the Workload of Kueue with this uid, as it was at this version; with `status` into its status,
+    which is apart from the rest. `why` is for the log."""
+
+    name: str
+    uid: str
+    version: str
+    body: Mapping[str, Any]
+    status: bool
+    why: str
+
+
+@dataclass(frozen=True)
 class Event:
     """A Kubernetes event on the job. `type` is Normal or Warning."""
 
@@ -92,7 +105,7 @@ class Event:
     message: str
 
 
-Action = Create | Delete | StopServing | Relabel | Mend
+Action = Create | Delete | StopServing | Relabel | Mend | PatchWorkload
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,8 @@ class Plan:
     `status` is the whole new status, None where it would not change. It is written before any action, so that a crash
     between two lines can only repeat what is safe to repeat. `look_again_at` is when time alone can change the plan.
     `ask_for` are pods, by name, for which the cluster is to be asked before anything can be decided: such a plan has
-    nothing else, and the next one is made with the answers among the children.
+    nothing else, and the next one is made with the answers among the children. So are `read` other objects, by kind and
+    name, that decide something and are not this job's.
     """
 
     actions: tuple[Action, ...] = ()
@@ -110,3 +124,4 @@ class Plan:
     events: tuple[Event, ...] = ()
     look_again_at: datetime | None = None
     ask_for: tuple[str, ...] = ()
+    read: tuple[tuple[str, str], ...] = ()

@@ -19,6 +19,7 @@ from dtjob.plan.attempts import Attempts
 from dtjob.plan.finished import Finished
 from dtjob.plan.pod_facts import ObservedPod, facts_of
 from dtjob.plan.silence import Silence
+from dtjob.plan.workload import Kueue
 
 NOTHING_FINISHED: Finished = MappingProxyType({})
 
@@ -39,6 +40,10 @@ class Children:
     silences: Mapping[str, Silence] = field(default_factory=dict)
     """Supervisors that run and whose status cannot be read, by task id."""
     gone: Set[str] = frozenset()
+    kueue: Kueue = Kueue.IGNORED
+    """Whether there is Kueue in the cluster."""
+    read: Mapping[tuple[str, str], Manifest | None] = field(default_factory=dict)
+    """Objects that are not the job's and were just read, by kind and name; None: there is none of this name."""
 
     def owned_pods(self, job: Job) -> list[Manifest]:
         """The pods that this very job controls."""

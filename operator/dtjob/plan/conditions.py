@@ -18,6 +18,10 @@ CHECKPOINTS_KEPT = "CheckpointsKept"
 
 SUSPENDED = "Suspended"
 """The job is to have no pods for now, as in batch/v1."""
+QUOTA_RESERVED, ADMITTED = "QuotaReserved", "Admitted"
+"""As the job's Workload has them, where it is in a queue of Kueue."""
+QUEUE_IGNORED = "QueueNameIgnored"
+"""The label that names a queue was set or changed while the job ran, and does nothing yet."""
 COMPLETE = "Complete"
 """The job has succeeded: batch/v1's word beside our own, for tools that know Jobs."""
 

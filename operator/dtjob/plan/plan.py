@@ -38,13 +38,14 @@ from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
+from dtjob.plan.policies.queueing import joined, queueing
 from dtjob.plan.policies.reachability import nothing_to_reach, reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
 from dtjob.plan.policies.success import say_complete, succeeded
-from dtjob.plan.policies.suspension import go_on, is_suspended, suspend
+from dtjob.plan.policies.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.policies.time_to_live import deletion
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.situation import Situation
@@ -60,13 +61,22 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     """
     if not is_ours({"managedBy": job.spec.managed_by}):
         return Plan()
-    situation = Situation.of(job, children, now, defaults)
+    situation, queued = queueing(Situation.of(job, children, now, defaults))
+    if queued.read:
+        return Plan(read=queued.read)
+    return joined(_decide(situation, queued.pause), queued, situation)
+
+
+def _decide(situation: Situation, queued: Pause | None) -> Plan:
+    """What to do for a job that is ours. `queued` is why its queue lets it have no pods; None where it may have
+    them."""
     if situation.status.ended:
-        return _after_the_end(situation)
-    if is_suspended(situation):
+        return _after_the_end(situation, may_evaluate=queued is None)
+    pause = BY_USER if is_suspended(situation) else queued
+    if pause is not None and not succeeded(situation):
         if names := vanished(situation):
             return Plan(ask_for=names)
-        situation, away, told = suspend(situation)
+        situation, away, told = suspend(situation, pause)
         return _finish(situation, away, told, [])
     return _active(*go_on(situation))
 
@@ -172,12 +182,13 @@ def _cut_off(situation: Situation, late: Overdue, told: Iterable[Event]) -> Plan
     return _after_the_end(situation.with_status(status), [*told, Event("Warning", late.reason, late.message)])
 
 
-def _after_the_end(situation: Situation, events: Iterable[Event] = ()) -> Plan:
+def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evaluate: bool = True) -> Plan:
     """An ended job only gives up its pods; of one that has succeeded, the evaluator first does what is left to it."""
     decision = evaluate_last(situation)
     situation, told = write_ahead(situation, decision)
     evaluator, status = evaluator_left(situation), situation.status
-    made = converge_evaluator(situation, evaluator) if evaluator and not situation.job.spec.suspend else []
+    may_evaluate = may_evaluate and not situation.job.spec.suspend
+    made = converge_evaluator(situation, evaluator) if evaluator and may_evaluate else []
     if evaluates_after_all(situation):
         status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", situation.now)
     counted = count_tasks(status, situation.views)

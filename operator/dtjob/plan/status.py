@@ -20,6 +20,7 @@ from dtjob.plan.conditions import CHECKPOINTS_KEPT, COMPLETE, Conditions, with_c
 from dtjob.plan.goodput import Goodput
 from dtjob.plan.incident import Incident
 from dtjob.plan.progress import Progress
+from dtjob.plan.queue_entry import QueueEntry
 from dtjob.plan.workers import Workers
 
 PHASE_CONDITIONS = (Phase.RUNNING, Phase.RESTARTING, Phase.SUCCEEDED, Phase.FAILED)
@@ -98,6 +99,8 @@ class Status:
     """How many workers there are and are to be, of a job whose number of them changes."""
     all_created: bool | None = None
     """Whether every current attempt has had its pod, so that one that is missing was deleted."""
+    queue: QueueEntry | None = None
+    """Its place in a queue of Kueue; None where it is in none."""
     others: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -127,6 +130,7 @@ class Status:
             finished=finished.from_json(fields.get("finished", ())),
             workers=Workers.from_json(fields["workers"]) if fields.get("workers") else None,
             all_created=fields.get("allCreated"),
+            queue=QueueEntry.from_json(fields["queue"]) if fields.get("queue") else None,
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
@@ -164,6 +168,7 @@ class Status:
             "finished": finished.to_json(self.finished) or None,
             "workers": self.workers.to_json() if self.workers else None,
             "allCreated": self.all_created,
+            "queue": self.queue.to_json() if self.queue else None,
         }
 
     @property

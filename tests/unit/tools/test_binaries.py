@@ -55,6 +55,11 @@ def test_a_programs_place_is_its_own_modules_version(name: str, version: str, mo
     assert tool.cached != before
 
 
+def test_a_program_knows_the_module_that_it_comes_from() -> None:
+    roots = {name: binaries.TOOLS[name].root for name in ("kueue", "helm", "kubelet")}
+    assert roots == {"kueue": "sigs.k8s.io/kueue", "helm": "helm.sh/helm/v4", "kubelet": "k8s.io/kubernetes"}
+
+
 def test_programs_carry_their_version_and_other_flags_are_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl = binaries.TOOLS["kubectl"]
     assert any("gitVersion=v1." in flag for flag in kubectl.flags)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from dtjob.objects import labels, topology
+from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import PodState, TaskView, deleting, finished
+from dtjob.plan.placement import placed
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.policies.shared_objects import keep_shared
@@ -56,5 +58,12 @@ def _missing_pods(situation: Situation) -> list[Action]:
 def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.job, view.task, view.attempt
-    make = partial(pod, job, task, attempt, situation.defaults, chief_attempt)
+    make = partial(_pod, situation, view, chief_attempt)
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
+
+
+def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
+    """The task's pod, where the queue that the job came out of wants it."""
+    made = pod(situation.job, view.task, view.attempt, situation.defaults, chief_attempt)
+    queue = situation.status.queue
+    return placed(made, queue.pod_sets.get(view.task.role.value, {})) if queue else made

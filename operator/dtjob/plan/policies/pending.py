@@ -43,8 +43,17 @@ def _harmful_wait(pod: Manifest) -> str:
 def _unscheduled(pod: Manifest) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return _joined(condition)
+            return _gated(pod) or _joined(condition)
     return ""
+
+
+def _gated(pod: Manifest) -> str:
+    """Which scheduling gates hold the pod back, whoever set them: Kubernetes says only that there are some."""
+    gates = [one["name"] for one in (pod.get("spec") or {}).get("schedulingGates") or ()]
+    if not gates:
+        return ""
+    named, them = ", ".join(gates), "gate is" if len(gates) == 1 else "gates are"
+    return f"SchedulingGated: it is scheduled when its scheduling {them} taken away: {named}"
 
 
 def _joined(said: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ before, which may still be ending somewhere, is taken for its own.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dtjob.api.phase import Phase
 from dtjob.api.replicas import Role
@@ -29,8 +29,22 @@ RESUMED = "Resumed"
 """Like `Suspended`, the reason of the event that a Job gets."""
 JOB_SUSPENDED, JOB_RESUMED = "JobSuspended", "JobResumed"
 """Reasons of the condition, as a Job's."""
-_WAITS = "spec.suspend is true: training goes on when that is false"
-_SAVES = "spec.suspend is true: the pods that are left save and end"
+_SAVING = "the pods that are left save and end"
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Why a job has no pods for now: `reason` in one word, `message` in words, while none of its pods is left."""
+
+    reason: str
+    message: str
+    told: str = "Job suspended"
+    """What its condition and its event say."""
+    cause: str = "spec.suspend is true"
+    """What is said before it while pods are left."""
+
+
+BY_USER = Pause(JOB_SUSPENDED, "spec.suspend is true: training goes on when that is false")
 
 
 def is_suspended(situation: Situation) -> bool:
@@ -38,17 +52,17 @@ def is_suspended(situation: Situation) -> bool:
     return situation.job.spec.suspend and not situation.status.ended and not succeeded(situation)
 
 
-def suspend(situation: Situation) -> tuple[Situation, list[Delete], list[Event]]:
+def suspend(situation: Situation, pause: Pause = BY_USER) -> tuple[Situation, list[Delete], list[Event]]:
     """The situation with the status of a suspended job, the pods that go, and what users are told."""
     now, before = situation.now, situation.status
-    why = "the job is suspended (spec.suspend)"
+    why = f"the job is suspended ({pause.cause})"
     pods = [pod for view in situation.views for pod in view.pods]
     away = [Delete("Pod", pod["metadata"]["name"], pod["metadata"]["uid"], why) for pod in pods if not deleting(pod)]
-    message = _SAVES if any(not ended(pod) for pod in pods) else _WAITS
-    status = set_phase(before, Phase.SUSPENDED, JOB_SUSPENDED, message, now)
-    status = set_condition(status, SUSPENDED, True, JOB_SUSPENDED, "Job suspended", now)
-    status = set_condition(status, BLOCKED, False, JOB_SUSPENDED, "", now)
-    status = nothing_to_reach(status, JOB_SUSPENDED, now)
+    message = f"{pause.cause}: {_SAVING}" if any(not ended(pod) for pod in pods) else pause.message
+    status = set_phase(before, Phase.SUSPENDED, pause.reason, message, now)
+    status = set_condition(status, SUSPENDED, True, pause.reason, pause.told, now)
+    status = set_condition(status, BLOCKED, False, pause.reason, "", now)
+    status = nothing_to_reach(status, pause.reason, now)
     active = _activity(before)
     status = replace(
         count_tasks(status, situation.views),
@@ -57,7 +71,7 @@ def suspend(situation: Situation) -> tuple[Situation, list[Delete], list[Event]]
         all_created=False if before.all_created else before.all_created,
     )
     away += strays(situation)
-    told = [] if holds(before.conditions, SUSPENDED) else [Event("Normal", SUSPENDED, "Job suspended")]
+    told = [] if holds(before.conditions, SUSPENDED) else [Event("Normal", SUSPENDED, pause.told)]
     return situation.with_status(status), away, told
 
 

@@ -10,6 +10,7 @@ from dtjob.plan.evidence import evidence_of
 from dtjob.plan.policies.failure_rules import match
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, job
+from tests.unit.operator.queued import queued_job
 
 
 def test_a_job_here_has_the_runs_uid_and_no_status():
@@ -45,6 +46,11 @@ def test_elastic_workers_are_all_made_and_the_bounds_named():
     fields = [line.split(": ")[0] for line in left_aside(whole)]
     assert fields == ["spec.replicas.worker.min, max", "spec.runPolicy.elasticity"]
     assert "begin it again with another count" in left_aside(whole)[0]
+
+
+def test_a_queue_admits_no_jobs_here():
+    (said,) = left_aside(queued_job())
+    assert said == "label kueue.x-k8s.io/queue-name: team-a admits no jobs here; the job trains at once"
 
 
 def test_the_time_of_earlier_starts_counts():

@@ -17,9 +17,9 @@ from dtjob import times
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.store import LISTED_KINDS
-from dtjob.objects import drift, labels
+from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Event
+from dtjob.plan.actions import Event, PatchWorkload
 from dtjob.plan.children import ended, finished
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api_schema import refusal
@@ -87,7 +87,7 @@ class SimulatedCluster:
     async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
         await self._call(f"delete {kind} {name}", lambda: self._delete(kind, name, uid, version))
 
-    async def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+    async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
         found: Manifest | None = await self._call(f"get {kind} {name}", lambda: self.objects.get((kind, name)))
         return copied(found) if found else None
 
@@ -101,6 +101,10 @@ class SimulatedCluster:
     async def mend(self, wanted: Manifest, uid: str) -> Manifest | None:
         what = f"mend {wanted['kind']} {wanted['metadata']['name']}"
         stored: Manifest | None = await self._call(what, lambda: self._mend(wanted, uid))
+        return stored
+
+    async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
+        stored: Manifest = await self._call(f"patch {action.name}: {action.why}", lambda: self._patch_workload(action))
         return stored
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
@@ -252,6 +256,15 @@ class SimulatedCluster:
         self.plan_rules.written(stored["metadata"]["uid"])
         return copied(stored)
 
+    def _patch_workload(self, action: PatchWorkload) -> Manifest:
+        stored = self.objects.get((kueue.KIND, action.name))
+        if stored is None or stored["metadata"]["resourceVersion"] != action.version:
+            raise Stale(f"{action.name} has changed")
+        merged = copied(stored)
+        _merge(merged, action.body)
+        self.change(kueue.KIND, action.name, lambda one: one.update(merged))
+        return copied(stored)
+
     def _note(self, type_: str, stored: Manifest) -> None:
         stored["metadata"]["resourceVersion"] = str(next(self._versions))
         if stored["kind"] in LISTED_KINDS:
@@ -275,3 +288,14 @@ class SimulatedCluster:
     def _tell(self, type_: str, manifest: Manifest) -> None:
         self.log.append((type_, copied(manifest)))
         self._watcher(type_, copied(manifest))
+
+
+def _merge(there: dict[str, Any], patch: Mapping[str, Any]) -> None:
+    """A JSON merge patch (RFC 7386)."""
+    for name, value in patch.items():
+        if isinstance(value, dict):
+            _merge(there.setdefault(name, {}), value)
+        elif value is None:
+            there.pop(name, None)
+        else:
+            there[name] = value

@@ -55,3 +55,15 @@ def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_contain
     pods["chief-0"]["status"] = beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
     pods["worker-1"]["status"] = builders.unschedulable("no GPU")
     assert waiting_reason(builders.views(job, *pods.values())) == "worker-1 waits: Unschedulable: no GPU"
+
+
+def test_scheduling_gates_are_named_whoever_set_them():
+    job = builders.job("Default")
+    pod = builders.pod(job, "chief-0", {"phase": "Pending"})
+    pod["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}, {"name": "example.com/hold"}]
+    said = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "there are gates"}
+    pod["status"] = {"phase": "Pending", "conditions": [said]}
+    assert waiting_reason(builders.views(job, pod)) == (
+        "chief-0 waits: SchedulingGated: it is scheduled when its scheduling gates are taken away: "
+        "kueue.x-k8s.io/admission, example.com/hold"
+    )

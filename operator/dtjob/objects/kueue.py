@@ -1,0 +1,173 @@
+"""A job in a queue of Kueue: the labels that say so, and the Workload that dtjob keeps for it.
+
+Kueue (https://kueue.sigs.k8s.io) decides from a Workload alone: what pods there will be, and whether there is quota for
+them. It has code for the kinds of jobs that it knows; for others their own controller keeps the Workload, which is this
+operator. Names of fields, labels and reasons are those of kueue.x-k8s.io/v1beta2 (v0.19).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.api.job import GROUP as JOB_GROUP
+from dtjob.api.job import KIND as JOB_KIND
+from dtjob.api.job import Job
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replicas import Replica, Role
+from dtjob.objects import labels, quantities, shared
+from dtjob.objects.defaults import Defaults
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.pod import pod
+from dtjob.objects.topology import Task
+
+GROUP = "kueue.x-k8s.io"
+API_VERSION = f"{GROUP}/v1beta2"
+KIND, PLURAL = "Workload", "workloads"
+
+QUEUE = f"{GROUP}/queue-name"
+"""On a job: the LocalQueue that it waits in."""
+PRIORITY_CLASS = f"{GROUP}/priority-class"
+"""On a job: its WorkloadPriorityClass, which says who goes first, and says nothing of its pods."""
+PREBUILT = f"{GROUP}/prebuilt-workload-name"
+"""On a job: the Workload that somebody else has made for it, as MultiKueue does in the cluster that it sends it to."""
+MAX_EXEC_TIME = f"{GROUP}/max-exec-time-seconds"
+JOB_UID = f"{GROUP}/job-uid"
+"""On a Workload: whose it is."""
+POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE = f"{GROUP}/podset", f"{GROUP}/local-queue-name", f"{GROUP}/cluster-queue-name"
+"""On pods: what Kueue counts and places them by."""
+WORKLOAD = f"{GROUP}/workload"
+"""On pods, an annotation: their Workload, by which Kueue finds those that it gives a place in a topology."""
+TOPOLOGY_GATE = f"{GROUP}/topology"
+"""The scheduling gate that Kueue takes away when it has given the pod that place."""
+SHAPE = f"{JOB_GROUP}/shape"
+"""On a Workload of ours, an annotation: the hash of what it was made for; the job may change while it is suspended."""
+PROVISIONING = "provreq.kueue.x-k8s.io/"
+"""Annotations of a job with this prefix are for ProvisioningRequests, and belong on its Workload too."""
+
+LONGEST_NAME = 63
+"""So that a Workload's name can be a label's value too."""
+
+
+@dataclass(frozen=True)
+class Priority:
+    """The class that says who goes first, and its value. `kind` is WorkloadPriorityClass or PriorityClass."""
+
+    kind: str
+    name: str
+    value: int
+
+    def spec(self) -> dict[str, Any]:
+        """The fields of a Workload's spec."""
+        group = GROUP if self.kind == "WorkloadPriorityClass" else "scheduling.k8s.io"
+        return {
+            "priorityClassRef": {"group": group, "kind": self.kind, "name": self.name},
+            "priority": self.value,
+        }
+
+
+def queue_of(job: Job) -> str | None:
+    """The LocalQueue that the job is to wait in, None where it is in none."""
+    return _label(job, QUEUE)
+
+
+def prebuilt_of(job: Job) -> str | None:
+    """The name of the Workload that somebody else makes for the job, None where dtjob does."""
+    return _label(job, PREBUILT)
+
+
+def priority_class_of(job: Job) -> tuple[str, str] | None:
+    """Kind and name of the class that the job's place in the queue depends on, None where it names none."""
+    if name := _label(job, PRIORITY_CLASS):
+        return "WorkloadPriorityClass", name
+    return ("PriorityClass", name) if (name := job.spec.scheduling.priority_class_name) else None
+
+
+def workload_name(job: Job) -> str:
+    """The name of the job's Workload, formed as Kueue does it for the kinds that it knows."""
+    text = "\n".join((JOB_KIND, JOB_GROUP, job.metadata.name, job.metadata.uid))
+    hashed = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:5]
+    return f"{f'{JOB_KIND.lower()}-{job.metadata.name}'[: LONGEST_NAME - 6]}-{hashed}"
+
+
+def shape_of(job: Job) -> str:
+    """Ten hex digits of what the job asks for: a Workload of another shape is for the job as it was before."""
+    replicas = job.spec.replicas.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return hashlib.sha256(json.dumps(replicas, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def workload(job: Job, defaults: Defaults, priority: Priority | None) -> Manifest:
+    """The job's Workload. Raises ValueError where the job is in no queue."""
+    queue = queue_of(job)
+    if queue is None:
+        raise ValueError(f"{job.metadata.name} has no label {QUEUE}")
+    metadata = shared.owned_metadata(job, workload_name(job), {JOB_UID: job.metadata.uid})
+    passed_on = {name: text for name, text in _metadata(job, "annotations").items() if name.startswith(PROVISIONING)}
+    metadata["annotations"] = {**passed_on, SHAPE: shape_of(job)}
+    spec: dict[str, Any] = {"queueName": queue, "active": True, "podSets": pod_sets(job, defaults)}
+    if priority is not None:
+        spec |= priority.spec()
+    if (seconds := _label(job, MAX_EXEC_TIME)) and seconds.isdecimal() and int(seconds) > 0:
+        spec["maximumExecutionTimeSeconds"] = int(seconds)
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def pod_sets(job: Job, defaults: Defaults) -> list[dict[str, Any]]:
+    """One set of alike pods for each role, with the template that its pods have, and how many there are.
+
+    `minCount`, with which fewer may be admitted, is one set's at most, as Kueue has it.
+    """
+    found: list[dict[str, Any]] = []
+    for role in Role:
+        if (replica := job.spec.replicas.get(role)) is None:
+            continue
+        one = {"name": role.value, "count": replica.count, "template": _template(job, role, defaults)}
+        least = min_count(replica)
+        if least is not None and not any("minCount" in other for other in found):
+            one["minCount"] = least
+        found.append(one)
+    return found
+
+
+def min_count(replica: Replica) -> int | None:
+    """With how few of its tasks a role can begin; None where it needs all of them."""
+    least: int | None = getattr(replica, "min", None)
+    return least if least is not None and least < replica.count else None
+
+
+def needs(job: Job, defaults: Defaults) -> str:
+    """What all of the job's pods ask for, in words: `3 cpu, 6Gi memory`; how many they are where they ask for
+    nothing."""
+    sets = pod_sets(job, defaults)
+    try:
+        each = [quantities.times(quantities.of_pod(one["template"]["spec"]), one["count"]) for one in sets]
+    except ValueError:  # the API server refuses the pods, and says which field it is
+        each = []
+    number = sum(one["count"] for one in sets)
+    return quantities.said(quantities.add(*each)) or f"{number} pod{'' if number == 1 else 's'}"
+
+
+def _template(job: Job, role: Role, defaults: Defaults) -> dict[str, Any]:
+    """The pod of this role's first task without what is that task's alone."""
+    made = pod(job, Task(role, 0), 0, defaults, chief_attempt=None)
+    found = made["metadata"]
+    ours = (labels.INDEX, labels.ATTEMPT, labels.SERVING)
+    metadata = {"labels": {name: value for name, value in found["labels"].items() if name not in ours}}
+    if annotations := found.get("annotations"):
+        metadata["annotations"] = annotations
+    spec = {name: value for name, value in made["spec"].items() if name != "hostname"}
+    spec["containers"] = [
+        {name: value for name, value in one.items() if name != "env" or one["name"] != TRAINING_CONTAINER}
+        for one in spec["containers"]
+    ]
+    return {"metadata": metadata, "spec": spec}
+
+
+def _label(job: Job, name: str) -> str | None:
+    return _metadata(job, "labels").get(name) or None
+
+
+def _metadata(job: Job, name: str) -> dict[str, str]:
+    return (job.metadata.model_extra or {}).get(name) or {}

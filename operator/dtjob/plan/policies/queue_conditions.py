@@ -1,0 +1,56 @@
+"""The conditions of a job in a queue: QuotaReserved and Admitted as its Workload has them, and QueueNameIgnored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from dtjob.plan.conditions import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, holds, with_condition
+from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status, set_condition
+from dtjob.plan.workload import Workload
+
+
+def mirrored(situation: Situation, workload: Workload) -> Situation:
+    """The situation with the Workload's conditions as the job's."""
+    status = situation.status
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        said = workload.condition(type_)
+        there = (said.get("status") == "True", said.get("reason", "Pending"), said.get("message", ""))
+        status = _always(status, type_, *there, situation.now)
+    return situation.with_status(status)
+
+
+def unreserved(situation: Situation, why: str) -> Situation:
+    """The situation of a job that has no Workload."""
+    status = situation.status
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        status = _always(status, type_, False, "NoWorkload", why, situation.now)
+    return situation.with_status(status)
+
+
+def _always(status: Status, type_: str, holds: bool, reason: str, message: str, now: datetime) -> Status:
+    generation = status.observed_generation
+    conditions = with_condition(status.conditions, type_, holds, reason, message, now, generation, always=True)
+    return replace(status, conditions=conditions)
+
+
+def say_ignored(situation: Situation, why: str) -> Situation:
+    """The situation, with why the job's label does nothing yet; empty: it does."""
+    reason = "JobRuns" if why else "QueueName"
+    return situation.with_status(set_condition(situation.status, QUEUE_IGNORED, bool(why), reason, why, situation.now))
+
+
+def without_entry(situation: Situation, ignored: str = "") -> Situation:
+    """The situation of a job in no queue. Conditions of the time when it was in one turn False."""
+    status = situation.status
+    for type_ in (QUOTA_RESERVED, ADMITTED):
+        if holds(status.conditions, type_):
+            status = _always(status, type_, False, "NoWorkload", "", situation.now)
+    if status.queue is not None:
+        status = replace(status, queue=None)
+    if status is not situation.status:
+        situation = situation.with_status(status)
+    if ignored or holds(status.conditions, QUEUE_IGNORED):
+        return say_ignored(situation, ignored)
+    return situation

@@ -1,0 +1,292 @@
+"""Queueing: a job with the label `kueue.x-k8s.io/queue-name` has pods only while Kueue admits it.
+
+dtjob keeps the job's Workload (`objects/kueue.py`): makes it, has the pods wait for its admission, says whether they
+run and which are needed no more, and in the end that it is over. A job that is evicted stops as a suspended one does:
+all pods are told to end at once and save, and only when the last of them has ended is the quota given back. What is
+observed decides each step, so that one that was cut off is done again. Steps and their order are those of Kueue's own
+controllers of jobs (v0.19, pkg/controller/jobframework/reconciler.go).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dtjob.api.phase import ENDED, Phase
+from dtjob.objects import kueue, labels, shared
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Action, Create, Delete, Event, Plan
+from dtjob.plan.children import deleting
+from dtjob.plan.conditions import ADMITTED, SUSPENDED, holds
+from dtjob.plan.placement import Conflict, flavours_of, pod_sets
+from dtjob.plan.policies.last_evaluation import evaluator_left
+from dtjob.plan.policies.phase import standing
+from dtjob.plan.policies.queue_conditions import mirrored, say_ignored, unreserved, without_entry
+from dtjob.plan.policies.queue_pause import pause_of, told
+from dtjob.plan.policies.queue_priority import priority, priority_changes
+from dtjob.plan.policies.quota_use import done, next_loss, pods_left
+from dtjob.plan.policies.suspension import Pause, is_suspended
+from dtjob.plan.queue_entry import QueueEntry
+from dtjob.plan.queue_words import (
+    ABSENT,
+    FORBIDDEN,
+    changed_queue,
+    evicted,
+    ignored_label,
+    queued,
+    waits_for_prebuilt,
+)
+from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status
+from dtjob.plan.workload import Kueue, Workload
+
+_OVER = Pause("WorkloadFinished", "")
+"""Of a job that has ended: nothing of it is made any more."""
+LOOK_AGAIN = timedelta(seconds=10)
+"""What was asked for and is not there (a class, a flavour, a Workload of somebody else's) is asked for again."""
+ADMITTED_EVENT = "Admitted"
+EVICTED_EVENT = "Evicted"
+
+
+@dataclass(frozen=True)
+class Queueing:
+    """What the queue has to do with the job now. `pause`: it is to have no pods, for this reason; None: it may have
+    them. `read`: objects to ask for before anything can be said."""
+
+    pause: Pause | None = None
+    actions: tuple[Action, ...] = ()
+    events: tuple[Event, ...] = ()
+    read: tuple[tuple[str, str], ...] = ()
+    look_again_at: datetime | None = None
+
+
+Step = tuple[Situation, Queueing]
+FREE = Queueing()
+"""The queue has nothing to say."""
+
+
+def queueing(situation: Situation) -> Step:
+    """The situation with the job's place in its queue in its status, and what that means for it."""
+    job, entry = situation.job, situation.status.queue
+    name, workload = kueue.queue_of(job), workload_of(situation)
+    if situation.children.kueue is Kueue.IGNORED or (name is None and entry is None and workload is None):
+        return without_entry(situation), FREE
+    if situation.status.ended:
+        return situation, _after_the_end(situation, workload)
+    if is_suspended(situation):
+        return _leave(situation, workload)
+    if entry is None and _has_begun(situation.status):
+        return without_entry(situation, ignored_label(name) if name else ""), FREE
+    return _in_queue(situation, workload, name)
+
+
+def _in_queue(situation: Situation, workload: Workload | None, name: str | None) -> Step:
+    if situation.children.kueue is not Kueue.THERE:
+        return _nobody_there(situation, name)
+    if workload is None:
+        return _without_workload(situation, name)
+    return _with_workload(mirrored(situation, workload), workload, name)
+
+
+def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
+    """The plan with what the queue asks for, last: a Kueue that does not answer holds nothing else up.
+
+    Of a job that has ended just now the Workload is told next, for which nothing else need happen.
+    """
+    if decided.ask_for:
+        return decided
+    ends = not situation.status.ended and (decided.status or {}).get("phase") in ENDED
+    next_step = situation.now if ends and situation.status.queue is not None else None
+    due = [one for one in (decided.look_again_at, queued.look_again_at, next_step) if one is not None]
+    return replace(
+        decided,
+        actions=(*decided.actions, *queued.actions),
+        events=(*decided.events, *queued.events),
+        look_again_at=min(due, default=None),
+    )
+
+
+def workload_of(situation: Situation) -> Workload | None:
+    """The job's Workload, the one that is not being deleted first."""
+    uid = situation.job.metadata.uid
+    found = [
+        one for one in situation.children.objects if one["kind"] == kueue.KIND and labels.controller_uid(one) == uid
+    ]
+    found.sort(key=lambda one: (deleting(one), one["metadata"]["name"]))
+    return Workload(found[0]) if found else None
+
+
+def _has_begun(status: Status) -> bool:
+    """Whether the job runs without a queue: it has begun, and is not suspended."""
+    return status.start_time is not None and not holds(status.conditions, SUSPENDED)
+
+
+def _leave(situation: Situation, workload: Workload | None) -> Step:
+    """A job that its user suspends gives up its place, once no pod is left that uses what it holds. It queues again
+    when it goes on, with what it may be by then. The Workload of somebody else's stays."""
+    if workload is None:
+        return without_entry(situation), FREE
+    entry = situation.status.queue
+    situation = mirrored(situation, workload)
+    if entry:
+        situation = situation.with_status(replace(situation.status, queue=entry.waiting()))
+    ours = workload.shape is not None
+    if not ours or workload.is_going or pods_left(situation):
+        return situation, Queueing(look_again_at=next_loss(situation))
+    return situation, Queueing(actions=(_delete(workload, "the job is suspended (spec.suspend)"),))
+
+
+def _nobody_there(situation: Situation, name: str | None) -> Step:
+    """There is nobody to admit the job. What was admitted before goes on."""
+    entry = situation.status.queue
+    if entry is not None and entry.runs:
+        return situation, FREE
+    if name is None:
+        return without_entry(situation), FREE
+    situation = situation.with_status(replace(situation.status, queue=QueueEntry(name)))
+    if situation.children.kueue is Kueue.UNKNOWN:
+        return situation, Queueing(Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *told(name)))
+    words = FORBIDDEN if situation.children.kueue is Kueue.FORBIDDEN else ABSENT
+    return situation, Queueing(Pause("NoKueue", words, *told(name)))
+
+
+def _without_workload(situation: Situation, name: str | None) -> Step:
+    """Make the Workload, once no pod of the time before is left: they use what nobody has counted."""
+    if name is None:
+        return without_entry(situation), FREE
+    job, entry = situation.job, situation.status.queue or QueueEntry(name)
+    ran = entry.runs
+    entry = replace(entry.waiting(), name=name, workload="")
+    situation = unreserved(
+        situation.with_status(replace(situation.status, queue=entry)), "its Workload is gone" if ran else ""
+    )
+    words = queued(job, name, situation.defaults, None, situation.children.problems)
+    pause = Pause("Queued", words, told(name)[0], "the job's Workload is gone")
+    if pods_left(situation):
+        return situation, Queueing(pause, look_again_at=next_loss(situation))
+    if prebuilt := kueue.prebuilt_of(job):
+        return situation, _adopt(situation, prebuilt, pause)
+    read, chosen, missing = priority(situation)
+    if read:
+        return situation, Queueing(pause, read=read)
+    if missing:
+        waits = replace(pause, reason="NoPriorityClass", message=missing)
+        return situation, Queueing(waits, look_again_at=situation.now + LOOK_AGAIN)
+    make = Create.of(kueue.workload(job, situation.defaults, chosen))
+    return situation, Queueing(pause, actions=(make,))
+
+
+def _adopt(situation: Situation, name: str, pause: Pause) -> Queueing:
+    """Take over the Workload that somebody else has made for this job."""
+    key = (kueue.KIND, name)
+    if key not in situation.children.read:
+        return Queueing(pause, read=(key,))
+    found = situation.children.read[key]
+    owner = labels.controller_uid(found) if found else None
+    waits = replace(pause, reason="NoWorkload", message=waits_for_prebuilt(name, owner is not None))
+    later = situation.now + LOOK_AGAIN
+    if found is None or owner is not None:
+        return Queueing(waits, look_again_at=later)
+    wanted = shared.owned_metadata(situation.job, name, {kueue.JOB_UID: situation.job.metadata.uid})
+    return Queueing(waits, actions=(Workload(found).adopt(wanted),), look_again_at=later)
+
+
+def _with_workload(situation: Situation, workload: Workload, name: str | None) -> Step:
+    before = situation.status.queue or QueueEntry(workload.queue)
+    entry = replace(before, name=workload.queue, workload=workload.name)
+    stale = workload.shape not in (None, kueue.shape_of(situation.job))
+    if workload.admitted and not stale:
+        if entry.uid == workload.uid:
+            return _runs(situation, workload, entry, name)
+        if not pods_left(situation):
+            return _begin(situation, workload, entry, name)
+    situation = situation.with_status(replace(situation.status, queue=entry.waiting()))
+    return _waits(situation, workload, name, stale, before.runs)
+
+
+def _begin(situation: Situation, workload: Workload, entry: QueueEntry, name: str | None) -> Step:
+    """The job was admitted: find out where its pods are to go, and write that down before any of them is made."""
+    waiting = situation.with_status(replace(situation.status, queue=entry.waiting()))
+    wanted = [("ResourceFlavor", one) for one in flavours_of(workload)]
+    begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *told(workload.queue))
+    read = situation.children.read
+    if unread := tuple(one for one in wanted if one not in read):
+        return waiting, Queueing(begins, read=unread)
+    flavours = {one: found for (_, one) in wanted if (found := read["ResourceFlavor", one]) is not None}
+    if missing := [one for _, one in wanted if one not in flavours]:
+        said = f"admitted by cluster queue {workload.cluster_queue}, but there is no ResourceFlavor {missing[0]}"
+        return waiting, Queueing(replace(begins, message=said), look_again_at=situation.now + LOOK_AGAIN)
+    try:
+        sets = pod_sets(situation.job, workload, flavours)
+    except Conflict as conflict:
+        failed = workload.finish("FailedToStart", str(conflict), situation.now)
+        return waiting, Queueing(replace(begins, message=str(conflict)), actions=(failed,))
+    entry = entry.admitted(workload.uid, workload.cluster_queue, sets)
+    admitted = Event("Normal", ADMITTED_EVENT, f"Admitted by cluster queue {workload.cluster_queue}")
+    situation, runs = _runs(situation, workload, entry, name)
+    return situation, replace(runs, events=(admitted, *runs.events))
+
+
+def _runs(situation: Situation, workload: Workload, entry: QueueEntry, name: str | None) -> Step:
+    """The job is admitted, and its pods may be there."""
+    situation = situation.with_status(replace(situation.status, queue=entry))
+    ignored = changed_queue(workload.queue, name) if name != workload.queue else ""
+    situation = say_ignored(situation, ignored)
+    read, changes = priority_changes(situation, workload)
+    if read:
+        return situation, Queueing(read=read)
+    ready = standing(situation).phase is Phase.RUNNING
+    kept = None if changes else workload.keep(ready, done(situation), situation.now)
+    return situation, Queueing(actions=(*changes, *((kept,) if kept else ())))
+
+
+def _waits(situation: Situation, workload: Workload, name: str | None, stale: bool, ran: bool) -> Step:
+    """The job is not, or no more, admitted: what is left of it ends, and then its quota is given back."""
+    situation = say_ignored(situation, "")
+    if name is None and not (workload.reserved or pods_left(situation)):
+        gone = _delete(workload, f"the job's label {kueue.QUEUE} is gone")
+        return without_entry(situation), Queueing(actions=() if workload.is_going else (gone,))
+    pause = pause_of(situation, workload)
+    later = next_loss(situation)
+    events = (Event("Normal", EVICTED_EVENT, evicted(workload)),) if ran and workload.evicted else ()
+    if workload.is_going or pods_left(situation):
+        return situation, Queueing(pause, events=events, look_again_at=later)
+    if stale:
+        return situation, Queueing(pause, (_delete(workload, "it is for the job as it was before"),), events)
+    if workload.evicted and workload.reserved and not workload.finished:
+        return situation, Queueing(pause, (workload.release(situation.now),), events)
+    read, changes = priority_changes(situation, workload)
+    if read:
+        return situation, Queueing(pause, read=read)
+    if not changes and name not in (None, workload.queue) and not workload.reserved:
+        changes = (workload.change({"queueName": name}, f"the job's label {kueue.QUEUE} is {name}"),)
+    return situation, Queueing(pause, changes, events)
+
+
+def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
+    """Say that the Workload is over when no pod of the job is left, and meanwhile which are needed no more.
+
+    An evaluator that is still at what training saved last ends where the job is evicted.
+    """
+    if workload is None or workload.finished or workload.is_going:
+        # There is no quota any more, so an evaluator that is not at work is not made either.
+        gone = situation.status.queue is not None and situation.children.kueue is Kueue.THERE
+        return Queueing(_OVER) if gone else FREE
+    left = pods_left(situation)
+    away = () if workload.admitted else tuple(_end(pod, evicted(workload)) for pod in left if not deleting(pod))
+    works = workload.admitted and evaluator_left(situation) is not None
+    if left or works:
+        kept = workload.keep(True, done(situation), situation.now) if workload.admitted else None
+        pause = None if workload.admitted else pause_of(situation, workload)
+        return Queueing(pause, (*away, *((kept,) if kept else ())), look_again_at=next_loss(situation))
+    status = situation.status
+    outcome = "Succeeded" if status.phase is Phase.SUCCEEDED else "Failed"
+    return Queueing(_OVER, (workload.finish(outcome, status.message or "", situation.now),))
+
+
+def _delete(workload: Workload, why: str) -> Delete:
+    return Delete(kueue.KIND, workload.name, workload.uid, why)
+
+
+def _end(pod: Manifest, why: str) -> Delete:
+    return Delete("Pod", pod["metadata"]["name"], pod["metadata"]["uid"], why)

@@ -1,0 +1,98 @@
+"""Fixtures: a control plane with the real Kueue and dtjob's definition, an operator, and a namespace with a queue.
+
+Tests play the kubelet, as the cluster tier does: what becomes of pods' containers is no matter of Kueue's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.kueue import on_the_page
+from tests.cluster.support.operator_process import OperatorProcess
+from tests.integrations.kueue.manager import Kueue, NoKueue
+from tools import binaries
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api, Object
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
+    """A control plane with dtjob's definition. Skips where its programs can be neither found nor built."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
+            programs = binaries.find((*binaries.CONTROL_PLANE, "kueue"))
+    except binaries.BinariesError as error:
+        pytest.skip(f"no Kueue or no Kubernetes programs: {str(error).splitlines()[0]}")
+    with ControlPlane(programs) as running:
+        running.kubectl("apply", "-f", str(ROOT / "crds"))
+        Api(running.kubeconfig).wait_established()
+        yield running
+
+
+@pytest.fixture(scope="session")
+def api(cluster: ControlPlane) -> Api:
+    """Plain calls to the API server, and waiting by watch."""
+    return Api(cluster.kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def kueue(cluster: ControlPlane) -> Iterator[Kueue]:
+    """The real Kueue, at work. Its log is shown where it does not come up."""
+    try:
+        running = Kueue(cluster)
+        running.install()
+    except NoKueue as error:
+        pytest.skip(f"no Kueue: {error}")
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def page(kueue: Kueue, api: Api, namespace: str, cluster: ControlPlane) -> Iterator[dict[str, Object]]:
+    """The objects of docs/kueue.md by kind, the job's apart applied: quota for three cores, in the test's namespace."""
+    found = on_the_page()
+    found["LocalQueue"]["metadata"]["namespace"] = namespace
+    plurals = {
+        "ResourceFlavor": "resourceflavors",
+        "ClusterQueue": "clusterqueues",
+        "WorkloadPriorityClass": "workloadpriorityclasses",
+        "LocalQueue": "localqueues",
+    }
+    for kind, plural in plurals.items():
+        api.create(plural, namespace if kind == "LocalQueue" else None, found[kind])
+    yield found
+    for job in api.list("dtjobs", namespace):
+        api.delete("dtjobs", namespace, job["metadata"]["name"])
+    api.wait("workloads", namespace, lambda left: not left)
+    for kind, plural in reversed(plurals.items()):
+        name = found[kind]["metadata"]["name"]
+        inside = namespace if kind == "LocalQueue" else None
+        api.delete(plural, inside, name)
+        api.wait_for(plural, inside, name, lambda one: one is None)
+
+
+@pytest.fixture
+def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
+    """Plays the node: pods get the statuses that the test asks for; deleted pods go."""
+    with Kubelet(api, namespace) as running:
+        yield running
+
+
+@pytest.fixture
+def operator(cluster: ControlPlane, namespace: str, kueue: Kueue, tmp_path: Path) -> Iterator[OperatorProcess]:
+    """`dtjob operator` for the test's namespace. Its log and Kueue's are printed where the test fails."""
+    process = OperatorProcess(cluster.kubeconfig, namespace, tmp_path / "operator.log")
+    process.start()
+    yield process
+    if process.running():
+        process.kill()
+    print(process.log.read_text())
+    print(kueue.log)
