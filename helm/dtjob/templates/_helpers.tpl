@@ -69,4 +69,11 @@ capabilities: {drop: [ALL]}
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
+{{- with .Values.gangs.providers }}
+{{- $groups := dict "Kubernetes" "scheduling.k8s.io" "Volcano" "scheduling.volcano.sh" "Coscheduling" "scheduling.x-k8s.io" }}
+# Listed at each resync where some job has a gang, made before its pods, deleted when it is suspended or has ended.
+- apiGroups: [{{ range $index, $name := . }}{{ if $index }}, {{ end }}{{ get $groups $name }}{{ end }}]
+  resources: [podgroups]
+  verbs: [get, list, create, update, delete]
+{{- end }}
 {{- end }}

@@ -206,6 +206,7 @@ class Reconciler:
                 logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
                 await self._cluster.delete(action.kind, namespace, action.name, action.uid)
                 self._tallies[key].deleted(action.kind, action.name)
+                self._store.forget_unwatched(key, action.kind, action.uid)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
             else:

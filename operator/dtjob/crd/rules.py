@@ -9,6 +9,7 @@ from __future__ import annotations
 from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_failure import FAILURE_RULES
+from dtjob.crd.rules_gang import GANG_RULES
 from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_life import LIFE_RULES
 from dtjob.crd.rules_pod import POD_RULES
@@ -23,7 +24,7 @@ from dtjob.crd.suspended_roles import UnchangingRoles
 RULES: tuple[Rule, ...] = (
     *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
     *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
-    *FAILURE_RULES,
+    *(*FAILURE_RULES, *GANG_RULES),
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")

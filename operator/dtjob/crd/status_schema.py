@@ -104,6 +104,11 @@ def status_schema() -> Schema:
         evaluation=_evaluation(),
         restarts=_restarts(),
         restored=_restored(),
+        gang=_block(
+            "The gang that the job began with.",
+            provider=_text("Whose PodGroup binds the pods: Kubernetes, Volcano or Coscheduling."),
+            minAvailable=_whole("How many pods are bound at once, or none."),
+        ),
         firstFailure=_first_failure(),
         finished=_tasks(
             "Tasks that have done their part, by role and attempt; their pods may go and are not made again."

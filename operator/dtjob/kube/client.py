@@ -21,11 +21,12 @@ from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import deep_json, lease
+from dtjob.kube import deep_json, lease, pod_groups
 from dtjob.kube.api_error import ApiError, error_of
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.recorder import Recorder
-from dtjob.objects import drift, labels
+from dtjob.kube.resource import resource_of
+from dtjob.objects import drift, gangs, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 
@@ -50,6 +51,7 @@ KINDS = {
     "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies"),
     lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
+    **{kind: (versions[0], pod_groups.PLURAL) for kind, versions in gangs.VERSIONS.items()},
 }
 """Kind to API version and plural."""
 
@@ -74,6 +76,7 @@ class Kube:
         self._client = api_client
         self._observer = observer
         self._recorder = Recorder(self._call)
+        self._pod_groups = pod_groups.Served(self._call)
 
     async def credentials(self) -> Credentials:
         """How this connection reaches the API server now; a token is renewed where the kubeconfig says how."""
@@ -94,14 +97,17 @@ class Kube:
         """POST with strict field validation, so that a typing error in a template is an answer and not a silent
         loss."""
         kind, metadata = manifest["kind"], manifest["metadata"]
-        path = f"{_path(kind, metadata['namespace'])}?fieldValidation=Strict"
+        version = await self._version(kind)
+        path = f"{_path(kind, metadata['namespace'], version)}?fieldValidation=Strict"
         try:
-            return _typed(kind, await self._call("POST", path, manifest))
+            stored = _typed(kind, await self._call("POST", path, {**manifest, "apiVersion": version}), version)
+            await pod_groups.refuse_dropped(self, manifest, stored)
+            return stored
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
                 raise AlreadyExists(await self._existing(kind, metadata["namespace"], metadata["name"])) from None
             if error.code in (400, 403, 404, 422) and not error.passes:
-                raise Refused(str(error)) from None
+                raise Refused(self._pod_groups.words(kind, error)) from None
             raise
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
@@ -112,7 +118,11 @@ class Kube:
             "preconditions": {"uid": uid},
             "propagationPolicy": "Background",
         }
-        await self._unless_gone("DELETE", f"{_path(kind, namespace)}/{name}", body)
+        try:
+            version = await self._version(kind)
+        except Refused:  # there are no PodGroups any more
+            return
+        await self._unless_gone("DELETE", f"{_path(kind, namespace, version)}/{name}", body)
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         """Patch the serving label away; the uid in the patch makes another pod of this name a conflict."""
@@ -161,15 +171,19 @@ class Kube:
     ) -> AsyncIterator[tuple[list[Manifest], int]]:
         """A consistent LIST (from etcd, not from a cache) page by page, each with the resourceVersion that the whole
         LIST shows."""
-        query = {"limit": str(PAGE), "labelSelector": selector}
+        query, version = {"limit": str(PAGE), "labelSelector": selector}, await self._version(kind)
         while True:
             try:
-                page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}")
+                page = await self._call("GET", f"{_path(kind, namespace, version)}?{urlencode(query)}")
             except ApiError as error:
                 if error.code == 404:
+                    self._pod_groups.forget(kind)
                     raise ClusterError(f"the API server knows no {kind}; apply dtjob's crds/ to it") from None
                 raise
-            yield [_typed(kind, item) for item in page["items"] or ()], int(page["metadata"]["resourceVersion"])
+            yield (
+                [_typed(kind, item, version) for item in page["items"] or ()],
+                int(page["metadata"]["resourceVersion"]),
+            )
             if not page["metadata"].get("continue"):
                 return
             query["continue"] = page["metadata"]["continue"]
@@ -181,9 +195,10 @@ class Kube:
     async def replace(self, manifest: Manifest) -> Manifest:
         """PUT the object against the resourceVersion that it carries. Raises Stale where it changed or went."""
         kind, metadata = manifest["kind"], manifest["metadata"]
+        version = await self._version(kind)
         try:
-            path = f"{_path(kind, metadata['namespace'])}/{metadata['name']}"
-            return _typed(kind, await self._call("PUT", path, manifest))
+            path = f"{_path(kind, metadata['namespace'], version)}/{metadata['name']}"
+            return _typed(kind, await self._call("PUT", path, manifest), version)
         except ApiError as error:
             if error.code in (404, 409):
                 raise Stale(str(error)) from None
@@ -202,7 +217,12 @@ class Kube:
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}", accept=METADATA_ONLY))
 
     async def _get(self, kind: str, namespace: str, name: str) -> Manifest:
-        return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
+        version = await self._version(kind)
+        return _typed(kind, await self._call("GET", f"{_path(kind, namespace, version)}/{name}"), version)
+
+    async def _version(self, kind: str) -> str:
+        """The API version of this kind. Raises Refused where it is one of PodGroups that the cluster has not."""
+        return await self._pod_groups.version(kind) if gangs.is_pod_group(kind) else KINDS[kind][0]
 
     async def _unless_gone(self, method: str, path: str, body: Any) -> dict[str, Any] | None:
         try:
@@ -213,7 +233,7 @@ class Kube:
             return None
 
     async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
-        headers = {"Accept": accept, "User-Agent": USER_AGENT}
+        headers, body = {"Accept": accept, "User-Agent": USER_AGENT}, gangs.on_the_wire(body)
         if method in ("POST", "PUT", "PATCH"):
             path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
         if method == "PATCH":
@@ -254,24 +274,16 @@ def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
     return list(namespaces) or [None]
 
 
-def _path(kind: str, namespace: str | None) -> str:
-    version, plural = KINDS[kind]
+def _path(kind: str, namespace: str | None, version: str | None = None) -> str:
+    known, plural = KINDS[kind]
+    version = version or known
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
 
 
-def resource_of(path: str) -> str:
-    """The resource in a path of the API, with its subresource: `pods`, `distributedtrainingjobs/status`."""
-    _, root, *rest = path.partition("?")[0].split("/")
-    rest = rest[2:] if root == "apis" else rest[1:]
-    if rest[0] == "namespaces" and len(rest) > 2:
-        rest = rest[2:]
-    return "/".join((rest[0], *rest[2:3]))
-
-
-def _typed(kind: str, manifest: Manifest) -> Manifest:
+def _typed(kind: str, manifest: Manifest, version: str | None = None) -> Manifest:
     """The object with its kind, which items of a list do not carry (or that of their metadata)."""
-    return {**manifest, "apiVersion": KINDS[kind][0], "kind": kind}
+    return {**manifest, "apiVersion": version or KINDS[kind][0], "kind": kind}
 
 
 async def _if_there(asked: Awaitable[Manifest]) -> Manifest | None:

@@ -8,6 +8,7 @@ from dtjob.objects import labels, topology
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import PodState, TaskView, deleting, finished
+from dtjob.plan.policies.gang import in_its_gang, keep_gang
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.policies.shared_objects import keep_shared
@@ -18,7 +19,7 @@ def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
     superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
     retired = [action for view in superseded for action in _retire(view)]
-    return [*retired, *keep_shared(situation), *_missing_pods(situation)]
+    return [*retired, *keep_shared(situation), *keep_gang(situation), *_missing_pods(situation)]
 
 
 def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
@@ -57,5 +58,5 @@ def _missing_pods(situation: Situation) -> list[Action]:
 def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.job, view.task, view.attempt
-    make = partial(pod, job, task, attempt, situation.defaults, chief_attempt)
+    make = in_its_gang(situation, view, partial(pod, job, task, attempt, situation.defaults, chief_attempt))
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)

@@ -38,6 +38,14 @@ def test_what_means_nothing_here_is_left_aside_and_named():
     assert left_aside(job(suspend=False, managedBy="training.dtjob.dev/dtjob-controller")) == []
 
 
+def test_where_pods_go_means_nothing_to_processes():
+    placed = job(scheduling={"gang": {}, "topology": {"required": "rack"}, "priorityClassName": "high"})
+    here = job_here(placed, "u").spec.scheduling
+    assert (here.gang, here.topology, here.priority_class_name) == (None, None, "high")
+    fields = [line.split(":")[0] for line in left_aside(placed)]
+    assert fields == ["spec.scheduling.gang", "spec.scheduling.topology"]
+
+
 def test_the_time_of_earlier_starts_counts():
     before = Activity.from_json({"seconds": 40})
     assert manifest_of(job_here(job(), "u", before))["status"] == {"active": {"seconds": 40}}

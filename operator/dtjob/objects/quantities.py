@@ -1,0 +1,66 @@
+"""Kubernetes' quantities (4, 500m, 16Gi): added up exactly, as requests of several pods are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?")
+_SUFFIXES = {
+    **{name: Fraction(10) ** power for name, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)},
+    **{f"{name}i": Fraction(1024) ** power for power, name in enumerate("KMGTPE", 1)},
+}
+_PARTS = (("", Fraction(1)), *((name, _SUFFIXES[name]) for name in "mun"))
+"""Whole numbers first, then the largest part of one that is exact."""
+
+Amounts = Mapping[str, Fraction]
+"""Resource to how much of it."""
+
+
+def parse(text: str | int | float) -> Fraction:
+    """The quantity as a number. Raises ValueError on what is none."""
+    found = _FORM.fullmatch(str(text))
+    if found is None:
+        raise ValueError(f"{text!r} is no quantity; write for example 4, 500m or 16Gi")
+    number, suffix, exponent = found.groups()
+    return Fraction(number) * (_SUFFIXES[suffix] if suffix else Fraction(10) ** int(exponent or 0))
+
+
+def text(amount: Fraction) -> str:
+    """A number as a quantity; what is finer than a billionth is rounded up, as an API server does."""
+    for suffix, size in _PARTS:
+        if (amount / size).denominator == 1:
+            return f"{amount / size}{suffix}"
+    return f"{-(-amount // _SUFFIXES['n'])}n"
+
+
+def added(some: Iterable[Amounts]) -> dict[str, Fraction]:
+    """The sum of these, resource by resource."""
+    total: dict[str, Fraction] = {}
+    for amounts in some:
+        for name, amount in amounts.items():
+            total[name] = total.get(name, Fraction(0)) + amount
+    return total
+
+
+def requests_of(pod_spec: Mapping[str, Any]) -> dict[str, Fraction]:
+    """What a pod asks of its node, as the scheduler counts it: all containers together, or one init container where
+    that asks for more, and the overhead. A limit stands for a request that is left out."""
+    containers = [_of_container(one) for one in pod_spec.get("containers") or ()]
+    starting = [_of_container(one) for one in pod_spec.get("initContainers") or ()]
+    beside = [
+        _of_container(one) for one in pod_spec.get("initContainers") or () if one.get("restartPolicy") == "Always"
+    ]
+    total = added([*containers, *beside])
+    for one in starting:
+        for name, amount in one.items():
+            total[name] = max(total.get(name, Fraction(0)), amount)
+    return added([total, {name: parse(value) for name, value in (pod_spec.get("overhead") or {}).items()}])
+
+
+def _of_container(container: Mapping[str, Any]) -> dict[str, Fraction]:
+    resources = container.get("resources") or {}
+    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {name: parse(value) for name, value in asked.items()}
