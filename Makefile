@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table fit-table chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow integrations table fit-table chaos benchmarks e2e e2e-parts worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,6 +42,9 @@ trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strategies, options and kinds of data
 	@$(BIN)/python -m pytest -m slow tests/trainer \
 		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
+
+integrations: $(STAMP) binaries  ## Only the tests with others' schedulers and queues, which are built first (15 minutes, once)
+	@$(BIN)/python -m pytest tests/integrations
 
 table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
 	@$(BIN)/python -m tests.trainer.support.strategy_table

@@ -30,6 +30,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+if __package__:
+    from tools import patched
+else:  # run as a program, before anything is installed
+    import patched
+
 MODULES = Path(__file__).resolve().parent / "go"
 OLDEST_GO = (1, 26)
 """What the go.mod files ask for."""
@@ -53,6 +58,8 @@ class Tool:
     package: str
     minutes: str
     """How long its first build takes on two cores, in words."""
+    patched: str = ""
+    """A Go module that it is built with a few more files in (`patched.py`)."""
 
     @property
     def directory(self) -> Path:
@@ -60,11 +67,16 @@ class Tool:
         return MODULES / self.module
 
     @property
-    def version(self) -> str:
-        """What go.mod requires of the module that holds the package."""
+    def required(self) -> tuple[str, str]:
+        """The module that holds the package, and its version, as go.mod requires it."""
         required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
-        _, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
-        return str(version)
+        module, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
+        return str(module), str(version)
+
+    @property
+    def version(self) -> str:
+        """The version of that module."""
+        return self.required[1]
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -98,13 +110,24 @@ TOOLS = {
         Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
+        Tool("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler", "5 minutes", "volcano.sh/apis"),
+        Tool(
+            *("vc-controller-manager", "volcano", "volcano.sh/volcano/cmd/controller-manager", "1 minute"),
+            "volcano.sh/apis",
+        ),
+        Tool(
+            *("scheduler-with-plugins", "scheduler-plugins", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+            "5 minutes",
+        ),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 """What a control plane without nodes runs."""
 NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
-SETS = {"control-plane": CONTROL_PLANE, "node": NODE}
+GANGS = ("vc-scheduler", "vc-controller-manager", "scheduler-with-plugins")
+"""What binds gangs beside Kubernetes' own scheduler."""
+SETS = {"control-plane": CONTROL_PLANE, "node": NODE, "gangs": GANGS}
 
 
 def cache() -> Path:
@@ -136,6 +159,16 @@ def find(names: Iterable[str] = CONTROL_PLANE, say: Say = print) -> dict[str, Pa
     return found
 
 
+def source(name: str, say: Say = print) -> Path:
+    """The directory with the sources of a program's module, such as for its definitions. Raises BinariesError."""
+    go, environment = _go(say)
+    tool = TOOLS[name]
+    try:
+        return patched.source(go, tool.directory, tool.required[0], environment)
+    except subprocess.CalledProcessError as error:
+        raise BinariesError(f"{name}: its sources cannot be had:\n{error.stdout}{error.stderr}") from None
+
+
 def _build(tools: list[Tool], say: Say) -> None:
     """Build the tools one after the other (Go uses every core by itself) into the cache."""
     names = ", ".join(tool.name for tool in tools)
@@ -146,12 +179,25 @@ def _build(tools: list[Tool], say: Say) -> None:
         tool.cached.parent.mkdir(parents=True, exist_ok=True)
         unfinished = tool.cached.with_name(f".{tool.name}.{os.getpid()}")
         try:
-            command = [go, "build", *tool.flags, "-o", str(unfinished), tool.package]
+            flags = [*tool.flags, *_patch(go, tool, environment)]
+            command = [go, "build", *flags, "-o", str(unfinished), tool.package]
             seconds = _run(command, tool.directory, environment, tool.name, say)
             unfinished.rename(tool.cached)
         finally:
             unfinished.unlink(missing_ok=True)
         say(f"  {tool.name}: built in {seconds:.0f} s")
+
+
+def _patch(go: str, tool: Tool, environment: dict[str, str]) -> list[str]:
+    """The flag that builds the tool with a module that has more files, none where it needs no such."""
+    if not tool.patched:
+        return []
+    work = cache() / "patched" / tool.module
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        return [f"-modfile={patched.modfile(go, tool.directory, tool.patched, work, environment)}"]
+    except subprocess.CalledProcessError as error:
+        raise BinariesError(f"{tool.name}: {tool.patched} cannot be had:\n{error.stdout}{error.stderr}") from None
 
 
 def _go(say: Say) -> tuple[str, dict[str, str]]:

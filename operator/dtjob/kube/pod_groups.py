@@ -87,6 +87,10 @@ class Served:
         if gangs.is_pod_group(kind) and error.code == 404 and NO_SUCH_RESOURCE in str(error):
             self.forget(kind)
             return not_served(kind)
+        if gangs.is_pod_group(kind) and error.code == 403 and "cannot" in str(error):
+            return (
+                f"{error}; give the operator that right ({gangs.PROVIDERS[kind].value} in the chart's gangs.providers)"
+            )
         return str(error)
 
     async def _look(self, kind: str) -> str | None:
