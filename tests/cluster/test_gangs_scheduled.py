@@ -26,6 +26,7 @@ def cluster() -> Iterator[ControlPlane]:
     """A control plane of its own, with the feature gates of gangs and a scheduler."""
     options = Options(
         api_arguments=(GATES, "--runtime-config=scheduling.k8s.io/v1alpha2=true"),
+        controller_arguments=(GATES, "--controllers=podgroup-protection-controller"),
         scheduler_arguments=(f"{GATES},GangScheduling=true",),
     )
     try:
@@ -89,5 +90,5 @@ def test_pods_that_must_be_near_each_other_go_to_one_rack(
         nodes.add(1, **{RACK: "a"})
         nodes.add(1, **{RACK: "b"})
         pods = api.wait("pods", namespace, lambda pods: len(bound(pods)) == 3)
-        racks = {node["metadata"]["name"]: node["metadata"]["labels"].get(RACK) for node in api.list("nodes")}
+        racks = {node["metadata"]["name"]: node["metadata"].get("labels", {}).get(RACK) for node in api.list("nodes")}
         assert len({racks[pod["spec"]["nodeName"]] for pod in pods.values()}) == 1

@@ -63,6 +63,8 @@ class Options:
     """Where the API server listens."""
     whole: bool = False
     """Run every controller, and the scheduler. A node that says nothing is then gone after LOST_NODE_SECONDS."""
+    controller_arguments: tuple[str, ...] = ()
+    """More arguments for kube-controller-manager. `--controllers` adds to those that it runs."""
     scheduler_arguments: tuple[str, ...] | None = None
     """More arguments for kube-scheduler, which then runs without the other controllers too."""
     users: tuple[tuple[str, str], ...] = ()
@@ -217,6 +219,7 @@ class ControlPlane:
             "--kube-api-qps=200",
             "--kube-api-burst=400",
             *([f"--node-monitor-grace-period={LOST_NODE_SECONDS}s"] if self.options.whole else []),
+            *self.options.controller_arguments,
         ]
         self._running["kube-controller-manager"] = Program("kube-controller-manager", command, self.directory)
 

@@ -145,10 +145,12 @@ class Store:
         return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
 
     def forget_unwatched(self, key: JobKey, kind: str, uid: str) -> None:
-        """Take in that an object was deleted of whose end no watch tells: a PodGroup."""
+        """Take in that an object was deleted of whose end no watch tells: a PodGroup. It need not be gone yet, as
+        Kubernetes' own stay until their pods are."""
         if gangs.is_pod_group(kind):
-            for one in [one for one in self._children.get(key, {}).values() if one["metadata"]["uid"] == uid]:
-                self.remove(one)
+            known = self._children.get(key, {})
+            for place in [place for place, one in known.items() if one["metadata"]["uid"] == uid]:
+                del known[place]
 
     def is_gone(self, uid: str) -> bool:
         """Whether the object with this uid is known to have been deleted."""

@@ -41,7 +41,7 @@ class Nodes:
         """So many more, with these labels."""
         for _ in range(count):
             name = f"{self._namespace}-{len(self._names)}"
-            metadata = {"name": name, "labels": {OF_TEST: self._namespace, **labels}}
+            metadata = {"name": name, "labels": {OF_TEST: self._namespace, "kubernetes.io/hostname": name, **labels}}
             self._api.create("nodes", None, {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
             room = {"cpu": "1500m", "memory": "8Gi", "pods": "10", "ephemeral-storage": "8Gi"}
             ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}

@@ -189,6 +189,9 @@ def test_one_that_was_deleted_is_known_no_more():
     assert len(store.children(("default", "digits")).objects) == 1
     store.forget_unwatched(("default", "digits"), KUBERNETES, "group-digits")
     assert store.children(("default", "digits")).objects == ()
+    # It may stay until its pods are gone: what is made under its name waits for that.
+    assert not store.is_gone("group-digits")
+    assert store.apply(group(version=51)) == ("default", "digits")
 
 
 async def test_a_pod_that_lost_its_gang_goes_and_is_a_refusal():
