@@ -188,7 +188,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     installed.start()
     succeed_and_be_deleted(cluster, api, namespace)
 
-    # Those to PodGroups are test_chart_gangs.py's.
+    # Those to PodGroups: tests/integrations/gangs/test_chart.py, as all others may be used without them.
     allowed = {right for right in granted(cluster) if right[1] != "podgroups"}
     assert installed.terminate() == 0
     calls = set(cluster.calls())

@@ -13,6 +13,7 @@ import yaml
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
+from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, ApiError, Object
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "gangs.md"
@@ -29,6 +30,20 @@ APIS = {
 OF_TEST = "dtjob.test/namespace"
 """Label of nodes that are one test's."""
 FOUR = ("chief-0", "worker-0", "worker-1", "worker-2")
+
+
+def serve(cluster: ControlPlane, definition: str) -> str:
+    """Have the API server serve what this definition (YAML) defines; gives its name."""
+    cluster.kubectl("create", "--filename=-", stdin=definition)
+    name: str = yaml.safe_load(definition)["metadata"]["name"]
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+    plural, group = name.split(".", 1)
+    version = yaml.safe_load(definition)["spec"]["versions"][0]["name"]
+    wait_until(
+        lambda: cluster.kubectl("get", "--raw", f"/apis/{group}/{version}/{plural}", check=False).returncode == 0,
+        f"{name} is served",
+    )
+    return name
 
 
 class Nodes:

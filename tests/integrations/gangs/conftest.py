@@ -8,14 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.conftest import kubelet, operator_of_all, shared_operator
+from tests.cluster.conftest import (
+    audited_cluster,
+    helm,
+    helm_program,
+    installed,
+    kubelet,
+    operator_of_all,
+    shared_operator,
+)
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import Program
 from tools.cluster.rest import Api
 
 ROOT = Path(__file__).resolve().parents[3]
-__all__ = ["kubelet", "operator_of_all", "shared_operator"]
+__all__ = ["audited_cluster", "helm", "helm_program", "installed", "kubelet", "operator_of_all"]
+__all__ += ["shared_operator"]
 
 Command = Callable[[ControlPlane], list[list[str]]]
 """The command lines of what runs beside a control plane."""
