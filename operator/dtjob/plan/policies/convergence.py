@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from dtjob.objects import labels, topology
+from dtjob.objects.gangs import Membership
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import PodState, TaskView, deleting, finished
-from dtjob.plan.policies.gang import in_its_gang, keep_gang
+from dtjob.plan.policies.gang import as_member, keep_gang, membership_now
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.policies.shared_objects import keep_shared
@@ -52,11 +53,12 @@ def _missing_pods(situation: Situation) -> list[Action]:
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
     held_back = chief.task if writer_left(situation) is not None else None
     missing = [view for view in situation.views if view.state is PodState.MISSING and view.task != held_back]
-    return [_create(situation, view, chief.attempt) for view in missing]
+    gang = membership_now(situation) if missing else None
+    return [_create(situation, view, chief.attempt, gang) for view in missing]
 
 
-def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
+def _create(situation: Situation, view: TaskView, chief_attempt: int | None, gang: Membership | None = None) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.job, view.task, view.attempt
-    make = in_its_gang(situation, view, partial(pod, job, task, attempt, situation.defaults, chief_attempt))
+    make = as_member(gang, view, partial(pod, job, task, attempt, situation.defaults, chief_attempt))
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)

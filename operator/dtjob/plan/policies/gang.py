@@ -31,24 +31,31 @@ def note_gang(situation: Situation) -> Situation:
 
 def keep_gang(situation: Situation) -> list[Create | Mend]:
     """What is to be made before the pods, or put right while some of them wait for a node."""
+    there = _group(situation)
+    if there is not None and not deleting(there) and all(view.state not in _WAITING for view in situation.training):
+        return []
     wanted = gangs.pod_group(situation.job, situation.defaults, at_most=_unfinished(situation))
     if wanted is None:
         return []
-    there = _group(situation)
     if there is None or deleting(there):
         return [Create.of(wanted)]
-    waits = any(view.state in _WAITING for view in situation.training)
-    if waits and (field := drift.drifted(wanted, there)):
-        return [Mend(wanted, there, field)]
-    return []
+    field = drift.drifted(wanted, there)
+    return [Mend(wanted, there, field)] if field else []
 
 
-def in_its_gang(situation: Situation, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
-    """What makes a task's pod, as the member of the job's gang that it is."""
+def membership_now(situation: Situation) -> gangs.Membership | None:
+    """How a pod that is made now belongs to the job's gang, None where there is none. For all of them: it looks at each
+    task."""
+    if situation.job.spec.scheduling.gang is None:
+        return None
     there = _group(situation)
     fixed = there is not None and not deleting(there) and gangs.is_fixed(there)
     needed = gangs.minimum(there) if there is not None and fixed else 1
-    gang = gangs.membership(situation.job, situation.defaults, alone=_unfinished(situation) < needed)
+    return gangs.membership(situation.job, situation.defaults, alone=_unfinished(situation) < needed)
+
+
+def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
+    """What makes a task's pod, as a member of the gang; the evaluator never is one."""
     return make if gang is None or view.evaluates else partial(_joined, make, gang)
 
 
