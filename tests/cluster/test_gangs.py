@@ -49,7 +49,9 @@ def test_the_life_of_a_pod_group(
     field: str,
 ) -> None:
     kubectl("create", "-f", "-", stdin=json.dumps(gang_job(namespace, provider, evaluator=True)))
-    pods = api.wait("pods", namespace, lambda pods: len(pods) == 5)
+    pods = api.wait("pods", namespace, lambda pods: set(pods) == FOUR)
+    kubelet.run("digits-chief-0-0")
+    pods = api.wait("pods", namespace, lambda pods: len(pods) == 5)  # the evaluator comes to the chief's node
     assert {name for name, pod in pods.items() if MEMBERS[provider](pod)} == FOUR
     made = group_of(api, namespace, provider)
     assert made is not None
@@ -69,6 +71,7 @@ def test_the_life_of_a_pod_group(
     api.patch("dtjobs", namespace, "digits", {"spec": {"suspend": False}})
     pods = api.wait("pods", namespace, lambda pods: {name[:-2] for name in pods} >= {one[:-2] for one in FOUR})
     assert group_of(api, namespace, provider) is not None
+    kubelet.run("digits-chief-0-1")
     for name in api.wait("pods", namespace, lambda pods: len([one for one in pods if one.endswith("-1")]) == 5):
         if name.endswith("-1"):
             kubelet.run(name)

@@ -144,12 +144,12 @@ def _node(pod: Object) -> str | None:
 
 
 def four_wait_for_room_for_four(api: Api, namespace: str, kubelet: Kubelet, provider: str) -> None:
-    """None is bound where there is room for three, all four are where there is room for four; the evaluator follows the
-    chief; and a pod that replaces another is bound beside the three that run."""
+    """None is bound where there is room for three, all four are where there is room for four; the evaluator comes to
+    the chief then; and a pod that replaces another is bound beside the three that run."""
     with nodes_of(api, namespace) as nodes:
         nodes.add(3)
         api.create("dtjobs", namespace, on_nodes_of(page_manifest(provider), namespace))
-        pods = api.wait("pods", namespace, lambda pods: len(pods) == 5 and looked_for(pods, "digits", 4))
+        pods = api.wait("pods", namespace, lambda pods: len(pods) == 4 and looked_for(pods, "digits", 4))
         assert bound(pods) == set()
         group = group_of(api, namespace, provider)
         assert group is not None

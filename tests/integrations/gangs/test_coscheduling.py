@@ -23,8 +23,7 @@ def command(cluster: ControlPlane) -> list[list[str]]:
     """As docs/gangs.md has it. A default scheduler's profile is beside it, for the evaluator."""
     plugins = {"multiPoint": {"enabled": [{"name": "Coscheduling"}], "disabled": []}}
     queue = {"queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}}
-    arguments = [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 10, "podGroupBackoffSeconds": 1}}]
-    gang = {"schedulerName": NAME, "plugins": {**plugins, **queue}, "pluginConfig": arguments}
+    gang = {"schedulerName": NAME, "plugins": {**plugins, **queue}}
     plain = {**gang, "schedulerName": "default-scheduler"}  # all profiles of a scheduler sort its queue alike
     configuration: Path = cluster.directory / "scheduler.yaml"
     configuration.write_text(

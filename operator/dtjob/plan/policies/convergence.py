@@ -9,7 +9,7 @@ from dtjob.objects.gangs import Membership
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import PodState, TaskView, deleting, finished
-from dtjob.plan.policies.gang import as_member, keep_gang, membership_now
+from dtjob.plan.policies.gang import as_member, keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.policies.shared_objects import keep_shared
@@ -53,6 +53,7 @@ def _missing_pods(situation: Situation) -> list[Action]:
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
     held_back = chief.task if writer_left(situation) is not None else None
     missing = [view for view in situation.views if view.state is PodState.MISSING and view.task != held_back]
+    missing = [view for view in missing if not waits_for_the_chief(situation, view)]
     gang = membership_now(situation) if missing else None
     return [_create(situation, view, chief.attempt, gang) for view in missing]
 

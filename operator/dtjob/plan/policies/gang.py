@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from dtjob.objects import drift, gangs, labels
+from dtjob.objects import drift, gangs, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Mend
 from dtjob.plan.children import PodState, TaskView, deleting
@@ -57,6 +57,18 @@ def membership_now(situation: Situation) -> gangs.Membership | None:
 def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
     """What makes a task's pod, as a member of the gang; the evaluator never is one."""
     return make if gang is None or view.evaluates else partial(_joined, make, gang)
+
+
+def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
+    """Whether an evaluator that goes to the chief's node is not to be made yet, as the chief's pod has none.
+
+    A scheduler takes a pod that it holds for its gang as bound: it would bind the evaluator beside a chief that is let
+    go again, and ends up elsewhere (seen with Coscheduling).
+    """
+    job, chief = situation.job, situation.chief
+    if job.spec.scheduling.gang is None or not view.evaluates or not topology.evaluator_follows_chief(job):
+        return False
+    return chief.state in _WAITING and (chief.pod is None or not (chief.pod.get("spec") or {}).get("nodeName"))
 
 
 def release_gang(situation: Situation) -> list[Delete]:

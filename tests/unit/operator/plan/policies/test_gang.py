@@ -150,6 +150,25 @@ def test_it_is_given_up_when_the_job_has_ended():
     assert of(plan_answered(ended_job, gone), Delete) == []
 
 
+def test_an_evaluator_beside_the_chief_is_made_when_the_chief_has_a_node():
+    volume = {"checkpoint": {"directory": "/c", "volume": {"emptyDir": {}}}}
+    beside = gang_job(**volume)
+    assert "digits-evaluator-0-0" not in pods_made(plan(beside, Children(), NOW))
+    everywhere = gang_job(checkpoint={**volume["checkpoint"], "mount": "All"})
+    assert "digits-evaluator-0-0" in pods_made(plan(everywhere, Children(), NOW))
+    no_gang = job(evaluator=True, **volume)
+    assert "digits-evaluator-0-0" in pods_made(plan(no_gang, Children(), NOW))
+
+    waiting = {name.replace("-", "_"): pod for name, pod in all_pods(beside, unschedulable()).items()}
+    for pod in waiting.values():
+        pod["spec"].pop("nodeName", None)
+    held, children = settled(beside, stored_group(beside), **{**waiting, "evaluator_0": None})
+    assert pods_made(plan_answered(held, children)) == {}
+    for one in children.objects:
+        one["spec"]["nodeName"] = "node-1"
+    assert list(pods_made(plan_answered(held, children))) == ["digits-evaluator-0-0"]
+
+
 def replaced(version: str, *finished: str) -> tuple[Plan, Manifest]:
     """What is planned where worker-0 has failed and these have finished, and worker-0's new pod."""
     jobs = gang_job(gang={}, failurePolicy={"backoff": {"initialSeconds": 0}})
