@@ -69,7 +69,7 @@ def test_the_life_of_a_pod_group(
     api.patch("dtjobs", namespace, "digits", {"spec": {"suspend": True}})
     wait_until_gone(api, namespace, provider)
     api.patch("dtjobs", namespace, "digits", {"spec": {"suspend": False}})
-    pods = api.wait("pods", namespace, lambda pods: {name[:-2] for name in pods} >= {one[:-2] for one in FOUR})
+    api.wait("pods", namespace, lambda pods: {f"{name[:-1]}1" for name in FOUR} <= set(pods))
     assert group_of(api, namespace, provider) is not None
     kubelet.run("digits-chief-0-1")
     for name in api.wait("pods", namespace, lambda pods: len([one for one in pods if one.endswith("-1")]) == 5):

@@ -36,7 +36,9 @@ def test_each_right_to_pod_groups_is_used_and_none_is_missing(
     installed.start()
     cluster.forget_calls()
     api.create("dtjobs", namespace, gang_job(namespace, PROVIDER))
-    api.wait("pods", namespace, lambda pods: len(pods) == 4, timeout=120)
+    api.wait_for(
+        "dtjobs", namespace, "digits", lambda job: job and job.get("status", {}).get("allCreated"), timeout=120
+    )
     path = f"apis/{APIS[PROVIDER]}/namespaces/{namespace}/podgroups/digits"
     api.call("PUT", path, {**(made := api.call("GET", path)), "spec": {**made["spec"], "minMember": 1}})
     wait_until(lambda: api.call("GET", path)["spec"]["minMember"] == 4, "minMember is right again")
