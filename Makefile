@@ -43,7 +43,7 @@ trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strat
 	@$(BIN)/python -m pytest -m slow tests/trainer \
 		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
 
-integrations: $(STAMP) binaries  ## Only the tests with others' schedulers and queues, which are built first (15 minutes, once)
+integrations: $(STAMP) binaries  ## Only the tests with others' schedulers and queues, which are built first (half an hour on two busy cores, once)
 	@$(BIN)/python -m pytest tests/integrations
 
 table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md

@@ -110,14 +110,14 @@ TOOLS = {
         Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
-        Tool("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler", "5 minutes", "volcano.sh/apis"),
+        Tool("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler", "12 minutes", "volcano.sh/apis"),
         Tool(
             *("vc-controller-manager", "volcano", "volcano.sh/volcano/cmd/controller-manager", "1 minute"),
             "volcano.sh/apis",
         ),
         Tool(
             *("scheduler-with-plugins", "scheduler-plugins", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
-            "5 minutes",
+            "16 minutes",
         ),
     )
 }
