@@ -104,11 +104,7 @@ def status_schema() -> Schema:
         evaluation=_evaluation(),
         restarts=_restarts(),
         restored=_restored(),
-        gang=_block(
-            "The gang that the job began with.",
-            provider=_text("Whose PodGroup binds the pods: Kubernetes, Volcano or Coscheduling."),
-            minAvailable=_whole("How many pods are bound at once, or none."),
-        ),
+        gang=_gang(),
         firstFailure=_first_failure(),
         finished=_tasks(
             "Tasks that have done their part, by role and attempt; their pods may go and are not made again."
@@ -123,6 +119,14 @@ def status_schema() -> Schema:
             "type": "boolean",
             "description": "Whether every task at its attempt has had its pod: one that is missing then was deleted.",
         },
+    )
+
+
+def _gang() -> Schema:
+    return _block(
+        "The gang that the job began with.",
+        provider=_text("Whose PodGroup binds the pods: Kubernetes, Volcano or Coscheduling."),
+        minAvailable=_whole("How many pods are bound at once, or none."),
     )
 
 
