@@ -43,6 +43,9 @@ trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strat
 	@$(BIN)/python -m pytest -m slow tests/trainer \
 		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
 
+integrations: $(STAMP) binaries  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
+	@$(BIN)/python -m pytest tests/integrations
+
 table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
 	@$(BIN)/python -m tests.trainer.support.strategy_table
 
@@ -60,9 +63,6 @@ e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for
 
 e2e-parts: $(STAMP)
 	@$(BIN)/python -m tools.cluster.prepare
-
-integrations: $(STAMP)  ## Jobs under the real Kueue and the like, which are built once (minutes)
-	@$(BIN)/python -m pytest tests/integrations
 
 worker-kills: $(STAMP) e2e-parts  ## Kill a worker's container on a real node, 20 times in a row
 	@$(BIN)/python -m pytest tests/e2e/jobs/test_failures.py -k worker_container --count=20

@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -30,6 +29,11 @@ import venv
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+if __package__:
+    from tools import patched
+else:  # run as a program, before anything is installed
+    import patched
 
 MODULES = Path(__file__).resolve().parent / "go"
 OLDEST_GO = (1, 26)
@@ -54,6 +58,8 @@ class Tool:
     package: str
     minutes: str
     """How long its first build takes on two cores, in words."""
+    patched: str = ""
+    """A Go module that it is built with a few more files in (`patched.py`)."""
 
     @property
     def directory(self) -> Path:
@@ -61,23 +67,19 @@ class Tool:
         return MODULES / self.module
 
     @property
+    def required(self) -> tuple[str, str]:
+        """The module that holds the package, and its version, as go.mod requires it."""
+        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
+        module, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
+        return str(module), str(version)
+
+    @property
     def version(self) -> str:
         """What go.mod requires of the module that holds the package; of a program of our own, its files' hash."""
         if self.package == ".":
             files = sorted(path for path in self.directory.iterdir() if path.suffix in (".go", ".mod", ".sum"))
             return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-        return self._required[1]
-
-    @property
-    def root(self) -> str:
-        """The path of the module that holds the package."""
-        return self._required[0]
-
-    @property
-    def _required(self) -> tuple[str, str]:
-        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
-        root, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
-        return str(root), str(version)
+        return self.required[1]
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -113,13 +115,24 @@ TOOLS = {
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
         Tool("conditions", "conditions", ".", "10 seconds"),
         Tool("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", "4 minutes"),
+        Tool("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler", "12 minutes", "volcano.sh/apis"),
+        Tool(
+            *("vc-controller-manager", "volcano", "volcano.sh/volcano/cmd/controller-manager", "1 minute"),
+            "volcano.sh/apis",
+        ),
+        Tool(
+            *("scheduler-with-plugins", "scheduler-plugins", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+            "16 minutes",
+        ),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 """What a control plane without nodes runs."""
 NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
-SETS = {"control-plane": CONTROL_PLANE, "node": NODE}
+GANGS = ("vc-scheduler", "vc-controller-manager", "scheduler-with-plugins")
+"""What binds gangs beside Kubernetes' own scheduler."""
+SETS = {"control-plane": CONTROL_PLANE, "node": NODE, "gangs": GANGS}
 
 
 def cache() -> Path:
@@ -152,17 +165,13 @@ def find(names: Iterable[str] = CONTROL_PLANE, say: Say = print) -> dict[str, Pa
 
 
 def source(name: str, say: Say = print) -> Path:
-    """The directory of the sources that the program `name` is built from, as Go keeps them: what belongs to it beside
-    the program, such as its definitions. Raises BinariesError where they cannot be had."""
-    tool = TOOLS[name]
+    """The directory with the sources of a program's module, such as for its definitions. Raises BinariesError."""
     go, environment = _go(say)
-    command = [go, "mod", "download", "-json", tool.root]
-    done = subprocess.run(command, cwd=tool.directory, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BinariesError(
-            f"{name}: `{' '.join(command)}` ended with {done.returncode}:\n{done.stderr or done.stdout}"
-        )
-    return Path(json.loads(done.stdout)["Dir"])
+    tool = TOOLS[name]
+    try:
+        return patched.source(go, tool.directory, tool.required[0], environment)
+    except subprocess.CalledProcessError as error:
+        raise BinariesError(f"{name}: its sources cannot be had:\n{error.stdout}{error.stderr}") from None
 
 
 def _build(tools: list[Tool], say: Say) -> None:
@@ -175,12 +184,25 @@ def _build(tools: list[Tool], say: Say) -> None:
         tool.cached.parent.mkdir(parents=True, exist_ok=True)
         unfinished = tool.cached.with_name(f".{tool.name}.{os.getpid()}")
         try:
-            command = [go, "build", *tool.flags, "-o", str(unfinished), tool.package]
+            flags = [*tool.flags, *_patch(go, tool, environment)]
+            command = [go, "build", *flags, "-o", str(unfinished), tool.package]
             seconds = _run(command, tool.directory, environment, tool.name, say)
             unfinished.rename(tool.cached)
         finally:
             unfinished.unlink(missing_ok=True)
         say(f"  {tool.name}: built in {seconds:.0f} s")
+
+
+def _patch(go: str, tool: Tool, environment: dict[str, str]) -> list[str]:
+    """The flag that builds the tool with a module that has more files, none where it needs no such."""
+    if not tool.patched:
+        return []
+    work = cache() / "patched" / tool.module
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        return [f"-modfile={patched.modfile(go, tool.directory, tool.patched, work, environment)}"]
+    except subprocess.CalledProcessError as error:
+        raise BinariesError(f"{tool.name}: {tool.patched} cannot be had:\n{error.stdout}{error.stderr}") from None
 
 
 def _go(say: Say) -> tuple[str, dict[str, str]]:

@@ -58,6 +58,10 @@ def arguments(made: dict[str, Any]) -> list[str]:
         ("defaults.image=two words", "/defaults/image"),
         ("defaults.podLabels.team=two words", "/defaults/podLabels/team"),
         ("defaults.podLabels.two words=a", "'two words'"),
+        ("defaults.gangProvider=volcano", "/defaults/gangProvider"),
+        ("gangs.providers={Volcano,Volcano}", "/gangs/providers"),
+        ("gangs.providers={Kueue}", "/gangs/providers/0"),
+        ("gangs.coschedulingScheduler=", "/gangs/coschedulingScheduler"),
         (r"defaults.podLabels.training\.dtjob\.dev/role=ps", "/defaults/podLabels/training.dtjob.dev~1role"),
     ],
 )
@@ -125,3 +129,23 @@ def test_defaults_become_options(helm_program: Path) -> None:
         "--default-pod-label=team=vision",
         "--default-pod-label=example.com/cost-centre=cc-7",
     }
+    volcano = arguments(rendered(helm_program, "defaults.gangProvider=Volcano", "gangs.coschedulingScheduler=mine"))
+    assert {"--default-gang-provider=Volcano", "--coscheduling-scheduler=mine"} <= set(volcano)
+
+
+@pytest.mark.parametrize(
+    ("named", "groups"),
+    [
+        ("", ["scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"]),
+        ("gangs.providers={Volcano}", ["scheduling.volcano.sh"]),
+        ("gangs.providers={Kubernetes,Coscheduling}", ["scheduling.k8s.io", "scheduling.x-k8s.io"]),
+        ("gangs.providers=null", []),
+    ],
+)
+def test_rights_to_pod_groups_are_those_of_the_providers(helm_program: Path, named: str, groups: list[str]) -> None:
+    made = rendered(helm_program, "userRoles.create=false", *([named] if named else []))
+    rules = [rule for rule in made["ClusterRole"]["rules"] if "podgroups" in rule["resources"]]
+    assert [group for rule in rules for group in rule["apiGroups"]] == groups
+    for rule in rules:
+        assert rule["resources"] == ["podgroups"]
+        assert rule["verbs"] == ["get", "list", "create", "update", "delete"]

@@ -9,6 +9,7 @@ from tests.refusals.changes import BEFORE, CHANGES, CHANGES_TAKEN
 from tests.refusals.elastic import ELASTIC
 from tests.refusals.failure_rules import FAILURE_RULES
 from tests.refusals.fields import KINDS
+from tests.refusals.gangs import GANGS
 from tests.refusals.good import GOOD
 from tests.refusals.grace import GRACE
 from tests.refusals.life import LIFE
@@ -34,6 +35,7 @@ BAD: list[Bad] = [
     *BOUNDS,
     *STALLS,
     *ELASTIC,
+    *GANGS,
 ]
 
 __all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "Bad", "Manifest", "job"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.refusals.elastic import ELASTIC_TAKEN
 from tests.refusals.failure_rules import FAILURE_RULES_TAKEN
+from tests.refusals.gangs import GANGS_TAKEN
 from tests.refusals.grace import GRACE_TAKEN
 from tests.refusals.life import LIFE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
@@ -138,6 +139,7 @@ GOOD: dict[str, Manifest] = {
     "no-restarts": job(failurePolicy={"maxRestarts": 0}),
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
     "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
+    **GANGS_TAKEN,
     **GRACE_TAKEN,
     **LIFE_TAKEN,
     **ELASTIC_TAKEN,

@@ -63,6 +63,10 @@ class Options:
     """Where the API server listens."""
     whole: bool = False
     """Run every controller, and the scheduler. A node that says nothing is then gone after LOST_NODE_SECONDS."""
+    controller_arguments: tuple[str, ...] = ()
+    """More arguments for kube-controller-manager. `--controllers` adds to those that it runs."""
+    scheduler_arguments: tuple[str, ...] | None = None
+    """More arguments for kube-scheduler, which then runs without the other controllers too."""
     users: tuple[tuple[str, str], ...] = ()
     """More users, each with its group."""
     api_arguments: tuple[str, ...] = ()
@@ -96,7 +100,7 @@ class ControlPlane:
             (self.directory / "tokens.csv").write_text("".join(lines))
             self.start_api()
             self._start_controllers()
-            if self.options.whole:
+            if self.options.whole or self.options.scheduler_arguments is not None:
                 self._start_scheduler()
             self.kubectl("wait", "--for=create", "serviceaccount/default", "-n", "default", "--timeout=60s")
         except BaseException:
@@ -215,6 +219,7 @@ class ControlPlane:
             "--kube-api-qps=200",
             "--kube-api-burst=400",
             *([f"--node-monitor-grace-period={LOST_NODE_SECONDS}s"] if self.options.whole else []),
+            *self.options.controller_arguments,
         ]
         self._running["kube-controller-manager"] = Program("kube-controller-manager", command, self.directory)
 
@@ -224,6 +229,7 @@ class ControlPlane:
             f"--kubeconfig={self.kubeconfig}",
             "--leader-elect=false",
             "--secure-port=0",
+            *(self.options.scheduler_arguments or ()),
         ]
         self._running["kube-scheduler"] = Program("kube-scheduler", command, self.directory)
 

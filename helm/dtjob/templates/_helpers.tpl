@@ -77,6 +77,13 @@ capabilities: {drop: [ALL]}
   resources: [workloads/status]
   verbs: [patch]
 {{- end }}
+{{- with .Values.gangs.providers }}
+{{- $groups := dict "Kubernetes" "scheduling.k8s.io" "Volcano" "scheduling.volcano.sh" "Coscheduling" "scheduling.x-k8s.io" }}
+# Listed at each resync where some job has a gang, made before its pods, deleted when it is suspended or has ended.
+- apiGroups: [{{ range $index, $name := . }}{{ if $index }}, {{ end }}{{ get $groups $name }}{{ end }}]
+  resources: [podgroups]
+  verbs: [get, list, create, update, delete]
+{{- end }}
 {{- end }}
 
 {{- /* What of the cluster's own a queued job's place depends on. */ -}}

@@ -1,18 +1,24 @@
-"""The options `--default-image` and `--default-pod-label`, which the operator and `dtjob explain` take."""
+"""The options about what jobs leave out, which the operator and `dtjob explain` take: `--default-image`,
+`--default-pod-label`, `--default-gang-provider`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dtjob.api.scheduling import GangProvider
 from dtjob.cli.bad_input import BadInput
-from dtjob.objects.defaults import Defaults, parse_label
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, parse_label
 
 
-def defaults(image: str | None, pod_labels: Sequence[str]) -> Defaults:
-    """What the options say. Raises BadInput on an image or a label that cannot be one."""
+def defaults(image: str | None, pod_labels: Sequence[str], gang_provider: str | None = None) -> Defaults:
+    """What the options say. Raises BadInput on an image, a label or a provider that cannot be one."""
     if image is not None and (not image or image != "".join(image.split())):
         raise BadInput(f"--default-image: {image!r} is no image; write its name, or leave the option out")
+    if gang_provider is not None and gang_provider not in list(GangProvider):
+        known = ", ".join(GangProvider)
+        raise BadInput(f"--default-gang-provider: {gang_provider!r} is none; write one of {known}")
+    provider = GangProvider(gang_provider or NO_DEFAULTS.gang_provider)
     try:
-        return Defaults(image, dict(parse_label(label) for label in pod_labels))
+        return Defaults(image, dict(parse_label(label) for label in pod_labels), gang_provider=provider)
     except ValueError as error:
         raise BadInput(f"--default-pod-label: {error}") from None

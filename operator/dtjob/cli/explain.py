@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from dtjob.api.job import Job
+from dtjob.cli.explain_gang import gang_lines, gang_objects
 from dtjob.cli.explain_life import life
 from dtjob.cli.explain_rules import as_lines as failure_lines
 from dtjob.cli.explain_rules import rules_that_hold
@@ -23,10 +24,8 @@ def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
 
     The job's uid is empty, as an API server gives that.
     """
-    return [
-        *shared.shared_objects(job, defaults.readers),
-        *(pod(job, task, 0, defaults) for task in topology.tasks(job)),
-    ]
+    pods = [pod(job, task, 0, defaults) for task in topology.tasks(job)]
+    return [*shared.shared_objects(job, defaults.readers), *gang_objects(job, pods, defaults)]
 
 
 def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
@@ -68,6 +67,7 @@ def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
         config = json.dumps(task["tfConfig"]) if task["tfConfig"] else "none: it stands alone"
         lines.append(f"    TF_CONFIG  {config}")
     lines += ["", "Checkpoints:", *_checkpoints(job)]
+    lines += ["", "Placement:", *gang_lines(job, defaults)]
     lines += ["", "Life:", *life(job)]
     lines += ["", "Failures, of which the first rule that matches decides:", *failure_lines(job)]
     lines += ["", f"The objects in full: dtjob explain -o yaml. Under `dtjob run`: {LOCAL}"]

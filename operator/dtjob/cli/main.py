@@ -28,6 +28,10 @@ DefaultPodLabels = Annotated[
     list[str] | None,
     typer.Option("--default-pod-label", metavar="KEY=VALUE", help="A label for every pod; may be repeated."),
 ]
+DefaultGangProvider = Annotated[
+    str | None,
+    typer.Option(metavar="PROVIDER", help="For gangs that name none: Kubernetes (so where left out), Volcano, …"),
+]
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
 
 
@@ -82,6 +86,7 @@ def explain(
     ] = ExplainOutput.TEXT,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
+    default_gang_provider: DefaultGangProvider = None,
 ) -> None:
     """Show what a job would be in a cluster: tasks, hosts and TF_CONFIG, rules about failures, objects created."""
     from dtjob.cli import explain as explaining
@@ -93,7 +98,8 @@ def explain(
         ExplainOutput.YAML: explaining.as_yaml,
         ExplainOutput.JSON: explaining.as_json,
     }
-    typer.echo(render[output](read_job(file), defaults(default_image, default_pod_label or [])))
+    given = defaults(default_image, default_pod_label or [], default_gang_provider)
+    typer.echo(render[output](read_job(file), given))
 
 
 @app.command()
@@ -122,6 +128,10 @@ def operator(
     ] = 15,
     default_image: DefaultImage = None,
     default_pod_label: DefaultPodLabels = None,
+    default_gang_provider: DefaultGangProvider = None,
+    coscheduling_scheduler: Annotated[
+        str, typer.Option(help="The schedulerName of pods in gangs of Coscheduling.")
+    ] = "scheduler-plugins-scheduler",
     operator_namespace: Annotated[
         str | None, typer.Option(help="Where the operator's pods are, for jobs' NetworkPolicies; in a pod, its own.")
     ] = None,
@@ -144,7 +154,9 @@ def operator(
         metrics=endpoint("--metrics", metrics),
         election=election(lease_namespace, lease_name, lease_seconds) if leader_election else None,
         defaults=replace(
-            defaults(default_image, default_pod_label or []), readers=readers(operator_namespace, status_scrapers)
+            defaults(default_image, default_pod_label or [], default_gang_provider),
+            readers=readers(operator_namespace, status_scrapers),
+            coscheduling_scheduler=coscheduling_scheduler,
         ),
     )
     raise typer.Exit(run(options, verbose))

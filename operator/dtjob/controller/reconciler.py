@@ -216,6 +216,7 @@ class Reconciler:
                 if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
                     self._forget(key, action.uid)
                 self._tallies[key].deleted(action.kind, action.name)
+                self._store.forget_unwatched(key, action.kind, action.uid)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)
             elif isinstance(action, PatchWorkload):

@@ -14,7 +14,7 @@ from dtjob.api.job import KIND
 from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.nesting import shallow
-from dtjob.objects import labels
+from dtjob.objects import gangs, labels
 from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
@@ -148,6 +148,14 @@ class Store:
         ]
         return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
 
+    def forget_unwatched(self, key: JobKey, kind: str, uid: str) -> None:
+        """Take in that an object was deleted of whose end no watch tells: a PodGroup. It need not be gone yet, as
+        Kubernetes' own stay until their pods are."""
+        if gangs.is_pod_group(kind):
+            known = self._children.get(key, {})
+            for place in [place for place, one in known.items() if one["metadata"]["uid"] == uid]:
+                del known[place]
+
     def is_gone(self, uid: str) -> bool:
         """Whether the object with this uid is known to have been deleted."""
         return uid in self._deleted
@@ -195,9 +203,11 @@ class Store:
         self._silences.pop(key, None)
 
     def _tidy(self, key: JobKey) -> None:
-        """Hold nothing for a job that is gone with all its pods: of its ConfigMap's end no list or watch tells."""
+        """Hold nothing for a job that is gone with all its pods: of its ConfigMap's and PodGroup's end no watch
+        tells."""
         children = self._children.get(key)
-        if key not in self._jobs and children is not None and all(kind == "ConfigMap" for kind, _ in children):
+        unwatched = (kind == "ConfigMap" or gangs.is_pod_group(kind) for kind, _ in children or ())
+        if key not in self._jobs and children is not None and all(unwatched):
             del self._children[key]
 
     def _place(self, manifest: Manifest) -> tuple[dict[Any, Manifest], Any, JobKey] | None:

@@ -116,9 +116,29 @@ def _parts(schema: Schema, path: str) -> Iterator[Schema]:
         yield from _parts(part["items"] if step.endswith("[]") else part, rest)
 
 
+MOST_ON_A_LINE, LONGEST_ON_A_LINE = 3, 80
+"""Keys of a mapping that is written on one line, and characters of its keys and values."""
+
+
 class _Plain(yaml.SafeDumper):
     """No anchors: the API server would take them, people do not."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Write everything out."""
         return True
+
+    # A small schema, such as {type: integer, minimum: 1}, or a list of words on a line: read at a glance, and shorter.
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: bool | None = None) -> yaml.MappingNode:
+        """On one line where it is small."""
+        small = len(mapping) <= MOST_ON_A_LINE and _fits(*mapping, *mapping.values())
+        return super().represent_mapping(tag, mapping, small or flow_style)
+
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> yaml.SequenceNode:
+        """On one line where it is small."""
+        return super().represent_sequence(tag, sequence, _fits(*sequence) or flow_style)
+
+
+def _fits(*parts: Any) -> bool:
+    plain = all(isinstance(part, str | int | bool) for part in parts)
+    return plain and sum(len(str(part)) for part in parts) <= LONGEST_ON_A_LINE

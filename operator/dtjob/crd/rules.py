@@ -10,6 +10,7 @@ from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_elastic import ELASTIC_RULES
 from dtjob.crd.rules_failure import FAILURE_RULES
+from dtjob.crd.rules_gang import GANG_RULES
 from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_life import LIFE_RULES
 from dtjob.crd.rules_pod import POD_RULES
@@ -28,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     *FAILURE_RULES,
     *STALL_RULES,
     *ELASTIC_RULES,
+    *GANG_RULES,
 )
 
 CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")

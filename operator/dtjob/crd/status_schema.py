@@ -106,6 +106,7 @@ def status_schema() -> Schema:
         goodput=_goodput(),
         restarts=_restarts(),
         restored=_restored(),
+        gang=_gang(),
         firstFailure=_first_failure(),
         finished=_tasks(
             "Tasks that have done their part, by role and attempt; their pods may go and are not made again."
@@ -132,6 +133,14 @@ def _queue() -> Schema:
         uid=_text("The uid of the Workload with whose admission it runs; left out while it waits."),
         clusterQueue=_text("The cluster queue whose quota it runs on; left out while it waits."),
         podSets=_map("What the pods of each role get with that admission.", _block("Such as nodeSelector.")),
+    )
+
+
+def _gang() -> Schema:
+    return _block(
+        "The gang that the job began with.",
+        provider=_text("Whose PodGroup binds the pods: Kubernetes, Volcano or Coscheduling."),
+        minAvailable=_whole("How many pods are bound at once, or none."),
     )
 
 

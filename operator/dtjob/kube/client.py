@@ -21,11 +21,12 @@ from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND, PLURAL
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import deep_json, lease, workload_calls
+from dtjob.kube import deep_json, lease, pod_groups, workload_calls
 from dtjob.kube.api_error import ApiError, error_of
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.recorder import Recorder
-from dtjob.objects import drift, labels
+from dtjob.kube.resource import resource_of
+from dtjob.objects import drift, gangs, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 
@@ -51,6 +52,7 @@ KINDS = {
     lease.KIND: (lease.API_VERSION, "leases"),
     KIND: (API_VERSION, PLURAL),
     **workload_calls.KINDS,
+    **{kind: (versions[0], pod_groups.PLURAL) for kind, versions in gangs.VERSIONS.items()},
 }
 """Kind to API version and plural."""
 
@@ -75,6 +77,7 @@ class Kube(workload_calls.WorkloadCalls):
         self._client = api_client
         self._observer = observer
         self._recorder = Recorder(self._call)
+        self._pod_groups = pod_groups.Served(self._call)
 
     async def credentials(self) -> Credentials:
         """How this connection reaches the API server now; a token is renewed where the kubeconfig says how."""
@@ -95,14 +98,17 @@ class Kube(workload_calls.WorkloadCalls):
         """POST with strict field validation, so that a typing error in a template is an answer and not a silent
         loss."""
         kind, metadata = manifest["kind"], manifest["metadata"]
-        path = f"{_path(kind, metadata['namespace'])}?fieldValidation=Strict"
+        version = await self._version(kind)
+        path = f"{_path(kind, metadata['namespace'], version)}?fieldValidation=Strict"
         try:
-            return _typed(kind, await self._call("POST", path, manifest))
+            stored = _typed(kind, await self._call("POST", path, {**manifest, "apiVersion": version}), version)
+            await pod_groups.refuse_dropped(self, manifest, stored)
+            return stored
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
                 raise AlreadyExists(await self._existing(kind, metadata["namespace"], metadata["name"])) from None
             if error.code in (400, 403, 404, 422) and not error.passes:
-                raise Refused(str(error)) from None
+                raise Refused(self._pod_groups.words(kind, error)) from None
             raise
 
     async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
@@ -114,7 +120,11 @@ class Kube(workload_calls.WorkloadCalls):
             "propagationPolicy": "Background",
         }
         try:
-            await self._call("DELETE", f"{_path(kind, namespace)}/{name}", body)
+            path = f"{_path(kind, namespace, await self._version(kind))}/{name}"
+        except Refused:  # there are no PodGroups any more
+            return
+        try:
+            await self._call("DELETE", path, body)
         except ApiError as error:
             if error.code == 409 and version:
                 raise Stale(str(error)) from None
@@ -168,15 +178,19 @@ class Kube(workload_calls.WorkloadCalls):
     ) -> AsyncIterator[tuple[list[Manifest], int]]:
         """A consistent LIST (from etcd, not from a cache) page by page, each with the resourceVersion that the whole
         LIST shows."""
-        query = {"limit": str(PAGE), "labelSelector": selector}
+        query, version = {"limit": str(PAGE), "labelSelector": selector}, await self._version(kind)
         while True:
             try:
-                page = await self._call("GET", f"{_path(kind, namespace)}?{urlencode(query)}")
+                page = await self._call("GET", f"{_path(kind, namespace, version)}?{urlencode(query)}")
             except ApiError as error:
                 if error.code == 404:
+                    self._pod_groups.forget(kind)
                     raise ClusterError(f"the API server knows no {kind}; apply dtjob's crds/ to it") from None
                 raise
-            yield [_typed(kind, item) for item in page["items"] or ()], int(page["metadata"]["resourceVersion"])
+            yield (
+                [_typed(kind, item, version) for item in page["items"] or ()],
+                int(page["metadata"]["resourceVersion"]),
+            )
             if not page["metadata"].get("continue"):
                 return
             query["continue"] = page["metadata"]["continue"]
@@ -188,9 +202,10 @@ class Kube(workload_calls.WorkloadCalls):
     async def replace(self, manifest: Manifest) -> Manifest:
         """PUT the object against the resourceVersion that it carries. Raises Stale where it changed or went."""
         kind, metadata = manifest["kind"], manifest["metadata"]
+        version = await self._version(kind)
         try:
-            path = f"{_path(kind, metadata['namespace'])}/{metadata['name']}"
-            return _typed(kind, await self._call("PUT", path, manifest))
+            path = f"{_path(kind, metadata['namespace'], version)}/{metadata['name']}"
+            return _typed(kind, await self._call("PUT", path, manifest), version)
         except ApiError as error:
             if error.code in (404, 409):
                 raise Stale(str(error)) from None
@@ -209,7 +224,12 @@ class Kube(workload_calls.WorkloadCalls):
         return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}", accept=METADATA_ONLY))
 
     async def _get(self, kind: str, namespace: str | None, name: str) -> Manifest:
-        return _typed(kind, await self._call("GET", f"{_path(kind, namespace)}/{name}"))
+        version = await self._version(kind)
+        return _typed(kind, await self._call("GET", f"{_path(kind, namespace, version)}/{name}"), version)
+
+    async def _version(self, kind: str) -> str:
+        """The API version of this kind. Raises Refused where it is one of PodGroups that the cluster has not."""
+        return await self._pod_groups.version(kind) if gangs.is_pod_group(kind) else KINDS[kind][0]
 
     async def _unless_gone(self, method: str, path: str, body: Any) -> dict[str, Any] | None:
         try:
@@ -220,6 +240,7 @@ class Kube(workload_calls.WorkloadCalls):
             return None
 
     async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
+        body = gangs.on_the_wire(body)
         if method in ("POST", "PUT", "PATCH"):
             path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
         try:
@@ -266,27 +287,16 @@ def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
     return list(namespaces) or [None]
 
 
-def _path(kind: str, namespace: str | None) -> str:
-    version, plural = KINDS[kind]
+def _path(kind: str, namespace: str | None, version: str | None = None) -> str:
+    known, plural = KINDS[kind]
+    version = version or known
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
 
 
-def resource_of(path: str) -> str:
-    """The resource in a path of the API, with its subresource: `pods`, `distributedtrainingjobs/status`; `discovery`
-    where there is none."""
-    _, root, *rest = path.partition("?")[0].split("/")
-    rest = rest[2:] if root == "apis" else rest[1:]
-    if not rest:  # what there is
-        return "discovery"
-    if rest[0] == "namespaces" and len(rest) > 2:
-        rest = rest[2:]
-    return "/".join((rest[0], *rest[2:3]))
-
-
-def _typed(kind: str, manifest: Manifest) -> Manifest:
+def _typed(kind: str, manifest: Manifest, version: str | None = None) -> Manifest:
     """The object with its kind, which items of a list do not carry (or that of their metadata)."""
-    return {**manifest, "apiVersion": KINDS[kind][0], "kind": kind}
+    return {**manifest, "apiVersion": version or KINDS[kind][0], "kind": kind}
 
 
 async def _if_there(asked: Awaitable[Manifest]) -> Manifest | None:

@@ -25,6 +25,7 @@ from dtjob.kube.liveness import Pulse
 from dtjob.kube.loops import keep_running
 from dtjob.kube.metrics import Metrics
 from dtjob.kube.namespaces import Watched
+from dtjob.kube.pod_groups import PodGroups
 from dtjob.kube.reports import Reports
 from dtjob.kube.resync import resync
 from dtjob.kube.workloads import Workloads
@@ -88,12 +89,13 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     watched = Watched(options.namespaces)
     config_maps = ConfigMaps(cluster, store, queue)
     workloads = Workloads(cluster, store, queue, options.namespaces)
+    pod_groups = PodGroups(cluster, store, options.namespaces, options.defaults)
     metrics.watch(store, queue)
 
     async def resync_once() -> None:
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
         found = await resync(cluster, store, options.namespaces)
-        for key in found.changed:
+        for key in found.changed | await pod_groups.look():
             queue.add(key)
         watched.note(found.refused)
         await config_maps.look_for_unknown()

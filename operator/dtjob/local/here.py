@@ -32,7 +32,9 @@ def job_here(job: Job, uid: str, before: Activity | None = None) -> Job:
     if job.spec.run_policy.clean_pods is CleanPods.NONE:
         policy["clean_pods"] = CleanPods.RUNNING
     run_policy = job.spec.run_policy.model_copy(update=policy)
-    spec = job.spec.model_copy(update={"run_policy": run_policy, "suspend": False, "managed_by": None})
+    scheduling = job.spec.scheduling.model_copy(update={"gang": None, "topology": None})
+    here = {"run_policy": run_policy, "scheduling": scheduling, "suspend": False, "managed_by": None}
+    spec = job.spec.model_copy(update=here)
     if spec.failure_policy.rules:
         rules = [_rule_here(rule) for rule in spec.failure_policy.rules]
         failure_policy = spec.failure_policy.model_copy(update={"rules": rules})
@@ -59,6 +61,9 @@ def left_aside(job: Job) -> list[str]:
         found.append("spec.runPolicy.elasticity: there is room here for all workers")
     if queue := kueue.queue_of(job):
         found.append(f"label {kueue.QUEUE}: {queue} admits no jobs here; the job trains at once")
+    for name in ("gang", "topology"):
+        if getattr(job.spec.scheduling, name) is not None:
+            found.append(f"spec.scheduling.{name}: all processes are on this machine")
     if job.spec.run_policy.ttl_seconds_after_finished is not None:
         found.append("spec.runPolicy.ttlSecondsAfterFinished: a run's files stay until you delete them")
     return found

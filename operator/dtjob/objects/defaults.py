@@ -14,6 +14,7 @@ from datetime import timedelta
 from dtjob.api.job import GROUP, Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Replica, Role
+from dtjob.api.scheduling import GangProvider
 from dtjob.objects import labels
 from dtjob.objects.readers import Readers
 
@@ -39,6 +40,10 @@ class Defaults:
     """Who may read the status of jobs' tasks."""
     progress_every: timedelta = timedelta(seconds=10)
     """Progress alone is written to the API server no more often than this."""
+    gang_provider: GangProvider = GangProvider.KUBERNETES
+    """Whose PodGroups are made for jobs whose gang names no provider."""
+    coscheduling_scheduler: str = "scheduler-plugins-scheduler"
+    """What the scheduler with the Coscheduling plugin is called; by default as its own chart calls it."""
     directories_stay: bool = False
     """Whether a checkpoint directory outlives its pod without a volume: under `dtjob run`, where it is one of this
     machine's."""

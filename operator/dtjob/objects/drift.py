@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.objects import labels
+from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
 
 SHARED_KINDS = ("Service", "ConfigMap", "NetworkPolicy")
@@ -33,6 +33,8 @@ def drifted(wanted: Manifest, there: Manifest) -> str:
     """
     if wanted["kind"] == "ConfigMap":
         return ""
+    if gangs.is_pod_group(wanted["kind"]):
+        return gangs.drifted(wanted, there)
     found = labels.of(there)
     for name, value in labels.of(wanted).items():
         if found.get(name) != value:
@@ -46,6 +48,8 @@ def drifted(wanted: Manifest, there: Manifest) -> str:
 def mended(wanted: Manifest, there: Manifest) -> Manifest:
     """The object that is there, as the API server has it, with all that dtjob says of it."""
     made = labelled(there, labels.of(wanted))
+    if gangs.is_pod_group(wanted["kind"]):
+        return gangs.mended(wanted, made)
     if wanted["kind"] == "NetworkPolicy":  # all of it is ours: whatever is added to it opens the job, or closes it
         made["spec"] = wanted["spec"]
     if wanted["kind"] == "Service":

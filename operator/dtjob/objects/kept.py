@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from dtjob.api.job import KIND
-from dtjob.objects import drift, kueue, labels
+from dtjob.objects import drift, gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
 
 
@@ -116,6 +116,8 @@ def kept(manifest: Manifest) -> Manifest:
         return _job(manifest)
     if manifest["kind"] in drift.SHARED_KINDS:
         return drift.reduced(manifest)
+    if gangs.is_pod_group(manifest["kind"]):
+        return gangs.reduced(manifest)
     fields = FIELDS.get(manifest["kind"])
     return manifest if fields is None else _of_object(manifest, fields)
 

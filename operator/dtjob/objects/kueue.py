@@ -142,11 +142,11 @@ def needs(job: Job, defaults: Defaults) -> str:
     nothing."""
     sets = pod_sets(job, defaults)
     try:
-        each = [quantities.times(quantities.of_pod(one["template"]["spec"]), one["count"]) for one in sets]
+        each = [quantities.times(quantities.requests_of(one["template"]["spec"]), one["count"]) for one in sets]
     except ValueError:  # the API server refuses the pods, and says which field it is
         each = []
     number = sum(one["count"] for one in sets)
-    return quantities.said(quantities.add(*each)) or f"{number} pod{'' if number == 1 else 's'}"
+    return quantities.said(quantities.added(each)) or f"{number} pod{'' if number == 1 else 's'}"
 
 
 def _template(job: Job, role: Role, defaults: Defaults) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.environment import CLUSTER_DIRECTORY, TF_CONFIG, environment
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.nearness import brought_near
 from dtjob.objects.security import pod_security, with_security
 from dtjob.objects.tolerations import with_node_loss
 from dtjob.objects.topology import Task
@@ -41,6 +42,8 @@ def pod(
     if user_metadata.get("annotations"):
         metadata["annotations"] = user_metadata["annotations"]
     spec = _spec(job, task, attempt, replica, template, image_of(job, defaults))
+    if affinity := brought_near(job, task, spec.get("affinity") or {}):
+        spec["affinity"] = affinity
     if task.role is Role.EVALUATOR and chief_attempt is not None and topology.evaluator_follows_chief(job):
         spec["affinity"] = _with_chief_affinity(job, spec.get("affinity") or {}, chief_attempt)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -1,78 +1,88 @@
-"""Kubernetes' quantities: what pods ask for, added up, and said to people."""
+"""Kubernetes' quantities (4, 500m, 16Gi): added up exactly, as requests of several pods are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-_BINARY = {f"{prefix}i": 1 << 10 * power for power, prefix in enumerate("KMGTPE", start=1)}
-_DECIMAL: dict[str, Fraction] = {unit: Fraction(1, 1000**power) for power, unit in enumerate("mun", start=1)} | {
-    unit: Fraction(1000**power) for power, unit in enumerate("kMGTPE", start=1)
+_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?")
+_SUFFIXES = {
+    **{name: Fraction(10) ** power for name, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)},
+    **{f"{name}i": Fraction(1024) ** power for power, name in enumerate("KMGTPE", 1)},
 }
+_BINARY = [name for name in _SUFFIXES if name.endswith("i")]
 _OF_BYTES = ("memory", "ephemeral-storage", "hugepages-")
+_PARTS = (("", Fraction(1)), *((name, _SUFFIXES[name]) for name in "mun"))
+"""Whole numbers first, then the largest part of one that is exact."""
 
-Amounts = dict[str, Fraction]
-"""Resource to amount: cores, bytes, or pieces."""
-
-
-def parse(text: str | float) -> Fraction:
-    """The amount that a quantity such as `500m`, `2Gi` or `1e3` says. Raises ValueError on what is none."""
-    text = str(text)
-    if text[-2:] in _BINARY:
-        return Fraction(text[:-2]) * _BINARY[text[-2:]]
-    if text[-1:] in _DECIMAL:
-        return Fraction(text[:-1]) * _DECIMAL[text[-1:]]
-    return Fraction(text)
+Amounts = Mapping[str, Fraction]
+"""Resource to how much of it."""
 
 
-def of_pod(spec: Mapping[str, Any]) -> Amounts:
-    """What a pod asks for, as the scheduler counts it: its containers and sidecars together, or an init container that
-    asks for more. Limits stand in where there are no requests."""
-    inits = spec.get("initContainers") or ()
-    together = add(*(_asked(one) for one in (*(spec.get("containers") or ()), *filter(_is_sidecar, inits))))
-    for one in inits:
-        for name, amount in _asked(one).items():
-            together[name] = max(together.get(name, Fraction(0)), amount)
-    return together
+def parse(text: str | int | float) -> Fraction:
+    """The quantity as a number. Raises ValueError on what is none."""
+    found = _FORM.fullmatch(str(text))
+    if found is None:
+        raise ValueError(f"{text!r} is no quantity; write for example 4, 500m or 16Gi")
+    number, suffix, exponent = found.groups()
+    return Fraction(number) * (_SUFFIXES[suffix] if suffix else Fraction(10) ** int(exponent or 0))
 
 
-def add(*amounts: Mapping[str, Fraction]) -> Amounts:
-    """The sum."""
-    total: Amounts = {}
-    for one in amounts:
-        for name, amount in one.items():
+def text(amount: Fraction) -> str:
+    """A number as a quantity; what is finer than a billionth is rounded up, as an API server does."""
+    for suffix, size in _PARTS:
+        if (amount / size).denominator == 1:
+            return f"{amount / size}{suffix}"
+    return f"{-(-amount // _SUFFIXES['n'])}n"
+
+
+def added(some: Iterable[Amounts]) -> dict[str, Fraction]:
+    """The sum of these, resource by resource."""
+    total: dict[str, Fraction] = {}
+    for amounts in some:
+        for name, amount in amounts.items():
             total[name] = total.get(name, Fraction(0)) + amount
     return total
 
 
-def times(amounts: Mapping[str, Fraction], number: int) -> Amounts:
+def requests_of(pod_spec: Mapping[str, Any]) -> dict[str, Fraction]:
+    """What a pod asks of its node, as the scheduler counts it: all containers together, or one init container where
+    that asks for more, and the overhead. A limit stands for a request that is left out."""
+    containers = [_of_container(one) for one in pod_spec.get("containers") or ()]
+    starting = [_of_container(one) for one in pod_spec.get("initContainers") or ()]
+    beside = [
+        _of_container(one) for one in pod_spec.get("initContainers") or () if one.get("restartPolicy") == "Always"
+    ]
+    total = added([*containers, *beside])
+    for one in starting:
+        for name, amount in one.items():
+            total[name] = max(total.get(name, Fraction(0)), amount)
+    return added([total, {name: parse(value) for name, value in (pod_spec.get("overhead") or {}).items()}])
+
+
+def times(amounts: Amounts, number: int) -> dict[str, Fraction]:
     """So many of these."""
     return {name: amount * number for name, amount in amounts.items()}
 
 
-def said(amounts: Mapping[str, Fraction]) -> str:
+def said(amounts: Amounts) -> str:
     """In words: `3 cpu, 6Gi memory`; cpu first, then memory, then the others by name."""
     order = sorted(amounts, key=lambda name: (name != "cpu", name != "memory", name))
     return ", ".join(f"{_number(name, amounts[name])} {name}" for name in order if amounts[name])
 
 
-def _asked(container: Mapping[str, Any]) -> Amounts:
+def _number(name: str, amount: Fraction) -> str:
+    if name.startswith(_OF_BYTES):
+        for suffix in reversed(_BINARY):
+            if (amount / _SUFFIXES[suffix]).denominator == 1:
+                return f"{amount / _SUFFIXES[suffix]}{suffix}"
+    return str(amount) if amount.denominator == 1 else f"{math.ceil(amount * 1000)}m"
+
+
+def _of_container(container: Mapping[str, Any]) -> dict[str, Fraction]:
     resources = container.get("resources") or {}
     asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
     return {name: parse(value) for name, value in asked.items()}
-
-
-def _is_sidecar(init: Mapping[str, Any]) -> bool:
-    return init.get("restartPolicy") == "Always"
-
-
-def _number(name: str, amount: Fraction) -> str:
-    if name.startswith(_OF_BYTES):
-        for unit, size in reversed(_BINARY.items()):
-            if amount % size == 0 and amount >= size:
-                return f"{amount // size}{unit}"
-    if amount.denominator == 1:
-        return str(amount.numerator)
-    milli = amount * 1000
-    return f"{-(-milli.numerator // milli.denominator)}m"  # rounded up, as Kubernetes does

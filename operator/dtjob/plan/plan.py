@@ -25,6 +25,7 @@ from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
 from dtjob.plan.policies.elastic import elastic_changes_at, note_room, resize_due
+from dtjob.plan.policies.gang import note_gang, release_gang
 from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import (
     deadline,
@@ -77,7 +78,7 @@ def _decide(situation: Situation, queued: Pause | None) -> Plan:
         if names := vanished(situation):
             return Plan(ask_for=names)
         situation, away, told = suspend(situation, pause)
-        return _finish(situation, away, told, [])
+        return _finish(situation, [*away, *release_gang(situation)], told, [])
     return _active(*go_on(situation))
 
 
@@ -85,7 +86,7 @@ def _active(situation: Situation, resumed: Iterable[Event]) -> Plan:
     """A job that is to be active. `resumed` is what users are told where it was suspended until now."""
     if lacks_image(situation.job, situation.defaults):
         return _without_image(situation, resumed)
-    situation = _with_image(situation)
+    situation = note_gang(_with_image(situation))
     situation, kept = say_whether_checkpoints_are_kept(situation)
     situation, restored = note_restored(situation)
     situation = note_first_step(situation)
@@ -202,7 +203,9 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evalu
     removed, look_again_at = pods_to_remove(situation)
     deleted, due_at = deletion(situation, lingers=look_again_at is not None)
     due = [look_again_at, decision.until if isinstance(decision, Wait) else None, deadline(situation), due_at]
-    return _finish(situation.with_status(status), [*made, *removed, *deleted], [*events, *told], due)
+    return _finish(
+        situation.with_status(status), [*made, *removed, *release_gang(situation), *deleted], [*events, *told], due
+    )
 
 
 def _describe(situation: Situation) -> tuple[Situation, list[Event]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.phase import ENDED, Phase
+from dtjob.objects import gangs
 from dtjob.objects.rendezvous import STATUS_FIELD
 from dtjob.objects.topology import Task
 from dtjob.plan import finished
@@ -89,6 +90,8 @@ class Status:
     restarts: Restarts = field(default_factory=Restarts)
     restored: Mapping[str, Any] = field(default_factory=dict)
     """What the chief's training process went on from, when it was last seen to start (`policies/restored.py`)."""
+    gang: Mapping[str, Any] = field(default_factory=dict)
+    """Whose gang it is, and how many of its pods are bound at once."""
     first_failure: Mapping[str, Any] = field(default_factory=dict)
     incident: Incident | None = None
     attempts: Attempts = field(default_factory=Attempts)
@@ -124,6 +127,7 @@ class Status:
             goodput=Goodput.from_json(fields.get("goodput")),
             restarts=Restarts.from_json(fields.get("restarts", {})),
             restored=fields.get("restored", {}),
+            gang=fields.get(gangs.STATUS_FIELD, {}),
             first_failure=fields.get("firstFailure", {}),
             incident=Incident.from_json(fields["incident"]) if fields.get("incident") else None,
             attempts=Attempts.from_json(fields.get("attempts", {})),
@@ -160,6 +164,7 @@ class Status:
             "goodput": self.goodput.to_json() if self.goodput else None,
             "restarts": self.restarts.to_json(),
             "restored": dict(self.restored) or None,
+            gangs.STATUS_FIELD: dict(self.gang) or None,
             "firstFailure": dict(self.first_failure) or None,
             # Earlier versions do not know `others`: they would take a whole group for one at attempt 0, and make it a
             # second time. A group was never restarted without an incident.

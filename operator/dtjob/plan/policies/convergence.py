@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from dtjob.objects import labels, topology
+from dtjob.objects.gangs import Membership
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, StopServing
 from dtjob.plan.children import PodState, TaskView, deleting, finished
 from dtjob.plan.placement import placed
+from dtjob.plan.policies.gang import as_member, keep_gang, membership_now, waits_for_the_chief
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import writer_left
 from dtjob.plan.policies.shared_objects import keep_shared
@@ -20,7 +22,7 @@ def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
     superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
     retired = [action for view in superseded for action in _retire(view)]
-    return [*retired, *keep_shared(situation), *_missing_pods(situation)]
+    return [*retired, *keep_shared(situation), *keep_gang(situation), *_missing_pods(situation)]
 
 
 def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
@@ -52,13 +54,15 @@ def _missing_pods(situation: Situation) -> list[Action]:
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
     held_back = chief.task if writer_left(situation) is not None else None
     missing = [view for view in situation.views if view.state is PodState.MISSING and view.task != held_back]
-    return [_create(situation, view, chief.attempt) for view in missing]
+    missing = [view for view in missing if not waits_for_the_chief(situation, view)]
+    gang = membership_now(situation) if missing else None
+    return [_create(situation, view, chief.attempt, gang) for view in missing]
 
 
-def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
+def _create(situation: Situation, view: TaskView, chief_attempt: int | None, gang: Membership | None = None) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.job, view.task, view.attempt
-    make = partial(_pod, situation, view, chief_attempt)
+    make = as_member(gang, view, partial(_pod, situation, view, chief_attempt))
     return Create("Pod", topology.pod_name(job, task, attempt), make, task.role.value)
 
 

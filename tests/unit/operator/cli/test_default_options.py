@@ -1,4 +1,4 @@
-"""`--default-image` and `--default-pod-label`."""
+"""`--default-image`, `--default-pod-label` and `--default-gang-provider`."""
 
 from __future__ import annotations
 
@@ -24,3 +24,9 @@ def test_what_is_no_image_is_refused(image: str) -> None:
 def test_what_is_no_label_is_refused() -> None:
     with pytest.raises(BadInput, match="--default-pod-label: 'team' is not KEY=VALUE"):
         defaults(None, ["a=b", "team"])
+
+
+def test_what_is_no_provider_of_gangs_is_refused() -> None:
+    assert [defaults(None, [], given).gang_provider for given in (None, "Volcano")] == ["Kubernetes", "Volcano"]
+    with pytest.raises(BadInput, match="--default-gang-provider: 'kubernetes' is none; write one of Kubernetes, Vol"):
+        defaults(None, [], "kubernetes")

@@ -96,7 +96,8 @@ def test_defaults_are_those_of_the_models() -> None:
     whole = model.model_dump(
         mode="json", by_alias=True, include={"failure_policy", "run_policy", "scheduling", "network"}
     )
-    del whole["network"]["statusPort"], whole["scheduling"]["priorityClassName"]
+    del whole["network"]["statusPort"]
+    whole["scheduling"] = {name: value for name, value in whole["scheduling"].items() if value is not None}
     del whole["failurePolicy"]["maxDisruptions"], whole["failurePolicy"]["rules"]
     del whole["failurePolicy"]["stallTimeoutSeconds"]
     whole["runPolicy"] = {name: value for name, value in whole["runPolicy"].items() if value is not None}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from kubernetes.aio import client
 
-from dtjob.kube.client import Kube, connect, resource_of
+from dtjob.kube.client import Kube, connect
 from dtjob.kube.kubeconfig import NoCluster
 
 
@@ -17,22 +17,6 @@ async def test_kopf_is_given_the_bare_token(authorization: str):
     configuration.api_key["BearerToken"] = authorization
     async with client.ApiClient(configuration) as api_client:
         assert (await Kube(api_client).credentials()).token == "secret"
-
-
-@pytest.mark.parametrize(
-    ("path", "resource"),
-    [
-        ("/api/v1/pods?limit=500", "pods"),
-        ("/api/v1/namespaces/a/pods?fieldValidation=Strict", "pods"),
-        ("/api/v1/namespaces/a/pods/digits-chief-0-0", "pods"),
-        ("/apis/training.dtjob.dev/v1alpha1/distributedtrainingjobs", "distributedtrainingjobs"),
-        ("/apis/training.dtjob.dev/v1alpha1/namespaces/a/distributedtrainingjobs/digits/status",
-         "distributedtrainingjobs/status"),
-        ("/apis/coordination.k8s.io/v1/namespaces/a/leases/dtjob", "leases"),
-    ],
-)  # fmt: skip
-def test_calls_are_counted_by_resource(path: str, resource: str):
-    assert resource_of(path) == resource
 
 
 @pytest.mark.parametrize("text", ["{}", "", "- 1", "not: [yaml", "clusters: 3"])

@@ -53,6 +53,14 @@ def test_a_queue_admits_no_jobs_here():
     assert said == "label kueue.x-k8s.io/queue-name: team-a admits no jobs here; the job trains at once"
 
 
+def test_where_pods_go_means_nothing_to_processes():
+    placed = job(scheduling={"gang": {}, "topology": {"required": "rack"}, "priorityClassName": "high"})
+    here = job_here(placed, "u").spec.scheduling
+    assert (here.gang, here.topology, here.priority_class_name) == (None, None, "high")
+    fields = [line.split(":")[0] for line in left_aside(placed)]
+    assert fields == ["spec.scheduling.gang", "spec.scheduling.topology"]
+
+
 def test_the_time_of_earlier_starts_counts():
     before = Activity.from_json({"seconds": 40})
     assert manifest_of(job_here(job(), "u", before))["status"] == {"active": {"seconds": 40}}

@@ -1,55 +1,73 @@
-"""Quantities as Kubernetes writes them."""
+"""Quantities, added up exactly."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dtjob.objects.quantities import add, of_pod, parse, said, times
+from dtjob.objects.quantities import added, parse, requests_of, said, text, times
 
 
 @pytest.mark.parametrize(
-    ("text", "amount"),
+    ("written", "number"),
     [
-        ("2", Fraction(2)),
-        ("500m", Fraction(1, 2)),
-        ("1.5", Fraction(3, 2)),
-        ("2Gi", Fraction(2 * 1024**3)),
-        ("1e3", Fraction(1000)),
-        ("3k", Fraction(3000)),
-        ("2E", Fraction(2 * 10**18)),
-        (4, Fraction(4)),
+        *(("4", 4), (4, 4), ("0.5", "1/2"), (1.5, "3/2"), ("500m", "1/2"), ("100u", "1/10000"), ("7n", "7/1000000000")),
+        *(("2k", 2000), ("1M", 10**6), ("1e3", 1000), ("1E2", 100), ("1E", 10**18), ("25e-1", "5/2")),
+        *(("1Ki", 1024), ("16Gi", 16 * 1024**3), ("1.5Mi", 3 * 2**19), (".5", "1/2"), ("5.", 5)),
     ],
 )
-def test_a_quantity_is_read(text: str | float, amount: Fraction) -> None:
-    assert parse(text) == amount
+def test_each_form_is_read(written: Any, number: Any):
+    assert parse(written) == Fraction(number)
 
 
-@pytest.mark.parametrize("text", ["", "much", "1Xi"])
-def test_what_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):
-        parse(text)
+@pytest.mark.parametrize("written", ["", "four", "4 Gi", "4GiB", "1K", "--1", "1e", "Gi"])
+def test_what_is_no_quantity_is_an_error(written: str):
+    with pytest.raises(ValueError, match="is no quantity"):
+        parse(written)
 
 
-def test_a_pod_asks_for_what_runs_at_once_or_before_it() -> None:
+@given(st.integers(0, 10**20), st.sampled_from(["", "m", "u", "n", "k", "Mi", "Gi"]))
+def test_what_is_written_is_read_as_the_same(number: int, suffix: str):
+    amount = parse(f"{number}{suffix}")
+    assert parse(text(amount)) == amount
+
+
+def test_it_is_written_short_and_never_too_small():
+    assert [text(parse(one)) for one in ("2000m", "1500m", "1Gi", "0")] == ["2", "1500m", "1073741824", "0"]
+    assert text(Fraction(1, 3)) == "333333334n"
+
+
+def test_sums_are_by_resource():
+    assert added([{"cpu": Fraction(1)}, {"cpu": Fraction(2), "a/b": Fraction(3)}]) == {"cpu": 3, "a/b": 3}
+
+
+def container(requests: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"resources": {"requests": requests} if requests else {}, **more}
+
+
+def test_a_pod_asks_for_its_containers_together_or_its_largest_init_container():
     spec = {
         "containers": [
-            {"name": "a", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "nvidia.com/gpu": 1}}},
-            {"name": "b", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}},
-            {"name": "c"},
+            container({"cpu": "500m", "memory": "1Gi"}),
+            {"resources": {"limits": {"cpu": 1, "a/gpu": 2}, "requests": {"cpu": "250m"}}},
+            {},
         ],
-        "initContainers": [
-            {"name": "d", "resources": {"requests": {"memory": "4Gi"}}},
-            {"name": "e", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}},
-        ],
+        "initContainers": [container({"memory": "4Gi"}), container({"cpu": "100m"}, restartPolicy="Always")],
+        "overhead": {"cpu": "50m"},
     }
-    assert said(of_pod(spec)) == "1600m cpu, 4Gi memory, 1 nvidia.com/gpu"
+    asked = {name: text(amount) for name, amount in requests_of(spec).items()}
+    assert asked == {"cpu": "900m", "memory": str(4 * 1024**3), "a/gpu": "2"}
 
 
-def test_amounts_are_added_and_said() -> None:
+def test_amounts_are_said_in_words():
     one = {"cpu": Fraction(1, 2), "memory": Fraction(1536 * 1024**2), "pods": Fraction(0)}
-    assert said(add(times(one, 3), {"cpu": Fraction(1, 2)})) == "2 cpu, 4608Mi memory"
+    assert (
+        said(added([times(one, 3), {"cpu": Fraction(1, 2), "a/gpu": Fraction(1)}])) == "2 cpu, 4608Mi memory, 1 a/gpu"
+    )
     assert said({"cpu": Fraction(1, 3)}) == "334m cpu"
     assert said({"memory": Fraction(1000)}) == "1000 memory"
     assert said({}) == ""

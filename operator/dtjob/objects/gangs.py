@@ -1,0 +1,198 @@
+"""Gangs: the PodGroup of each provider, and what makes a pod a member of it.
+
+A PodGroup's `kind` carries its group here, as kubectl takes it (`PodGroup.scheduling.volcano.sh`), since three APIs
+have a kind of that name; `on_the_wire` takes it off again, and `kube/` finds the version that the cluster has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dtjob.api.job import Job
+from dtjob.api.replicas import Replica, Role
+from dtjob.api.scheduling import GangProvider
+from dtjob.objects import labels, quantities, topology
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.pod import pod
+from dtjob.objects.shared import owned_metadata
+from dtjob.objects.topology import Task
+
+POD_GROUP = "PodGroup"
+KINDS = {
+    GangProvider.KUBERNETES: f"{POD_GROUP}.scheduling.k8s.io",
+    GangProvider.VOLCANO: f"{POD_GROUP}.scheduling.volcano.sh",
+    GangProvider.COSCHEDULING: f"{POD_GROUP}.scheduling.x-k8s.io",
+}
+"""Provider to its PodGroup's kind, as it is called here."""
+PROVIDERS = {kind: provider for provider, kind in KINDS.items()}
+FIXED_VERSION = "scheduling.k8s.io/v1alpha2"
+"""Kubernetes 1.36: a PodGroup is as it was made. From 1.37 (v1beta1) on minCount may change."""
+VERSIONS = {
+    KINDS[GangProvider.KUBERNETES]: ("scheduling.k8s.io/v1beta1", FIXED_VERSION),
+    KINDS[GangProvider.VOLCANO]: ("scheduling.volcano.sh/v1beta1",),
+    KINDS[GangProvider.COSCHEDULING]: ("scheduling.x-k8s.io/v1alpha1",),
+}
+"""The API versions of each kind that can be worked with, best first; what a PodGroup says is the same in all."""
+
+STATUS_FIELD = "gang"
+"""Where the job's status keeps which provider it began with, so that a later default never reaches a running job."""
+VOLCANO_GROUP = "scheduling.k8s.io/group-name"
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+VOLCANO_SCHEDULER = "volcano"
+COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
+
+
+@dataclass(frozen=True)
+class Membership:
+    """How a pod of a job belongs to its gang. `alone`: to the gang's scheduler, but not to its PodGroup."""
+
+    provider: GangProvider
+    group: str
+    scheduler: str | None
+    queue: str | None = None
+    alone: bool = False
+
+
+def is_pod_group(kind: str) -> bool:
+    """Whether an object of this kind is a PodGroup, of any provider."""
+    return kind in PROVIDERS
+
+
+def on_the_wire(manifest: Any) -> Any:
+    """The object as an API server wants it: a PodGroup's kind without its group."""
+    if isinstance(manifest, dict) and is_pod_group(str(manifest.get("kind"))):
+        return {**manifest, "kind": POD_GROUP}
+    return manifest
+
+
+def provider_of(job: Job, defaults: Defaults) -> GangProvider | None:
+    """Whose gang the job is: as it says, else as it began, else today's default; None: it has none."""
+    if job.spec.scheduling.gang is None:
+        return None
+    began = (job.status.get(STATUS_FIELD) or {}).get("provider")
+    if job.spec.scheduling.gang.provider is None and began in list(GangProvider):
+        return GangProvider(began)
+    return job.spec.scheduling.gang.provider or defaults.gang_provider
+
+
+def members(job: Job) -> list[Task]:
+    """The tasks in the gang. Not the evaluator: it goes to the chief's node, and its affinity to a pod that is not
+    bound yet would keep the whole gang from ever being bound."""
+    return [task for task in topology.tasks(job) if task.role is not Role.EVALUATOR]
+
+
+def min_available(job: Job) -> int:
+    """How many pods there must be room for at once: as the job says, else all; of elastic workers, their least."""
+    gang = job.spec.scheduling.gang
+    if gang is not None and gang.min_available is not None:
+        return gang.min_available
+    roles = (role for role in Role if role is not Role.EVALUATOR)
+    return sum(_fewest(replica) for role in roles if (replica := job.spec.replicas.get(role)) is not None)
+
+
+def _fewest(replica: Replica) -> int:
+    fewest: int | None = getattr(replica, "min", None)
+    return replica.count if fewest is None else fewest
+
+
+def membership(job: Job, defaults: Defaults, *, alone: bool = False) -> Membership | None:
+    """How a pod that trains belongs to the job's gang, None where the job has none."""
+    provider = provider_of(job, defaults)
+    if provider is None or job.spec.scheduling.gang is None:
+        return None
+    schedulers = {
+        GangProvider.VOLCANO: VOLCANO_SCHEDULER,
+        GangProvider.COSCHEDULING: defaults.coscheduling_scheduler,
+    }
+    queue = job.spec.scheduling.gang.queue
+    return Membership(provider, job.metadata.name, schedulers.get(provider), queue, alone)
+
+
+def joined(manifest: Manifest, gang: Membership) -> Manifest:
+    """The pod as a member of the gang. A scheduler that its template names stays."""
+    spec, metadata = dict(manifest["spec"]), dict(manifest["metadata"])
+    if gang.scheduler is not None:
+        spec.setdefault("schedulerName", gang.scheduler)
+    annotations: dict[str, str] = dict(metadata.get("annotations") or {})
+    if gang.provider is GangProvider.KUBERNETES and not gang.alone:
+        spec["schedulingGroup"] = {"podGroupName": gang.group}
+    if gang.provider is GangProvider.VOLCANO:
+        annotations |= {VOLCANO_QUEUE: gang.queue} if gang.queue else {}
+        annotations |= {} if gang.alone else {VOLCANO_GROUP: gang.group}
+    if gang.provider is GangProvider.COSCHEDULING and not gang.alone:
+        metadata["labels"] = {**labels.of(manifest), COSCHEDULING_GROUP: gang.group}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {**manifest, "metadata": metadata, "spec": spec}
+
+
+def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = None) -> Manifest | None:
+    """The job's PodGroup, None where it has no gang. `at_most`: how many tasks are still to run, so that a gang does
+    not wait for what has finished. Its apiVersion is the best that there is, which the cluster need not have."""
+    provider, gang = provider_of(job, defaults), job.spec.scheduling.gang
+    if provider is None or gang is None:
+        return None
+    needed = max(1, min(min_available(job), min_available(job) if at_most is None else at_most))
+    made: Manifest = {"apiVersion": VERSIONS[KINDS[provider]][0], "kind": KINDS[provider]}
+    made["metadata"] = owned_metadata(job, job.metadata.name)
+    if provider is GangProvider.KUBERNETES:
+        return {**made, "spec": {"schedulingPolicy": {"gang": {"minCount": needed}}}}
+    if provider is GangProvider.COSCHEDULING:
+        timeout = {"scheduleTimeoutSeconds": gang.timeout_seconds} if gang.timeout_seconds else {}
+        return {**made, "spec": {"minMember": needed, **timeout}}
+    spec: dict[str, Any] = {"minMember": needed, "queue": gang.queue or "default"}
+    if job.spec.scheduling.priority_class_name:
+        spec["priorityClassName"] = job.spec.scheduling.priority_class_name
+    if least := _least(job, defaults, needed):
+        spec["minResources"] = least
+    return {**made, "spec": spec}
+
+
+def _least(job: Job, defaults: Defaults, needed: int) -> dict[str, str]:
+    """What the first so many members ask for together. Tasks of one role ask for the same."""
+    counts: dict[Role, int] = {}
+    for task in members(job)[:needed]:
+        counts[task.role] = counts.get(task.role, 0) + 1
+    each = {role: quantities.requests_of(pod(job, Task(role, 0), 0, defaults)["spec"]) for role in counts}
+    amounts = ({name: value * counts[role] for name, value in one.items()} for role, one in each.items())
+    return {name: quantities.text(amount) for name, amount in quantities.added(amounts).items()}
+
+
+def minimum(group: Manifest) -> int:
+    """How many pods a PodGroup waits for."""
+    spec = group.get("spec") or {}
+    policy = (spec.get("schedulingPolicy") or {}).get("gang") or {}
+    return int(policy.get("minCount") or spec.get("minMember") or 1)
+
+
+def is_fixed(group: Manifest) -> bool:
+    """Whether this PodGroup, as a cluster has it, cannot be changed."""
+    return bool(group.get("apiVersion") == FIXED_VERSION)
+
+
+def drifted(wanted: Manifest, there: Manifest) -> str:
+    """The first field of a PodGroup that is not as in `wanted`; empty where all are, or where none can be changed."""
+    spec = there.get("spec") or {}
+    if is_fixed(there):
+        return ""
+    return next((f"spec.{name}" for name, value in wanted["spec"].items() if spec.get(name) != value), "")
+
+
+def mended(wanted: Manifest, there: Manifest) -> Manifest:
+    """The PodGroup that is there, with all that dtjob says of it; others' fields stay."""
+    return {**there, "spec": {**(there.get("spec") or {}), **wanted["spec"]}}
+
+
+def reduced(manifest: Manifest) -> Manifest:
+    """What of a PodGroup is worth keeping in memory."""
+    metadata = {name: value for name, value in manifest["metadata"].items() if name not in ("managedFields",)}
+    kept = {"apiVersion": manifest.get("apiVersion"), "kind": manifest["kind"], "metadata": metadata}
+    return {**kept, "spec": manifest.get("spec") or {}}
+
+
+def lost_group(wanted: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Whether an API server has dropped a pod's membership: one without the feature gate does so silently."""
+    return "schedulingGroup" in wanted["spec"] and not stored["spec"].get("schedulingGroup")

@@ -1,0 +1,102 @@
+"""Gang: the PodGroup of a job that has one is there before its pods, and while it has any.
+
+A suspended or ended job gives it up, as a PodGroup may hold a queue's room by itself, and begins with a new one. A pod
+that replaces another joins its gang and is bound as soon as there is a node for it, as those beside it are bound. What
+has finished is no longer waited for: the PodGroup asks for no more than are left, and where it cannot be changed
+(Kubernetes 1.36), pods that could not be enough for it stay outside and are bound each by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from dtjob.objects import drift, gangs, labels, topology
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Delete, Mend
+from dtjob.plan.children import PodState, TaskView, deleting
+from dtjob.plan.situation import Situation
+
+_WAITING = (PodState.MISSING, PodState.PENDING)
+
+
+def note_gang(situation: Situation) -> Situation:
+    """Say in the status whose gang it is: that of the provider that it began with."""
+    job, status = situation.job, situation.status
+    provider = gangs.provider_of(job, situation.defaults)
+    said = {} if provider is None else {"provider": provider.value, "minAvailable": gangs.min_available(job)}
+    return situation if status.gang == said else situation.with_status(replace(status, gang=said))
+
+
+def keep_gang(situation: Situation) -> list[Create | Mend]:
+    """What is to be made before the pods, or put right while some of them wait for a node."""
+    there = _group(situation)
+    if there is not None and not deleting(there) and all(view.state not in _WAITING for view in situation.training):
+        return []
+    wanted = gangs.pod_group(situation.job, situation.defaults, at_most=_unfinished(situation))
+    if wanted is None:
+        return []
+    if there is None or deleting(there):
+        return [Create.of(wanted)]
+    field = drift.drifted(wanted, there)
+    return [Mend(wanted, there, field)] if field else []
+
+
+def membership_now(situation: Situation) -> gangs.Membership | None:
+    """How a pod that is made now belongs to the job's gang, None where there is none. For all of them: it looks at each
+    task."""
+    if situation.job.spec.scheduling.gang is None:
+        return None
+    there = _group(situation)
+    fixed = there is not None and not deleting(there) and gangs.is_fixed(there)
+    needed = gangs.minimum(there) if there is not None and fixed else 1
+    return gangs.membership(situation.job, situation.defaults, alone=_unfinished(situation) < needed)
+
+
+def as_member(gang: gangs.Membership | None, view: TaskView, make: Callable[[], Manifest]) -> Callable[[], Manifest]:
+    """What makes a task's pod, as a member of the gang; the evaluator never is one."""
+    return make if gang is None or view.evaluates else partial(_joined, make, gang)
+
+
+def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
+    """Whether an evaluator that goes to the chief's node is not to be made yet, as the chief's pod has none.
+
+    A scheduler takes a pod that it holds for its gang as bound: it would bind the evaluator beside a chief that is let
+    go again, and ends up elsewhere (seen with Coscheduling).
+    """
+    job, chief = situation.job, situation.chief
+    if job.spec.scheduling.gang is None or not view.evaluates or not topology.evaluator_follows_chief(job):
+        return False
+    return chief.state in _WAITING and (chief.pod is None or not (chief.pod.get("spec") or {}).get("nodeName"))
+
+
+def release_gang(situation: Situation) -> list[Delete]:
+    """The PodGroups of a job that is to have no pods now."""
+    why = "the job has no pods to bind"
+    return [
+        Delete(one["kind"], one["metadata"]["name"], one["metadata"]["uid"], why)
+        for one in _groups(situation)
+        if not deleting(one)
+    ]
+
+
+def _joined(make: Callable[[], Manifest], gang: gangs.Membership) -> Manifest:
+    return gangs.joined(make(), gang)
+
+
+def _unfinished(situation: Situation) -> int:
+    return sum(view.state is not PodState.SUCCEEDED for view in situation.training)
+
+
+def _groups(situation: Situation) -> list[Manifest]:
+    """The job's own PodGroups, as last seen."""
+    uid = situation.job.metadata.uid
+    seen = (one for one in situation.children.objects if gangs.is_pod_group(one["kind"]))
+    return [one for one in seen if labels.controller_uid(one) == uid]
+
+
+def _group(situation: Situation) -> Manifest | None:
+    """The PodGroup of the job's provider."""
+    provider = gangs.provider_of(situation.job, situation.defaults)
+    return next((one for one in _groups(situation) if gangs.PROVIDERS[one["kind"]] is provider), None)

@@ -1,0 +1,194 @@
+"""The PodGroup of each provider, and its members."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.api.scheduling import GangProvider
+from dtjob.objects import drift, gangs, labels
+from dtjob.objects.defaults import NO_DEFAULTS
+from dtjob.objects.kept import kept
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.pod import pod
+from tests.unit.operator.builders import JOB_UID, job, task
+
+GANG = {"gang": {}}
+
+
+def gang_job(provider: str | None = None, **more: Any) -> Job:
+    """A chief, three workers and an evaluator in a gang."""
+    fields = {name: more.pop(name) for name in ("minAvailable", "timeoutSeconds", "queue") if name in more}
+    named = {"provider": provider} if provider else {}
+    scheduling = {"gang": {**named, **fields}, **more.pop("scheduling", {})}
+    return job(workers=3, evaluator=True, scheduling=scheduling, **more)
+
+
+def group_of(job: Job, **more: Any) -> Manifest:
+    made = gangs.pod_group(job, **more)
+    assert made is not None
+    return made
+
+
+def member(job: Job, id_: str = "worker-1", **more: Any) -> Manifest:
+    found = gangs.membership(job, NO_DEFAULTS, **more)
+    assert found is not None
+    return gangs.joined(pod(job, task(id_), 0), found)
+
+
+def test_kubernetes_own():
+    made = gangs.on_the_wire(group_of(gang_job("Kubernetes")))
+    assert (made["apiVersion"], made["kind"]) == ("scheduling.k8s.io/v1beta1", "PodGroup")
+    assert made["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}}
+    assert (made["metadata"]["name"], labels.controller_uid(made)) == ("digits", JOB_UID)
+    spec = member(gang_job("Kubernetes"))["spec"]
+    assert spec["schedulingGroup"] == {"podGroupName": "digits"}
+    assert "schedulerName" not in spec
+
+
+def test_volcano():
+    resources = {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}
+    with_resources = gang_job("Volcano", queue="team-a", scheduling={"priorityClassName": "high"})
+    worker = with_resources.spec.replicas.worker
+    assert worker is not None
+    roles = {
+        "worker": worker.model_copy(update={"resources": worker.model_validate({"resources": resources}).resources})
+    }
+    spec = with_resources.spec.model_copy(update={"replicas": with_resources.spec.replicas.model_copy(update=roles)})
+    made = gangs.on_the_wire(group_of(with_resources.model_copy(update={"spec": spec})))
+    assert (made["apiVersion"], made["kind"]) == ("scheduling.volcano.sh/v1beta1", "PodGroup")
+    assert made["spec"] == {
+        "minMember": 4,
+        "queue": "team-a",
+        "priorityClassName": "high",
+        "minResources": {"cpu": "1500m", "memory": str(3 * 1024**3)},
+    }
+    joined = member(gang_job("Volcano", queue="team-a"))
+    assert joined["spec"]["schedulerName"] == "volcano"
+    assert joined["metadata"]["annotations"] == {
+        "scheduling.k8s.io/group-name": "digits",
+        "scheduling.volcano.sh/queue-name": "team-a",
+    }
+    assert group_of(gang_job("Volcano"))["spec"] == {"minMember": 4, "queue": "default"}
+
+
+def test_least_resources_are_those_of_the_fewest_pods():
+    job = gang_job("Volcano", minAvailable=2)
+    for role in ("chief", "worker"):
+        replica = getattr(job.spec.replicas, role)
+        cpus = {"chief": 4, "worker": 1}[role]
+        replica.resources = replica.model_validate({"resources": {"requests": {"cpu": cpus}}}).resources
+    assert group_of(job)["spec"] == {"minMember": 2, "queue": "default", "minResources": {"cpu": "5"}}
+
+
+def test_coscheduling():
+    job = gang_job("Coscheduling", timeoutSeconds=60, minAvailable=3)
+    made = gangs.on_the_wire(group_of(job))
+    assert (made["apiVersion"], made["kind"]) == ("scheduling.x-k8s.io/v1alpha1", "PodGroup")
+    assert made["spec"] == {"minMember": 3, "scheduleTimeoutSeconds": 60}
+    joined = member(job)
+    assert joined["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+    assert labels.of(joined)["scheduling.x-k8s.io/pod-group"] == "digits"
+    assert labels.of(joined)[labels.JOB_UID] == JOB_UID
+
+
+@pytest.mark.parametrize("provider", list(GangProvider))
+def test_one_that_is_alone_has_the_scheduler_and_not_the_group(provider: GangProvider):
+    queue = {"queue": "a"} if provider is GangProvider.VOLCANO else {}
+    alone, joined = member(gang_job(provider, **queue), alone=True), member(gang_job(provider, **queue))
+    assert alone["spec"].get("schedulerName") == joined["spec"].get("schedulerName")
+    assert "digits" not in (alone["metadata"].get("annotations") or {}).values()
+    assert "schedulingGroup" not in alone["spec"]
+    assert gangs.COSCHEDULING_GROUP not in labels.of(alone)
+    if queue:
+        assert alone["metadata"]["annotations"] == {"scheduling.volcano.sh/queue-name": "a"}
+
+
+def test_a_template_may_name_the_scheduler_and_has_annotations():
+    template = {"metadata": {"annotations": {"a": "b"}}, "spec": {"schedulerName": "mine"}}
+    of_mine = gang_job("Volcano")
+    worker = of_mine.spec.replicas.worker
+    assert worker is not None
+    worker.template = worker.model_validate({"template": template}).template
+    joined = member(of_mine)
+    assert joined["spec"]["schedulerName"] == "mine"
+    assert joined["metadata"]["annotations"] == {"a": "b", "scheduling.k8s.io/group-name": "digits"}
+
+
+def test_the_evaluator_is_no_member():
+    assert [one.id for one in gangs.members(gang_job())] == ["chief-0", "worker-0", "worker-1", "worker-2"]
+
+
+def test_a_job_without_a_gang_has_no_group():
+    assert gangs.pod_group(job()) is None
+    assert gangs.membership(job(), NO_DEFAULTS) is None
+    assert gangs.provider_of(job(status={"gang": {"provider": "Volcano"}}), NO_DEFAULTS) is None
+
+
+def test_who_is_the_provider():
+    volcano = replace(NO_DEFAULTS, gang_provider=GangProvider.VOLCANO)
+    assert gangs.provider_of(gang_job(), NO_DEFAULTS) == "Kubernetes"
+    assert gangs.provider_of(gang_job(), volcano) == "Volcano"
+    assert gangs.provider_of(gang_job("Coscheduling"), volcano) == "Coscheduling"
+    began = gang_job(status={"gang": {"provider": "Kubernetes"}})
+    assert gangs.provider_of(began, volcano) == "Kubernetes"
+    of_a_later_release = gang_job(status={"gang": {"provider": "Other"}})
+    assert gangs.provider_of(of_a_later_release, volcano) == "Volcano"
+
+
+def test_elastic_workers_count_with_their_least(monkeypatch: pytest.MonkeyPatch):
+    elastic = gang_job()
+    worker = elastic.spec.replicas.worker
+    assert worker is not None
+    monkeypatch.setattr(type(worker), "min", property(lambda replica: 1 if replica is worker else None), raising=False)
+    assert gangs.min_available(elastic) == 2
+    assert gangs.min_available(gang_job(minAvailable=3)) == 3
+
+
+def test_a_group_asks_for_no_more_than_are_left():
+    assert [gangs.minimum(group_of(gang_job(), at_most=left)) for left in (9, 4, 2, 0)] == [4, 4, 2, 1]
+    assert gangs.minimum(group_of(gang_job("Coscheduling", minAvailable=2), at_most=3)) == 2
+
+
+def stored(job: Job, **spec: Any) -> Manifest:
+    made = group_of(job)
+    return {**made, "spec": {**made["spec"], **spec}, "status": {"phase": "Inqueue"}}
+
+
+def test_what_is_dtjobs_is_mended_and_what_others_say_stays():
+    job = gang_job("Volcano")
+    wanted, there = group_of(job), stored(job, minMember=1, networkTopology={"mode": "soft"})
+    assert drift.drifted(wanted, there) == "spec.minMember"
+    right = drift.mended(wanted, there)
+    assert right["spec"] == {"minMember": 4, "queue": "default", "networkTopology": {"mode": "soft"}}
+    assert right["status"] == {"phase": "Inqueue"}
+    assert drift.drifted(wanted, right) == ""
+
+
+def test_one_that_cannot_be_changed_never_drifts():
+    job = gang_job("Kubernetes")
+    there = {**group_of(job, at_most=2), "apiVersion": "scheduling.k8s.io/v1alpha2"}
+    assert gangs.is_fixed(there)
+    assert drift.drifted(group_of(job), there) == ""
+    assert drift.drifted(group_of(job), {**there, "apiVersion": "scheduling.k8s.io/v1beta1"}) == "spec.schedulingPolicy"
+
+
+def test_what_is_kept_of_one_suffices():
+    job = gang_job("Volcano")
+    whole = stored(job)
+    whole["metadata"] = {**whole["metadata"], "managedFields": [{"a": "b"}], "uid": "u", "resourceVersion": "3"}
+    small = kept(whole)
+    assert "managedFields" not in small["metadata"]
+    assert "status" not in small
+    assert (gangs.minimum(small), labels.controller_uid(small)) == (4, JOB_UID)
+    assert kept(small) == small
+
+
+def test_a_dropped_group_is_seen():
+    joined = member(gang_job("Kubernetes"))
+    assert not gangs.lost_group(joined, joined)
+    assert gangs.lost_group(joined, pod(gang_job(), task("worker-1"), 0))
+    assert not gangs.lost_group(pod(job(), task("worker-1"), 0), pod(job(), task("worker-1"), 0))
