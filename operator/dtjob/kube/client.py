@@ -1,6 +1,6 @@
-"""The only file that calls the API server: plain JSON over the `kubernetes` client's asyncio transport.
+"""The only file that calls the API server: plain JSON, where the `kubernetes` client's configuration says.
 
-Its typed methods cost 0.45 ms a call against 0.1 to 0.25 ms for the plain transport, and its models refuse unknown
+Its typed methods cost 0.45 ms a call against 0.1 to 0.25 ms for a plain transport, and its models refuse unknown
 fields.
 """
 
@@ -25,6 +25,7 @@ from dtjob.kube import deep_json, lease
 from dtjob.kube.api_error import ApiError, error_of
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.recorder import Recorder
+from dtjob.kube.transport import Transport
 from dtjob.objects import drift, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
@@ -70,8 +71,8 @@ class Credentials:
 class Kube:
     """dtjob's calls to one API server; implements `cluster.Cluster`. Make it with `connect`."""
 
-    def __init__(self, api_client: client.ApiClient, observer: Observer = NOBODY) -> None:
-        self._client = api_client
+    def __init__(self, api_client: client.ApiClient, transport: Transport, observer: Observer = NOBODY) -> None:
+        self._client, self._transport = api_client, transport
         self._observer = observer
         self._recorder = Recorder(self._call)
 
@@ -213,26 +214,22 @@ class Kube:
             return None
 
     async def _call(self, method: str, path: str, body: Any = None, accept: str = JSON) -> dict[str, Any]:
-        headers = {"Accept": accept, "User-Agent": USER_AGENT}
+        headers = {"Accept": accept, "User-Agent": USER_AGENT, "Content-Type": JSON}
         if method in ("POST", "PUT", "PATCH"):
             path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
         if method == "PATCH":
             headers["Content-Type"] = "application/merge-patch+json"
         await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        url = self._client.configuration.host + path
         try:
-            response = await self._client.rest_client.request(
-                method, url, headers=headers, body=body, _request_timeout=CALL_TIMEOUT_SECONDS
-            )
-            text = await response.read()
+            status, text = await self._transport.request(method, path, headers, body)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._observer.called(method, resource_of(path), "<error>")
             raise ClusterError(f"the API server did not answer ({type(error).__name__}: {error})") from error
-        self._observer.called(method, resource_of(path), str(response.status))
-        if 200 <= response.status < 300:
+        self._observer.called(method, resource_of(path), str(status))
+        if 200 <= status < 300:
             answer: dict[str, Any] = deep_json.loads(text)
             return answer
-        raise error_of(response.status, text)
+        raise error_of(status, text)
 
 
 @asynccontextmanager
@@ -245,8 +242,11 @@ async def connect(
     """
     configuration = client.Configuration()
     await configure(configuration, kubeconfig, context)
-    async with client.ApiClient(configuration) as api_client:
-        yield Kube(api_client, observer)
+    async with (
+        client.ApiClient(configuration) as api_client,
+        Transport(api_client, CALL_TIMEOUT_SECONDS) as transport,
+    ):
+        yield Kube(api_client, transport, observer)
 
 
 def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:

@@ -1,0 +1,50 @@
+"""Requests to one API server: JSON over connections that stay open, with as little in between as can be.
+
+The transport of the `kubernetes` client looks at each request for what only other clients of it need, and writes JSON
+with the standard library. Its configuration is taken as it is: certificates, proxy, the server's name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import aiohttp
+from kubernetes.aio import client
+from yarl import URL
+
+from dtjob.kube import deep_json
+
+
+class Transport:
+    """One session of connections. To be entered before the first request, where an event loop runs."""
+
+    def __init__(self, api_client: client.ApiClient, timeout_seconds: float) -> None:
+        self._configuration = api_client.configuration
+        self._trusted = api_client.rest_client.ssl_context
+        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        known = {
+            "server_hostname": self._configuration.tls_server_name,
+            "proxy": self._configuration.proxy,
+            "proxy_headers": self._configuration.proxy_headers,
+        }
+        self._options = {name: value for name, value in known.items() if value}
+
+    async def __aenter__(self) -> Self:
+        limit = self._configuration.connection_pool_maxsize
+        connector = aiohttp.TCPConnector(limit=limit, ssl=self._trusted)
+        self._session = aiohttp.ClientSession(connector=connector, trust_env=True)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    async def request(self, method: str, path: str, headers: dict[str, str], body: Any = None) -> tuple[int, bytes]:
+        """The HTTP status and the text of the answer. `path` is quoted already; a body is sent as JSON.
+
+        Raises aiohttp.ClientError, TimeoutError or OSError where no answer came.
+        """
+        data = None if body is None else deep_json.dumps(body)
+        url = URL(self._configuration.host + path, encoded=True)
+        asked = self._session.request(method, url, data=data, headers=headers, timeout=self._timeout, **self._options)
+        async with asked as answer:
+            return answer.status, await answer.read()
