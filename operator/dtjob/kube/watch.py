@@ -28,11 +28,10 @@ from dtjob.objects.manifest import Manifest
 WATCHED_KINDS = (KIND, *LISTED_KINDS)
 
 IDLE_SECONDS = 0.01
-"""How long kopf keeps an object's worker: they hold no state for us (measured: 460 → 190 µs an event, 243 → 103 MB)."""
+"""How long kopf keeps the worker of an object that reaches it: they hold no state for us."""
 
 LIST_CHUNK = 100
-"""Objects that kopf takes in at once while it lists. Each has a task of its own then, and all of them one turn of the
-event loop."""
+"""Objects that are taken in at once while kopf lists, in one turn of the event loop."""
 
 
 class NoDiffBase(kopf.DiffBaseStorage):
