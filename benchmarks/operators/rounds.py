@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.operators import report
-from benchmarks.operators.jobs import SUCCEEDED, Shape, ended
+from benchmarks.operators.jobs import NAMESPACE, SUCCEEDED, Shape, ended
 from benchmarks.operators.observed import Jobs
 from benchmarks.operators.sides import SIDES, Dtjob, Side
 from benchmarks.operators.statistics import Goal, Numbers
@@ -93,8 +93,7 @@ def _warm_up(bed: Testbed, side: Side) -> None:
     """Let a job live from its beginning to its end: what is done once is done, and the operator surely watches."""
     with Jobs(bed.api, side.resource, side.phase_of) as jobs:
         run_to_the_end(bed, side, jobs, ["warm-up"], Shape(workers=1))
-    bed.clear()
-    bed.wait_gone(side.resource)
+    bed.delete_jobs(side.resource)
     time.sleep(_SETTLE_SECONDS)
 
 
@@ -123,7 +122,7 @@ def ends(bed: Testbed, exit_code: int = 0) -> list[Call]:
             path_of("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], "status"),
             ended(pod, exit_code),
         )
-        for pod in bed.api.list("pods", "bench")
+        for pod in bed.api.list("pods", NAMESPACE)
     ]
 
 

@@ -22,7 +22,7 @@ def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
     """One side, once."""
     with Pods(bed.api, side.task_of) as pods:
         alone = [latency(bed, side, pods, f"alone-{number}") for number in range(options.jobs)]
-        bed.clear()
+        bed.delete_jobs(side.resource)
         large = Shape(options.workers)
         bed.api.create(side.resource, NAMESPACE, side.job("large", large))
         pods.wait_job("large", 1)

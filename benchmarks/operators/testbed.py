@@ -106,6 +106,12 @@ class Testbed:
                 pass
         self.wait_gone("pods")
 
+    def delete_jobs(self, resource: str) -> None:
+        """Delete an operator's jobs while it runs; return when the garbage collector has removed their pods."""
+        self.api.call("DELETE", path_of(resource, NAMESPACE), {"propagationPolicy": "Background"})
+        for each in (resource, "pods", "services"):
+            self.wait_gone(each)
+
     def wait_gone(self, resource: str) -> None:
         """Return when there is none of it."""
         while self.api.call("GET", path_of(resource, NAMESPACE), None, {"limit": "1"})["items"]:
@@ -128,6 +134,7 @@ class Testbed:
                 str(kwok),
                 f"--kubeconfig={self.plane.kubeconfig}",
                 "--manage-all-nodes=true",
+                "--cidr=10.128.0.1/9",
                 *(f"--config={stage}" for stage in stages),
             ],
             "kube-scheduler": [
@@ -142,7 +149,9 @@ class Testbed:
         for name, command in commands.items():
             self._beside.append(Program(name, command, self.plane.directory))
         for number in range(NODES):
-            self.api.create("nodes", None, _node(number))
+            name = self.api.create("nodes", None, _node(number))["metadata"]["name"]
+            # An admission plugin says that it is not ready, and the controller that takes that back is not here.
+            self.api.patch("nodes", None, name, {"spec": {"taints": None}})
         for program in self._beside:
             program.wait_until(self._nodes_ready)
 
