@@ -7,6 +7,7 @@ with the standard library. Its configuration is taken as it is: certificates, pr
 from __future__ import annotations
 
 from typing import Any, Self
+from urllib.request import getproxies_environment, proxy_bypass_environment
 
 import aiohttp
 from kubernetes.aio import client
@@ -24,7 +25,7 @@ class Transport:
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         known = {
             "server_hostname": self._configuration.tls_server_name,
-            "proxy": self._configuration.proxy,
+            "proxy": self._configuration.proxy or _proxy_for(URL(self._configuration.host)),
             "proxy_headers": self._configuration.proxy_headers,
         }
         self._options = {name: value for name, value in known.items() if value}
@@ -32,7 +33,8 @@ class Transport:
     async def __aenter__(self) -> Self:
         limit = self._configuration.connection_pool_maxsize
         connector = aiohttp.TCPConnector(limit=limit, ssl=self._trusted)
-        self._session = aiohttp.ClientSession(connector=connector, trust_env=True)
+        # Not trust_env: aiohttp would look for a proxy, and for ~/.netrc, in a thread at each request.
+        self._session = aiohttp.ClientSession(connector=connector)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -48,3 +50,10 @@ class Transport:
         asked = self._session.request(method, url, data=data, headers=headers, timeout=self._timeout, **self._options)
         async with asked as answer:
             return answer.status, await answer.read()
+
+
+def _proxy_for(server: URL) -> str | None:
+    """The proxy that the environment has for this server (HTTPS_PROXY, NO_PROXY), None where it has none."""
+    if server.host is None or proxy_bypass_environment(server.host):
+        return None
+    return getproxies_environment().get(server.scheme)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -54,6 +54,26 @@ async def test_a_path_stays_as_it_was_quoted_and_follows_the_servers_own() -> No
         await transport.request("GET", path, {})
     ((method, found, _, text),) = asked
     assert (method, found, text) == ("GET", f"/k8s/clusters/c-1{path}", b"")
+
+
+@pytest.mark.parametrize(
+    ("host", "excepted", "asked_proxy"),
+    [("http://api.example.com.invalid", "", True), ("http://127.0.0.1:1", "127.0.0.1", False)],
+)
+async def test_the_environments_proxy_is_used_but_for_what_it_excepts(
+    monkeypatch: pytest.MonkeyPatch, host: str, excepted: str, asked_proxy: bool
+) -> None:
+    """The name resolves nowhere, and nobody listens at the address: only the proxy can answer."""
+    asked: Asked = []
+    async with server(asked) as proxy:
+        monkeypatch.setenv("http_proxy", proxy._configuration.host)
+        monkeypatch.setenv("no_proxy", excepted)
+        configuration = client.Configuration()
+        configuration.host, configuration.proxy = host, None
+        async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+            with suppress(aiohttp.ClientError):
+                await transport.request("GET", "/api", {})
+    assert bool(asked) == asked_proxy
 
 
 async def test_where_nobody_listens_the_error_is_one_that_callers_expect() -> None:
