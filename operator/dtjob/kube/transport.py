@@ -7,7 +7,7 @@ with the standard library. Its configuration is taken as it is: certificates, pr
 from __future__ import annotations
 
 from typing import Any, Self
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from kubernetes.aio import client
@@ -53,7 +53,7 @@ class Transport:
 
 
 def _proxy_for(server: URL) -> str | None:
-    """The proxy that the environment has for this server (HTTPS_PROXY, NO_PROXY), None where it has none."""
-    if server.host is None or proxy_bypass_environment(server.host):
+    """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None where it has none."""
+    if server.host is None or proxy_bypass(server.host):
         return None
-    return getproxies_environment().get(server.scheme)
+    return getproxies().get(server.scheme)

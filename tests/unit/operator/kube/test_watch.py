@@ -46,7 +46,10 @@ async def due(queue: WorkQueue[JobKey]) -> list[JobKey]:
     return keys
 
 
-async def test_only_what_changes_something_makes_a_job_due(store: Store, queue: WorkQueue[JobKey]) -> None:
+async def test_only_what_changes_something_makes_a_job_due(
+    store: Store, queue: WorkQueue[JobKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "gather_seconds", lambda children: 0.0)
     pod = builders.pod(builders.job(), "chief-0")
     for type_, wanted in ((None, [KEY]), ("MODIFIED", []), ("DELETED", [KEY]), ("DELETED", []), ("ADDED", [])):
         watch.take_in(store, queue, type_, pod)
