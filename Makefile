@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table fit-table chaos benchmarks e2e e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -58,6 +58,14 @@ chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20
 benchmarks: $(STAMP) binaries  ## Measure training against TensorFlow alone, and the operator (a quiet machine, 35 minutes)
 	@for each in steps_per_second checkpoint_stall first_step start recovery plan_cost operator_memory event_cost event_loop; do echo "$$each"; $(BIN)/python -m benchmarks.$$each; done
 
+SCENARIOS := burst big_job standing_load small_beside_big away
+.PHONY: $(SCENARIOS:%=bench-%)
+bench: $(SCENARIOS:%=bench-%)  ## Measure the operator beside Kubeflow's and a bare loop (hours; bench-burst: one of them; BENCH='--rounds 1 --jobs 50')
+
+$(SCENARIOS:%=bench-%): bench-%: $(STAMP)
+	@$(BIN)/python tools/binaries.py benchmarks >/dev/null
+	@$(BIN)/python -m benchmarks.operators.$* --out benchmarks/results $(BENCH)
+
 e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)
 	@$(BIN)/python -m pytest tests/e2e
 
@@ -74,8 +82,8 @@ cluster-down: $(STAMP)  ## Remove that cluster
 	@$(BIN)/python -m tools.cluster.developer down
 
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
-binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl and helm
-	@$(BIN)/python tools/binaries.py control-plane helm >/dev/null || echo "make: without them the cluster tests are skipped" >&2
+binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl, helm, kwok and kube-scheduler
+	@$(BIN)/python tools/binaries.py control-plane helm kwok kube-scheduler >/dev/null || echo "make: without them the cluster tests are skipped" >&2
 
 images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/images
 	@$(PYTHON) tools/images.py

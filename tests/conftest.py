@@ -12,7 +12,7 @@ import pytest
 from tools.cluster.rest import Api
 
 TIERS = ("unit", "cluster", "trainer", "e2e")
-SLOW = "`make trainer-slow` and `make chaos` run them"
+SLOW = "`make trainer-slow`, `make chaos` and `pytest -m slow tests/cluster` run them"
 
 
 def tier_of(path: Path) -> str | None:

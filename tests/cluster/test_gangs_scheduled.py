@@ -16,6 +16,7 @@ from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane, Options
 from tools.cluster.rest import Api, Object
+from tools.programs import CONTROL_PLANE
 
 ROOT = Path(__file__).resolve().parents[2]
 PROVIDER = "Kubernetes"
@@ -54,7 +55,7 @@ def cluster() -> Iterator[ControlPlane]:
         scheduler_arguments=(f"{GATES},GangScheduling=true",),
     )
     try:
-        programs = binaries.find((*binaries.CONTROL_PLANE, "kube-scheduler"))
+        programs = binaries.find((*CONTROL_PLANE, "kube-scheduler"))
     except binaries.BinariesError as error:
         pytest.skip(f"no Kubernetes programs: {str(error).splitlines()[0]}")
     with ControlPlane(programs, options) as running:

@@ -16,6 +16,7 @@ from tools.cluster.bare_node import BareNode
 from tools.cluster.cluster import Cluster, UnsupportedError
 from tools.cluster.rest import Api
 from tools.node import packages
+from tools.programs import NODE
 
 LATE = ("cluster", "long_job")
 LONGEST_SECONDS = 900
@@ -40,7 +41,7 @@ def node_programs(pytestconfig: pytest.Config) -> dict[str, Path]:
     try:
         with capture.global_and_fixture_disabled():  # installing and building take minutes, and say so
             packages.ensure()
-            return binaries.find(binaries.NODE)
+            return binaries.find(NODE)
     except (packages.UnavailableError, binaries.BinariesError) as error:
         pytest.skip(f"no node: {str(error).splitlines()[0]}")
 

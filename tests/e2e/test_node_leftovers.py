@@ -24,7 +24,8 @@ import signal, sys
 from tools import binaries
 from tools.node.node import Node
 from tools.node.packages import UnavailableError
-node = Node(binaries.find(binaries.NODE))
+from tools.programs import NODE
+node = Node(binaries.find(NODE))
 try:
     node.start()
 except UnavailableError as error:

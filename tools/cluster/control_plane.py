@@ -71,12 +71,17 @@ class Options:
     """More users, each with its group."""
     api_arguments: tuple[str, ...] = ()
     """More arguments for kube-apiserver."""
+    etcd_arguments: tuple[str, ...] = ()
+    """More arguments for etcd."""
+    controllers: tuple[str, ...] = _CONTROLLERS
+    """Those that run where not every one does."""
 
 
 class ControlPlane:
     """One cluster. `programs` are the paths that `tools.binaries.find()` returns.
 
-    Attributes: `kubeconfig` (an administrator's, CA verified), `server` (URL), `port`, `directory` (with the logs).
+    Attributes: `kubeconfig` (an administrator's, CA verified), `server` and `etcd` (URLs), `port`, `directory` (with
+    the logs).
     """
 
     def __init__(self, programs: dict[str, Path], options: Options = Options()) -> None:
@@ -139,7 +144,7 @@ class ControlPlane:
 
     def _start_etcd(self) -> None:
         client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
-        self._etcd = client
+        self.etcd = client
         command = [
             str(self.programs["etcd"]),
             f"--data-dir={self.directory / 'etcd'}",
@@ -150,6 +155,7 @@ class ControlPlane:
             f"--initial-cluster=default={peer}",
             "--unsafe-no-fsync",  # the data does not outlive the tests
             "--log-level=warn",
+            *self.options.etcd_arguments,
         ]
         etcd = self._running["etcd"] = Program("etcd", command, self.directory)
         etcd.wait_until(lambda: answers(f"{client}/health"))
@@ -158,7 +164,7 @@ class ControlPlane:
         key = self.directory / "certificates" / "apiserver.key"  # made by the server, before it reads it as signing key
         return [
             str(self.programs["kube-apiserver"]),
-            f"--etcd-servers={self._etcd}",
+            f"--etcd-servers={self.etcd}",
             f"--secure-port={self.port}",
             f"--bind-address={self.options.address}",
             f"--advertise-address={self.options.address}",
@@ -214,7 +220,7 @@ class ControlPlane:
             "--use-service-account-credentials",
             "--leader-elect=false",
             "--secure-port=0",
-            f"--controllers={'*' if self.options.whole else ','.join(_CONTROLLERS)}",
+            f"--controllers={'*' if self.options.whole else ','.join(self.options.controllers)}",
             "--concurrent-gc-syncs=4",
             "--kube-api-qps=200",
             "--kube-api-burst=400",

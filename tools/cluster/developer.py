@@ -18,18 +18,19 @@ from tools import binaries, images
 from tools.cluster.program import ProgramError
 from tools.node import image_store, leftovers, packages
 from tools.node.node import Node, directory, machine_lock
+from tools.programs import NODE, cache
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def log() -> Path:
     """What the background process says."""
-    return binaries.cache() / "cluster.log"
+    return cache() / "cluster.log"
 
 
 def pid_file() -> Path:
     """The background process: its pid and when it started."""
-    return binaries.cache() / "cluster.pid"
+    return cache() / "cluster.pid"
 
 
 def keeper() -> int | None:
@@ -47,7 +48,7 @@ def up() -> int:
         say("starting a cluster of two nodes ...")
         try:
             packages.ensure(say)
-            binaries.find(binaries.NODE, say)
+            binaries.find(NODE, say)
         except (packages.UnavailableError, binaries.BinariesError) as error:
             return complain(str(error))
         with log().open("w") as errors:
@@ -95,7 +96,7 @@ def keep() -> int:
     pid_file().write_text(f"{os.getpid()} {leftovers.started(os.getpid())}")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     try:
-        with Node(binaries.find(binaries.NODE)):
+        with Node(binaries.find(NODE)):
             sys.stdout.write("ready\n")
             sys.stdout.flush()
             while True:

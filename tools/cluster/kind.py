@@ -27,6 +27,7 @@ from tools.cluster.volumes import volume_and_claim
 from tools.images import Image
 from tools.node.node import EVICTION_SECONDS
 from tools.node.packages import UnavailableError
+from tools.programs import cache
 
 CLUSTER = "dtjob-e2e"
 VOLUMES = PurePosixPath("/dtjob-volumes")
@@ -183,7 +184,7 @@ def _run(*command: str) -> str:
 
 def _machine_lock(undo: contextlib.ExitStack) -> int:
     """The lock that our kind cluster holds, until `undo` and until its janitor is through."""
-    directory = binaries.cache()
+    directory = cache()
     directory.mkdir(parents=True, exist_ok=True)
     file = undo.enter_context((directory / "kind.lock").open("w")).fileno()
     try:

@@ -13,6 +13,7 @@ from tools.cluster.cluster import Cluster
 from tools.cluster.existing import ExistingCluster
 from tools.node import packages
 from tools.node.packages import UnavailableError
+from tools.programs import NODE
 
 
 class Provider(Cluster, Protocol):
@@ -38,4 +39,4 @@ def choose(say: Callable[[str], None] = print) -> Provider:
         packages.ensure(say)
     except UnavailableError as error:
         raise UnavailableError(f"{error} (or Docker for kind, or a cluster by DTJOB_KUBECONFIG)") from None
-    return BareNode(binaries.find(binaries.NODE, say))
+    return BareNode(binaries.find(NODE, say))

@@ -34,6 +34,7 @@ GROUPS = {
     "pods": "api/v1",
     "resourcequotas": "api/v1",
     "serviceaccounts": "api/v1",
+    "secrets": "api/v1",
     "services": "api/v1",
     "networkpolicies": "apis/networking.k8s.io/v1",
     "storageclasses": "apis/storage.k8s.io/v1",
@@ -46,13 +47,17 @@ GROUPS = {
     "clusterqueues": "apis/kueue.x-k8s.io/v1beta2",
     "localqueues": "apis/kueue.x-k8s.io/v1beta2",
     "workloadpriorityclasses": "apis/kueue.x-k8s.io/v1beta2",
+    "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
     "distributedtrainingjobs": "apis/training.dtjob.dev/v1alpha1",
+    "tfjobs": "apis/kubeflow.org/v1",
 }
 """Where each resource is served."""
 SHORT = {"dtjob": "distributedtrainingjobs", "dtjobs": "distributedtrainingjobs"}
 
 CRD = "distributedtrainingjobs.training.dtjob.dev"
 DEFAULT_TIMEOUT = 60.0
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+"""What to accept where an object's content is of no use."""
 
 
 class ApiError(Exception):
@@ -90,20 +95,20 @@ class Api:
 
     def get(self, resource: str, namespace: str | None, name: str) -> Object:
         """One object. Raises ApiError (404 where there is none)."""
-        return self.call("GET", _path(resource, namespace, name))
+        return self.call("GET", path_of(resource, namespace, name))
 
     def list(self, resource: str, namespace: str | None = None, selector: str = "") -> list[Object]:
         """All objects of a namespace, or of the cluster, that the label selector takes."""
-        items: list[Object] = self.call("GET", _path(resource, namespace), None, {"labelSelector": selector})["items"]
+        items: list[Object] = self.call("GET", path_of(resource, namespace), None, {"labelSelector": selector})["items"]
         return items
 
     def create(self, resource: str, namespace: str | None, manifest: Object, **query: str) -> Object:
         """Create an object. Unknown fields are refused, as kubectl has it; `dryRun="All"` only asks."""
-        return self.call("POST", _path(resource, namespace), manifest, {"fieldValidation": "Strict", **query})
+        return self.call("POST", path_of(resource, namespace), manifest, {"fieldValidation": "Strict", **query})
 
     def replace(self, resource: str, namespace: str | None, manifest: Object, sub: str = "", **query: str) -> Object:
         """PUT an object, or its subresource `sub`, against the resourceVersion it carries."""
-        return self.call("PUT", _path(resource, namespace, manifest["metadata"]["name"], sub), manifest, query)
+        return self.call("PUT", path_of(resource, namespace, manifest["metadata"]["name"], sub), manifest, query)
 
     def patch(
         self, resource: str, namespace: str | None, name: str, patch: Object, sub: str = "", **query: str
@@ -111,7 +116,7 @@ class Api:
         """A JSON merge patch."""
         kind = "application/merge-patch+json"
         return self.call(
-            "PATCH", _path(resource, namespace, name, sub), patch, {"fieldValidation": "Strict", **query}, kind
+            "PATCH", path_of(resource, namespace, name, sub), patch, {"fieldValidation": "Strict", **query}, kind
         )
 
     def delete(
@@ -124,7 +129,7 @@ class Api:
         if uid:
             options["preconditions"] = {"uid": uid}
         try:
-            self.call("DELETE", _path(resource, namespace, name), options)
+            self.call("DELETE", path_of(resource, namespace, name), options)
         except ApiError as error:
             if error.status not in (404, 409):
                 raise
@@ -157,16 +162,17 @@ class Api:
         version: str,
         timeout: float,
         opened: Callable[[Callable[[], None]], None] = lambda interrupt: None,
+        accept: str = "application/json",
     ) -> Iterator[tuple[str, Object]]:
         """Events (type, object) after this resourceVersion, until the time is over or the server ends the stream.
 
-        `opened` is given a function that ends the stream from another thread.
+        `opened` is given a function that ends the stream from another thread. `accept` may ask for METADATA_ONLY.
         """
         query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(max(1, int(timeout)))}
         stream = self._pool.request(
             "GET",
-            self._url(_path(resource, namespace), query),
-            headers=self._headers,
+            self._url(path_of(resource, namespace), query),
+            headers={**self._headers, "Accept": accept},
             timeout=urllib3.Timeout(connect=10.0, read=max(0.1, timeout)),
             preload_content=False,
         )
@@ -198,7 +204,7 @@ class Api:
         """Return {name: object} as soon as `condition` holds for it. Raises AssertionError with what was there."""
         limit = time.monotonic() + timeout
         while True:
-            listing = self.call("GET", _path(resource, namespace))
+            listing = self.call("GET", path_of(resource, namespace))
             seen = {item["metadata"]["name"]: item for item in listing["items"]}
             if condition(seen):
                 return seen
@@ -241,7 +247,8 @@ class Api:
         return f"{self._server}/{path}" + (f"?{urllib.parse.urlencode(used)}" if used else "")
 
 
-def _path(resource: str, namespace: str | None, name: str = "", sub: str = "") -> str:
+def path_of(resource: str, namespace: str | None, name: str = "", sub: str = "") -> str:
+    """Where a resource of a namespace (None: of the cluster), or one object of it, is served."""
     resource = SHORT.get(resource, resource)
     parts = [GROUPS[resource], *(["namespaces", namespace] if namespace else []), resource, name, sub]
     return "/".join(filter(None, parts))

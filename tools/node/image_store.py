@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from tools.binaries import cache
 from tools.cluster.program import Program
 from tools.images import Image
 from tools.node import containerd
 from tools.node.namespaces import Namespaces
+from tools.programs import cache
 
 _CONFIG = """
 version = 2

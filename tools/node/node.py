@@ -1,6 +1,6 @@
 """A whole Kubernetes cluster on the bare machine: a control plane, two nodes and CoreDNS, from binaries.
 
-    with Node(programs) as node:            # programs: binaries.find(binaries.NODE)
+    with Node(programs) as node:            # programs: binaries.find(NODE)
         node.import_image(Path("trainer.tar"))
         node.kubectl("apply", "-f", "job.yaml")
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tools import binaries, images
+from tools import images
 from tools.cluster.control_plane import ControlPlane, Options
 from tools.cluster.program import Program, ProgramError
 from tools.cluster.rest import Api
@@ -31,6 +31,7 @@ from tools.node.directories import Provisioner
 from tools.node.machine import Machine
 from tools.node.namespaces import Namespaces
 from tools.node.packages import UnavailableError
+from tools.programs import cache
 
 LOCK_SECONDS = 60.0
 """How long a new node waits for an old one's remains to go."""
@@ -42,7 +43,7 @@ COREDNS_USER = ("coredns", "system:masters")
 
 def directory() -> Path:
     """All that a running node holds on disk."""
-    return binaries.cache() / "node"
+    return cache() / "node"
 
 
 class Node:

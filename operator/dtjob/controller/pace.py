@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+SHORTEST_GATHER_SECONDS = 0.1
 LONGEST_GATHER_SECONDS = 0.5
 GATHER_SECONDS_A_CHILD = 0.001
-"""After a look at a job of 100 pods their events are gathered for 0.1 s, of 500 and more for half a second."""
+"""After a look at a job of up to 100 pods their events are gathered for 0.1 s, of 500 and more for half a second. The
+pods of a small job are scheduled, and run, within such a time: one look and one status write tell of all of them."""
 
 SHORTEST_PROGRESS = timedelta(seconds=10)
 PROGRESS_WRITES_A_SECOND = 20
@@ -16,7 +18,7 @@ PROGRESS_WRITES_A_SECOND = 20
 def gather_seconds(children: int) -> float:
     """How long after a look at a job of so many children events of its pods do not make it due again. The first event
     after that does so at once."""
-    return min(children * GATHER_SECONDS_A_CHILD, LONGEST_GATHER_SECONDS)
+    return min(max(SHORTEST_GATHER_SECONDS, children * GATHER_SECONDS_A_CHILD), LONGEST_GATHER_SECONDS)
 
 
 def progress_every(jobs: int) -> timedelta:

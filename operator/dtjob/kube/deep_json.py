@@ -1,10 +1,15 @@
-"""JSON of the API server, which lets tenants nest 10,000 levels deep: parsed all the same, without the deepest."""
+"""JSON of the API server, which lets tenants nest 10,000 levels deep: parsed all the same, without the deepest.
+
+orjson is three times as fast as the standard library. What it does not take, the standard library has to.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from typing import Any
+
+import orjson
 
 CUT_AT = 200
 """Levels that are kept where a text has more than Python's parser takes."""
@@ -14,9 +19,21 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 def loads(text: str | bytes) -> Any:
     """As json.loads; where that raises RecursionError, with null for what is nested deeper than CUT_AT."""
     try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # no JSON, deeper than 1,024 levels, or half a surrogate pair
+        pass
+    try:
         return json.loads(text)
     except RecursionError:
         return json.loads(cut(text if isinstance(text, str) else text.decode()))
+
+
+def dumps(value: Any) -> bytes:
+    """As json.dumps, in UTF-8."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # an integer beyond 64 bits, or half a surrogate pair of a tenant's
+        return json.dumps(value).encode()
 
 
 def cut(text: str) -> str:

@@ -38,8 +38,8 @@ RESYNC_MAY_TAKE_SECONDS = 300.0
 """How late a resync may be before the process counts as stuck: pages of a large cluster, each up to its timeout."""
 
 RECURSION_LIMIT = 50_000
-"""The API server takes objects that are nested 10,000 levels deep, and kopf's parser and copies recurse into them.
-From Python 3.12 on the parser has a limit of its own, about as high; where kopf meets that, resync finds the rest."""
+"""The API server takes objects that are nested 10,000 levels deep, and Python's parser recurses into them. From Python
+3.12 on it has a limit of its own, about as high; beyond that `deep_json.py` cuts the deepest levels off."""
 
 SECOND_RESYNC_SECONDS = 10.0
 """How soon after the first resync the second comes: what was deleted before the watches began brings no event."""

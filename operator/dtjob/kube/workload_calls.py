@@ -39,8 +39,8 @@ class WorkloadCalls(ABC):
         """One call, and its answer. Raises ApiError, or ClusterError where there was none."""
 
     @abstractmethod
-    async def _request(self, method: str, path: str, body: Any, accept: str, seconds: float) -> aiohttp.ClientResponse:
-        """The answer to one call, yet to be read."""
+    async def _open(self, path: str, seconds: float) -> aiohttp.ClientResponse:
+        """The answer to a GET that may take so long, yet to be read."""
 
     async def has_kueue(self) -> bool:
         """Whether the API server knows Workloads. Raises ClusterError where it does not say."""
@@ -79,7 +79,7 @@ class WorkloadCalls(ABC):
         inside = f"/namespaces/{namespace}" if namespace else ""
         path = f"/apis/{kueue.API_VERSION}{inside}/{kueue.PLURAL}?{urlencode(query)}"
         try:
-            response = await self._request("GET", path, None, _JSON, WATCH_SECONDS + 30)
+            response = await self._open(path, WATCH_SECONDS + 30)
             async with response:
                 if response.status != 200:
                     raise error_of(response.status, await response.read())

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.cluster.support.chart import NAMESPACE as OPERATOR_NAMESPACE
-from tools.binaries import cache
 from tools.cluster.cluster import Cluster
+from tools.programs import cache
 
 KEPT = 20
 _PATIENCE = "--request-timeout=20s"

@@ -21,6 +21,7 @@ from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import Program
 from tools.cluster.rest import Api
+from tools.programs import CONTROL_PLANE
 
 ROOT = Path(__file__).resolve().parents[3]
 __all__ = ["audited_cluster", "helm", "helm_program", "installed", "kubelet", "operator_of_all"]
@@ -37,7 +38,7 @@ def control_plane(
     """A control plane with dtjob's definition and these, and with these programs beside it. Skips where one can be
     neither found nor built. Prints the programs' logs where something fails."""
     try:
-        programs, files = binaries.find((*binaries.CONTROL_PLANE, *tools)), definitions()
+        programs, files = binaries.find((*CONTROL_PLANE, *tools)), definitions()
     except binaries.BinariesError as error:
         pytest.skip(f"no schedulers of others: {str(error).splitlines()[0]}")
     with ControlPlane(programs) as cluster:

@@ -17,6 +17,7 @@ from tests.integrations.kueue.manager import Kueue, NoKueue
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
+from tools.programs import CONTROL_PLANE
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -27,7 +28,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
-            programs = binaries.find((*binaries.CONTROL_PLANE, "kueue"))
+            programs = binaries.find((*CONTROL_PLANE, "kueue"))
     except binaries.BinariesError as error:
         pytest.skip(f"no Kueue or no Kubernetes programs: {str(error).splitlines()[0]}")
     with ControlPlane(programs) as running:

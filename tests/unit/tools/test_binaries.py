@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import binaries
+from tools import binaries, programs
+from tools.programs import CONTROL_PLANE, NODE, TOOLS, Tool
 
 
 @pytest.fixture(autouse=True)
@@ -24,22 +25,22 @@ def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
 
 def test_envtests_programs_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
-    cached = [program(binaries.TOOLS[name].cached) for name in ("etcd", "kube-controller-manager")]
+    cached = [program(TOOLS[name].cached) for name in ("etcd", "kube-controller-manager")]
     own = program(tmp_path / "etcd")
     assert binaries.find(["etcd", "kube-controller-manager"]) == {"etcd": own, "kube-controller-manager": cached[1]}
 
 
 def test_what_is_cached_is_not_built_again(capsys: pytest.CaptureFixture[str]) -> None:
-    for tool in binaries.TOOLS.values():
+    for tool in TOOLS.values():
         program(tool.cached)
     assert set(binaries.find()) == {"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}
     assert capsys.readouterr().out == ""
 
 
 def test_only_what_is_asked_for_is_looked_for() -> None:
-    for name in binaries.NODE:
-        program(binaries.TOOLS[name].cached)
-    assert set(binaries.find(binaries.NODE)) == {*binaries.CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns"}
+    for name in NODE:
+        program(TOOLS[name].cached)
+    assert set(binaries.find(NODE)) == {*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns"}
     assert binaries.main(["node"]) == 0
     assert binaries.main(["kubelets"]) == 2
 
@@ -48,23 +49,23 @@ def test_only_what_is_asked_for_is_looked_for() -> None:
     ("name", "version"), [("etcd", "v3."), ("kubelet", "v1."), ("coredns", "v1."), ("helm", "v4.")]
 )
 def test_a_programs_place_is_its_own_modules_version(name: str, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = binaries.TOOLS[name]
+    tool = TOOLS[name]
     assert tool.version.startswith(version)
     before = tool.cached
-    monkeypatch.setattr(binaries.Tool, "version", property(lambda tool: "v9.9.9"))
+    monkeypatch.setattr(Tool, "version", property(lambda tool: "v9.9.9"))
     assert tool.cached != before
 
 
 def test_a_program_knows_the_module_that_it_comes_from() -> None:
-    roots = {name: binaries.TOOLS[name].root for name in ("kueue", "helm", "kubelet")}
+    roots = {name: TOOLS[name].required[0] for name in ("kueue", "helm", "kubelet")}
     assert roots == {"kueue": "sigs.k8s.io/kueue", "helm": "helm.sh/helm/v4", "kubelet": "k8s.io/kubernetes"}
 
 
 def test_programs_carry_their_version_and_other_flags_are_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl = binaries.TOOLS["kubectl"]
+    kubectl = TOOLS["kubectl"]
     assert any("gitVersion=v1." in flag for flag in kubectl.flags)
     before = kubectl.cached
-    monkeypatch.setattr(binaries, "_VERSION_PACKAGE", "other")
+    monkeypatch.setattr(programs, "_VERSION_PACKAGE", "other")
     assert kubectl.cached != before
 
 
@@ -78,7 +79,7 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path: Path, monkeypa
     with pytest.raises(binaries.BinariesError, match="no such module"):
         binaries.find(["etcd"], said.append)
     assert "building etcd with Go" in said[0]
-    assert list(binaries.TOOLS["etcd"].cached.parent.iterdir()) == []
+    assert list(TOOLS["etcd"].cached.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(("version", "known"), [("go1.26.8", (1, 26)), ("go1.9", (1, 9)), ("devel", None)])

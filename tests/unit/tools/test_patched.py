@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools import binaries, patched
+from tools.programs import GANGS, MODULES, TOOLS
 
 
 def test_the_copy_has_what_is_added_and_can_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,12 +44,12 @@ def test_a_module_that_cannot_be_had_is_said(tmp_path: Path, monkeypatch: pytest
     go.write_text("#!/bin/sh\necho no such module >&2\nexit 1\n")
     go.chmod(0o755)
     with pytest.raises(binaries.BinariesError, match=r"(?s)vc-scheduler: volcano.sh/apis cannot be had:.*no such mod"):
-        binaries._patch(str(go), binaries.TOOLS["vc-scheduler"], dict(os.environ))
+        binaries._patch(str(go), TOOLS["vc-scheduler"], dict(os.environ))
 
 
-@pytest.mark.parametrize("name", binaries.GANGS)
+@pytest.mark.parametrize("name", GANGS)
 def test_each_module_pins_its_program(name: str) -> None:
-    tool = binaries.TOOLS[name]
+    tool = TOOLS[name]
     assert tool.version.startswith("v")
     text = (tool.directory / "go.mod").read_text()
     assert tool.package in text
@@ -58,7 +59,7 @@ def test_each_module_pins_its_program(name: str) -> None:
 
 def test_binaries_runs_as_a_program_too() -> None:
     done = subprocess.run(
-        ["python3", "tools/binaries.py", "none"], capture_output=True, text=True, cwd=binaries.MODULES.parents[1]
+        ["python3", "tools/binaries.py", "none"], capture_output=True, text=True, cwd=MODULES.parents[1]
     )
     assert done.returncode == 2
     assert "unknown: none" in done.stderr

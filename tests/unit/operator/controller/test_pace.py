@@ -16,7 +16,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 
-@pytest.mark.parametrize(("children", "seconds"), [(0, 0), (3, 0.003), (100, 0.1), (500, 0.5), (4000, 0.5)])
+@pytest.mark.parametrize(("children", "seconds"), [(0, 0.1), (3, 0.1), (100, 0.1), (300, 0.3), (500, 0.5), (4000, 0.5)])
 def test_events_of_big_jobs_are_gathered_longer(children: int, seconds: float) -> None:
     assert gather_seconds(children) == pytest.approx(seconds)
     assert gather_seconds(children) <= LONGEST_GATHER_SECONDS
@@ -61,6 +61,20 @@ def test_a_burst_of_pod_events_makes_a_few_plans() -> None:
         made.run(2)
         assert made.job.status["ready"] == "401/401"
         assert looks.count - before <= 2 / 0.4 + 4
+
+
+def test_the_pods_of_a_small_job_are_looked_at_together() -> None:
+    looks = Looks()
+    with world(3, looks) as made:
+        made.run(5)
+        before, writes = looks.count, made.cluster.calls.count("write status")
+        for name in made.pods:
+            run(made, name)
+            made.run(0.02)
+        made.run(2)
+        assert made.job.status["ready"] == "4/4"
+        assert looks.count - before <= 2
+        assert made.cluster.calls.count("write status") - writes <= 2
 
 
 def test_a_single_failure_is_reacted_to_at_once() -> None:

@@ -9,6 +9,7 @@ from kubernetes.aio import client
 
 from dtjob.kube.client import Kube, connect
 from dtjob.kube.kubeconfig import NoCluster
+from dtjob.kube.transport import Transport
 
 
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])
@@ -16,7 +17,7 @@ async def test_kopf_is_given_the_bare_token(authorization: str):
     configuration = client.Configuration()
     configuration.api_key["BearerToken"] = authorization
     async with client.ApiClient(configuration) as api_client:
-        assert (await Kube(api_client).credentials()).token == "secret"
+        assert (await Kube(api_client, Transport(api_client, 5)).credentials()).token == "secret"
 
 
 @pytest.mark.parametrize("text", ["{}", "", "- 1", "not: [yaml", "clusters: 3"])

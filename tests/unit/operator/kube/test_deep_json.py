@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.kube.deep_json import CUT_AT, cut, loads
+from dtjob.kube.deep_json import CUT_AT, cut, dumps, loads
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,18 @@ def test_what_python_can_parse_is_parsed_whole(value: Any) -> None:
     text = json.dumps(value)
     assert loads(text) == loads(text.encode()) == value
     assert cut(text) == text
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', nested(1500), "1e999"], ids=["half a pair", "deep", "beyond a double"])
+def test_what_orjson_does_not_take_is_parsed_all_the_same(text: str) -> None:
+    sys.setrecursionlimit(50_000)
+    assert loads(text) == loads(text.encode()) == json.loads(text)
+
+
+@pytest.mark.parametrize("value", [{"a": ["ü", 1.5, None, True]}, "\ud800", 2**70, nested(3)])
+def test_what_is_written_is_read_again(value: Any) -> None:
+    assert loads(dumps(value)) == json.loads(json.dumps(value))
+    assert json.loads(dumps(value)) == value
 
 
 def test_what_is_too_deep_is_cut_and_the_rest_is_there() -> None:

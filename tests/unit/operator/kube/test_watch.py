@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import kopf
 import pytest
+from aiohttp import web
 
 from dtjob import __version__
 from dtjob.api.job import API_VERSION, KIND
@@ -20,7 +22,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 
 KEY = ("default", "digits")
-CREDENTIALS = Credentials("https://10.0.0.1", "/ca.pem", None, False, "secret", None, None)
+CREDENTIALS = Credentials("https://10.0.0.1", None, None, False, "secret", None, None)
 
 
 @pytest.fixture
@@ -44,7 +46,10 @@ async def due(queue: WorkQueue[JobKey]) -> list[JobKey]:
     return keys
 
 
-async def test_only_what_changes_something_makes_a_job_due(store: Store, queue: WorkQueue[JobKey]) -> None:
+async def test_only_what_changes_something_makes_a_job_due(
+    store: Store, queue: WorkQueue[JobKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "gather_seconds", lambda children: 0.0)
     pod = builders.pod(builders.job(), "chief-0")
     for type_, wanted in ((None, [KEY]), ("MODIFIED", []), ("DELETED", [KEY]), ("DELETED", []), ("ADDED", [])):
         watch.take_in(store, queue, type_, pod)
@@ -70,10 +75,41 @@ async def test_handlers_give_objects_the_kind_that_a_watch_leaves_out(store: Sto
 async def test_kopf_logs_in_as_our_own_connection_does(store: Store, queue: WorkQueue[JobKey]) -> None:
     (login,) = watch.registry(store, queue, credentials)._activities.get_all_handlers()
     connection = await login.fn()
-    assert (connection.server, connection.token, connection.insecure) == ("https://10.0.0.1", "secret", False)
-    headers = connection.as_http_headers()
-    assert headers["Authorization"] == "Bearer secret"
-    assert headers["User-Agent"].startswith(f"dtjob/{__version__} (")
+    assert isinstance(connection, kopf.AiohttpSession)
+    assert connection.server == "https://10.0.0.1"
+    async with connection.aiohttp_session as session:
+        assert session.headers["Authorization"] == "Bearer secret"
+        assert session.headers["User-Agent"].startswith(f"dtjob/{__version__} (")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/api/v1/pods", "Pod"),
+        ("/api/v1/namespaces/default/services", "Service"),
+        ("/apis/networking.k8s.io/v1/networkpolicies", "NetworkPolicy"),
+        ("/apis/training.dtjob.dev/v1alpha1/distributedtrainingjobs", KIND),
+    ],
+)
+async def test_what_kopf_lists_is_taken_in_on_its_way(path: str, kind: str) -> None:
+    """An API server that answers each list with one object."""
+    taken: list[tuple[str, str | None, Any]] = []
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"items": [{"metadata": {"name": "a"}}]})
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    known = replace(CREDENTIALS, server=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    async with (
+        watch.session(known, lambda *told: taken.append(told)) as session,
+        session.get(known.server + path) as found,
+    ):
+        assert await found.json() == {"items": []}
+    await runner.cleanup()
+    assert taken == [(kind, None, {"metadata": {"name": "a"}})]
 
 
 def test_nothing_is_written_to_objects_and_only_our_children_are_watched() -> None:

@@ -1,0 +1,1 @@
+"""The operator beside its peer and the limit, on one API server: a file for each scenario, and what they share."""

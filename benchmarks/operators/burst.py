@@ -1,0 +1,109 @@
+"""Many jobs applied at once: until every pod exists, every job is Running, and every job has Succeeded.
+
+The pods of all jobs end well as soon as all jobs are Running. Requests are those of the operator's user in the API
+server's audit log. CPU time and memory are the operator's process' own, its start left out of the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from benchmarks.operators.audit import requests
+from benchmarks.operators.jobs import NAMESPACE, Shape, objects_of
+from benchmarks.operators.observed import Jobs, Pods
+from benchmarks.operators.rounds import Scenario, end_all, run
+from benchmarks.operators.sides import Side
+from benchmarks.operators.statistics import Goal, Numbers
+from benchmarks.operators.testbed import Testbed
+from benchmarks.peers.bare_loop import Call
+from dtjob.kube.kinds import KINDS
+from tools.cluster.rest import path_of
+
+WORKERS = 3
+
+
+def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
+    """One side, once."""
+    names, shape = [f"burst-{number}" for number in range(options.jobs)], Shape(options.workers)
+    pods = len(names) * shape.pods
+    applying = [side.applying(side.job(name, shape)) for name in names]
+    if side.bare:
+        return bare(bed, side, applying, pods)
+    calls, since, before = bed.calls(applying), bed.audit.end(), side.usage()
+    with Pods(bed.api, side.task_of) as born, Jobs(bed.api, side.resource, side.phase_of) as jobs:
+        began = time.monotonic()
+        calls.go()
+        exist = born.wait_born(pods) - began
+        calls.wait()
+        running = jobs.wait_phase("Running", len(names)) - began
+        at_running, asked = side.usage(), bed.audit.asked(side.user, since)
+        stored = bed.stored_bytes()
+        ended = time.monotonic()
+        succeeded = end_all(bed, jobs, len(names)) - ended
+        after, asked_in_all = side.usage(), bed.audit.asked(side.user, since)
+    return {
+        "podsPerSecond": pods / exist,
+        "secondsToPods": exist,
+        "secondsToRunning": running,
+        "secondsToSucceeded": succeeded,
+        "requestsPerJobToRunning": requests(asked) / len(names),
+        "requestsPerJob": requests(asked_in_all) / len(names),
+        "eventsPerJob": sum(number for (_, what), number in asked_in_all.items() if what == "events") / len(names),
+        "cpuMillisecondsPerPodToRunning": 1e3 * (at_running.cpu_seconds - before.cpu_seconds) / pods,
+        "cpuMillisecondsPerPod": 1e3 * (after.cpu_seconds - before.cpu_seconds) / pods,
+        "cpuSecondsOfStart": before.cpu_seconds,
+        "peakMegabytes": after.peak_bytes / 1e6,
+        "storedBytesPerJob": sum(number for what, number in stored.items() if what != "events") / len(names),
+    }
+
+
+def bare(bed: Testbed, side: Side, applying: list[Call], pods: int) -> Numbers:
+    """The limit: the jobs are there already, and nobody works on them; all that they need is posted at once."""
+    jobs = bed.calls(applying)
+    jobs.go()
+    jobs.wait()
+    objects = [one for job in bed.api.list("dtjobs", NAMESPACE) for one in objects_of(job)]
+    posts = [Call("POST", path_of(KINDS[one["kind"]][1], NAMESPACE), one) for one in objects]
+    calls = bed.calls(posts)
+    with Pods(bed.api, side.task_of) as born:
+        began = time.monotonic()
+        calls.go()
+        exist = born.wait_born(pods) - began
+        calls.wait()
+    return {"podsPerSecond": pods / exist, "secondsToPods": exist}
+
+
+SCENARIO = Scenario(
+    name="burst",
+    title="Many jobs applied at once",
+    measure=measure,
+    sides=("dtjob", "tfjob", "tfjob-tuned", "bare"),
+    jobs=500,
+    options={"workers": (WORKERS, "workers of each job, beside its chief")},
+    units={
+        "podsPerSecond": "pods a second until every pod exists",
+        "secondsToPods": "seconds until every pod exists",
+        "secondsToRunning": "seconds until every job is Running",
+        "secondsToSucceeded": "seconds from the pods' end until every job has Succeeded",
+        "requestsPerJobToRunning": "requests a job until all run",
+        "requestsPerJob": "requests a job in all (no Events, deletes)",
+        "eventsPerJob": "calls for Events a job",
+        "cpuMillisecondsPerPodToRunning": "CPU ms a pod until all run",
+        "cpuMillisecondsPerPod": "CPU ms a pod in all",
+        "cpuSecondsOfStart": "CPU s of the start and the warm-up",
+        "peakMegabytes": "peak memory, MB",
+        "storedBytesPerJob": "bytes in etcd a job, all running",
+    },
+    goals=(
+        Goal("podsPerSecond", "dtjob", "bare", "at least", 0.7),
+        Goal("podsPerSecond", "dtjob", "tfjob-tuned", "at least", 2),
+        Goal("podsPerSecond", "dtjob", "tfjob", "at least", 20),
+        Goal("cpuMillisecondsPerPod", "dtjob", "tfjob", "at most", 1),
+        Goal("requestsPerJob", "dtjob", None, "at most", WORKERS + 1 + 6),
+    ),
+)
+
+
+if __name__ == "__main__":
+    run(SCENARIO, __doc__)

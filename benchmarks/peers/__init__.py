@@ -1,0 +1,1 @@
+"""What dtjob is measured beside: Kubeflow's Training Operator, and a bare loop of POSTs as the limit."""

@@ -1,0 +1,64 @@
+"""Requests to one API server: JSON over connections that stay open, with as little in between as can be.
+
+The transport of the `kubernetes` client looks at each request for what only other clients of it need, and writes JSON
+with the standard library. Its configuration is taken as it is: certificates, proxy, the server's name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from kubernetes.aio import client
+from yarl import URL
+
+from dtjob.kube import deep_json
+
+
+class Transport:
+    """One session of connections. To be entered before the first request, where an event loop runs."""
+
+    def __init__(self, api_client: client.ApiClient, timeout_seconds: float) -> None:
+        self._configuration = api_client.configuration
+        self._trusted = api_client.rest_client.ssl_context
+        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        known = {
+            "server_hostname": self._configuration.tls_server_name,
+            "proxy": self._configuration.proxy or _proxy_for(URL(self._configuration.host)),
+            "proxy_headers": self._configuration.proxy_headers,
+        }
+        self._options = {name: value for name, value in known.items() if value}
+
+    async def __aenter__(self) -> Self:
+        limit = self._configuration.connection_pool_maxsize
+        connector = aiohttp.TCPConnector(limit=limit, ssl=self._trusted)
+        # Not trust_env: aiohttp would look for a proxy, and for ~/.netrc, in a thread at each request.
+        self._session = aiohttp.ClientSession(connector=connector)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+
+    async def request(self, method: str, path: str, headers: dict[str, str], body: Any = None) -> tuple[int, bytes]:
+        """The HTTP status and the text of the answer. `path` is quoted already; a body is sent as JSON.
+
+        Raises aiohttp.ClientError, TimeoutError or OSError where no answer came.
+        """
+        data = None if body is None else deep_json.dumps(body)
+        url = URL(self._configuration.host + path, encoded=True)
+        asked = self._session.request(method, url, data=data, headers=headers, timeout=self._timeout, **self._options)
+        async with asked as answer:
+            return answer.status, await answer.read()
+
+    async def open(self, path: str, headers: dict[str, str], seconds: float) -> aiohttp.ClientResponse:
+        """The answer to a GET, yet to be read and released, for `seconds` at most. Raises as `request` does."""
+        url, timeout = URL(self._configuration.host + path, encoded=True), aiohttp.ClientTimeout(total=seconds)
+        return await self._session.get(url, headers=headers, timeout=timeout, **self._options)
+
+
+def _proxy_for(server: URL) -> str | None:
+    """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None where it has none."""
+    if server.host is None or proxy_bypass(server.host):
+        return None
+    return getproxies().get(server.scheme)

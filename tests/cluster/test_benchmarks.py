@@ -1,0 +1,55 @@
+"""The operator's benchmarks at a small size: dtjob and the bare loop, on an API server with kwok for pods."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.operators import away, big_job, burst, rounds, small_beside_big, standing_load
+from benchmarks.operators.rounds import Scenario
+from tools import binaries
+from tools.programs import BENCHMARKS
+
+
+@pytest.fixture(scope="module")
+def programs(pytestconfig: pytest.Config) -> None:
+    """Skips where they can be neither found nor built."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
+            binaries.find(BENCHMARKS)
+    except binaries.BinariesError as error:
+        pytest.skip(f"no programs for benchmarks: {str(error).splitlines()[0]}")
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_burst_is_measured_on_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rounds.run(burst.SCENARIO, None, ["--jobs=3", "--rounds=1", "--sides", "dtjob", "bare", "--out", str(tmp_path)])
+    (found,) = json.loads((tmp_path / "burst.json").read_text())["rounds"]
+    ours = found["dtjob"]
+    assert ours.keys() == burst.SCENARIO.units.keys()
+    assert found["bare"].keys() == {"podsPerSecond", "secondsToPods"}
+    # One for each of 4 pods, Service, ConfigMap and NetworkPolicy; the others are writes of the status.
+    assert 4 + 3 < ours["requestsPerJobToRunning"] <= ours["requestsPerJob"] < 4 + 3 + 10
+    assert ours["storedBytesPerJob"] > 4 * 1000
+    assert "| pods a second until every pod exists |" in capsys.readouterr().out
+
+
+SMALL = {
+    big_job: ["--workers=5"],
+    standing_load: ["--jobs=3", "--workers=1", "--rest=1", "--failures=3"],
+    small_beside_big: ["--jobs=2", "--workers=50"],
+    away: ["--jobs=6", "--away=1"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("scenario", [module.SCENARIO for module in SMALL], ids=[one.SCENARIO.name for one in SMALL])
+def test_every_other_scenario_is_measured(scenario: Scenario, tmp_path: Path) -> None:
+    (arguments,) = [some for module, some in SMALL.items() if module.SCENARIO is scenario]
+    rounds.run(scenario, None, [*arguments, "--rounds=1", "--sides", "dtjob", "--out", str(tmp_path)])
+    (found,) = json.loads((tmp_path / f"{scenario.name}.json").read_text())["rounds"]
+    assert scenario.units.keys() <= found["dtjob"].keys()

@@ -1,0 +1,85 @@
+"""Table, plot and file of a scenario's numbers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.operators import report
+from benchmarks.operators.rounds import in_turn
+from benchmarks.operators.sides import SIDES
+from benchmarks.operators.statistics import Goal
+
+UNITS = {"seconds": "seconds until every pod exists", "never": "never measured", "megabytes": "peak memory, MB"}
+GOALS = (
+    Goal("seconds", "dtjob", "bare", "at most", 1.5),
+    Goal("megabytes", "dtjob", "tfjob", "at most", 1),
+    Goal("never", "dtjob", None, "at most", 1),
+)
+
+
+BARE = {"seconds": 2.0}
+
+
+@pytest.fixture
+def result() -> dict[str, Any]:
+    return {
+        "scenario": "burst",
+        "title": "Many jobs",
+        "command": "python -m benchmarks.operators.burst --rounds 2",
+        "when": "2026-01-01 00:00",
+        "machine": {"cores": 2, "cpu": "a processor", "memoryGiB": 8, "loadAtTheEnd": 0.5},
+        "versions": {"dtjob": "1.0", "etcd": "v3.6.16"},
+        "rounds": [
+            {"dtjob": {"seconds": 3.0, "megabytes": 120.0}, "tfjob": {"seconds": 9.0, "megabytes": 60.0}, "bare": BARE},
+            {"dtjob": {"seconds": 2.5, "megabytes": 120.0}, "tfjob": {"seconds": 5.0, "megabytes": 60.0}, "bare": BARE},
+        ],
+    }
+
+
+def test_the_table_has_medians_their_spread_and_ratios(result: dict[str, Any]):
+    text = report.table(result, UNITS, GOALS)
+    assert "| | dtjob | tfjob | bare | dtjob / tfjob | dtjob / bare |" in text.replace("|  |", "| |")
+    assert "2.75 (2.5 – 3) | 7 (5 – 9) | 2 | 0.417 (0.333 – 0.5) | 1.38 (1.25 – 1.5) |" in text
+    assert "| peak memory, MB | 120 | 60 |  | 2 |  |" in text
+    assert "never" not in text
+    for told in (
+        "python -m benchmarks.operators.burst --rounds 2",
+        "2 rounds",
+        "2 cores (a processor)",
+        "etcd v3.6.16",
+    ):
+        assert told in text
+
+
+def test_what_was_to_hold_is_said_with_what_was_found(result: dict[str, Any]):
+    text = report.table(result, UNITS, GOALS)
+    assert "- seconds of dtjob at most 1.5 of bare: 1.38 (1.25 – 1.5), holds" in text
+    assert "- megabytes of dtjob at most 1 of tfjob: 2, **does not hold**" in text
+
+
+def test_numbers_table_and_plot_are_written(result: dict[str, Any], tmp_path: Path):
+    report.write(result, UNITS, GOALS, tmp_path / "results")
+    written = {path.name for path in (tmp_path / "results").iterdir()}
+    assert written == {"burst.json", "burst.md", "burst.png"}
+    assert json.loads((tmp_path / "results" / "burst.json").read_text()) == result
+    assert (tmp_path / "results" / "burst.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_there_is_no_plot(
+    result: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    report.write(result, UNITS, GOALS, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"burst.json", "burst.md"}
+    assert "matplotlib is not installed" in capsys.readouterr().out
+
+
+def test_each_round_begins_with_another_side():
+    sides = [SIDES[name]() for name in ("dtjob", "tfjob", "bare")]
+    orders = [[side.name for side in in_turn(sides, number)] for number in range(4)]
+    assert orders == [["dtjob", "tfjob", "bare"], ["tfjob", "bare", "dtjob"], ["bare", "dtjob", "tfjob"], orders[0]]

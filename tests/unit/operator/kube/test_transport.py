@@ -1,0 +1,84 @@
+"""What is sent to an API server, and what of its answer comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from kubernetes.aio import client
+
+from dtjob.kube.transport import Transport
+
+Asked = list[tuple[str, str, dict[str, str], bytes]]
+
+
+@asynccontextmanager
+async def server(asked: Asked, prefix: str = "") -> AsyncIterator[Transport]:
+    """A transport to a server that notes what it is asked, and answers 201 with `{"a": 1}`."""
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append((request.method, request.raw_path, dict(request.headers), await request.read()))
+        return web.Response(status=201, body=b'{"a": 1}')
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.route("*", "/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}{prefix}"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        yield transport
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("body", [{"b": ["ü", 1.5, None]}, {"b": "\ud800", "c": 2**70}])
+async def test_a_body_is_json_and_an_answer_its_status_and_text(body: dict[str, Any]) -> None:
+    asked: Asked = []
+    async with server(asked) as transport:
+        headers = {"Content-Type": "application/json", "User-Agent": "dtjob/1"}
+        assert await transport.request("POST", "/api/v1/pods?c=d", headers, body) == (201, b'{"a": 1}')
+    ((method, path, sent, text),) = asked
+    assert (method, path, json.loads(text)) == ("POST", "/api/v1/pods?c=d", body)
+    assert (sent["Content-Type"], sent["User-Agent"]) == ("application/json", "dtjob/1")
+
+
+async def test_a_path_stays_as_it_was_quoted_and_follows_the_servers_own() -> None:
+    asked: Asked = []
+    path = "/api/v1/pods?continue=a%2Bb%2Fc%3D%3D&labelSelector=dtjob.dev%2Fjob"
+    async with server(asked, "/k8s/clusters/c-1") as transport:
+        await transport.request("GET", path, {})
+    ((method, found, _, text),) = asked
+    assert (method, found, text) == ("GET", f"/k8s/clusters/c-1{path}", b"")
+
+
+@pytest.mark.parametrize(
+    ("host", "excepted", "asked_proxy"),
+    [("http://api.example.com.invalid", "", True), ("http://127.0.0.1:1", "127.0.0.1", False)],
+)
+async def test_the_environments_proxy_is_used_but_for_what_it_excepts(
+    monkeypatch: pytest.MonkeyPatch, host: str, excepted: str, asked_proxy: bool
+) -> None:
+    """The name resolves nowhere, and nobody listens at the address: only the proxy can answer."""
+    asked: Asked = []
+    async with server(asked) as proxy:
+        monkeypatch.setenv("http_proxy", proxy._configuration.host)
+        monkeypatch.setenv("no_proxy", excepted)
+        configuration = client.Configuration()
+        configuration.host, configuration.proxy = host, None
+        async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+            with suppress(aiohttp.ClientError):
+                await transport.request("GET", "/api", {})
+    assert bool(asked) == asked_proxy
+
+
+async def test_where_nobody_listens_the_error_is_one_that_callers_expect() -> None:
+    configuration = client.Configuration()
+    configuration.host = "http://127.0.0.1:1"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        with pytest.raises((aiohttp.ClientError, OSError)):
+            await transport.request("GET", "/api", {})

@@ -1,0 +1,131 @@
+"""The programs that tests and benchmarks run, and the Go modules that pin them. Standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES = Path(__file__).resolve().parent / "go"
+PEERS = Path(__file__).resolve().parents[1] / "benchmarks" / "peers"
+"""Where the modules of programs are that dtjob is measured beside."""
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One program: the Go module below go/ that pins it, and its package in that module."""
+
+    name: str
+    module: str
+    package: str
+    minutes: str
+    """How long its first build takes on two cores, in words."""
+    patched: str = ""
+    """A Go module that it is built with a few more files in (`patched.py`)."""
+    files: tuple[str, ...] = ()
+    """Files of the package's module, by their paths there, that are put beside the built program."""
+    modules: Path = MODULES
+    """The directory that holds the Go module."""
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the module's go.mod."""
+        return self.modules / self.module
+
+    @property
+    def required(self) -> tuple[str, str]:
+        """The module that holds the package, and the version of it that go.mod requires."""
+        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.M)
+        module, version = max(pair for pair in required if f"{self.package}/".startswith(f"{pair[0]}/"))
+        return str(module), str(version)
+
+    @property
+    def version(self) -> str:
+        """What go.mod requires of the module that holds the package; of a program of our own, its files' hash."""
+        if self.package == ".":
+            files = sorted(path for path in self.directory.iterdir() if path.suffix in (".go", ".mod", ".sum"))
+            return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+        return self.required[1]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Arguments of `go build`: without the version flags, Kubernetes' programs call themselves v0.0.0."""
+        linker = "-s -w"
+        found = re.match(r"v(\d+)\.(\d+)", self.version)
+        if found and self.module == "kubernetes":
+            version = {"gitVersion": self.version, "gitMajor": found[1], "gitMinor": found[2]}
+            linker += "".join(f" -X {_VERSION_PACKAGE}.{key}={value}" for key, value in version.items())
+        return ("-trimpath", "-ldflags", linker)
+
+    @property
+    def cached(self) -> Path:
+        """Where the built program is, or will be. Another version or other flags are another directory.
+
+        What go.mod and go.sum hold besides counts for nothing: a program that joins a module rebuilds no other.
+        """
+        content = hashlib.sha256(" ".join((self.package, self.version, *self.flags, *self.files)).encode())
+        return cache() / "bin" / content.hexdigest()[:16] / self.name
+
+
+_STAGES = tuple(
+    f"kustomize/stage/{name}.yaml"
+    for name in ("node/fast/node-initialize", "pod/fast/pod-ready", "pod/fast/pod-delete")
+)
+"""How kwok lets nodes become ready, pods run, and deleted pods go."""
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("etcd", "etcd", "go.etcd.io/etcd/server/v3", "1 minute"),
+        Tool("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "5 minutes"),
+        Tool("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"),
+        Tool("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl", "1 minute"),
+        Tool("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"),
+        Tool("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet", "3 minutes"),
+        Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
+        Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
+        Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
+        Tool("conditions", "conditions", ".", "10 seconds"),
+        Tool("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", "4 minutes"),
+        Tool("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler", "12 minutes", "volcano.sh/apis"),
+        Tool(
+            *("vc-controller-manager", "volcano", "volcano.sh/volcano/cmd/controller-manager", "1 minute"),
+            "volcano.sh/apis",
+        ),
+        Tool(
+            *("scheduler-with-plugins", "scheduler-plugins", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
+            "16 minutes",
+        ),
+        Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "2 minutes", files=_STAGES),
+        Tool(
+            "training-operator",
+            "training-operator",
+            "github.com/kubeflow/training-operator/cmd/training-operator.v1",
+            "3 minutes",
+            files=("manifests/base/crds/kubeflow.org_tfjobs.yaml",),
+            modules=PEERS,
+        ),
+    )
+}
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+"""What a control plane without nodes runs."""
+NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
+"""What a cluster with a node runs."""
+BENCHMARKS = (*CONTROL_PLANE, "kube-scheduler", "kwok")
+"""What the operator's benchmarks run, without the peer."""
+GANGS = ("vc-scheduler", "vc-controller-manager", "scheduler-with-plugins")
+"""What binds gangs beside Kubernetes' own scheduler."""
+SETS = {
+    "control-plane": CONTROL_PLANE,
+    "node": NODE,
+    "benchmarks": (*BENCHMARKS, "training-operator"),
+    "gangs": GANGS,
+}
+
+
+def cache() -> Path:
+    """The directory outside the tree that holds what was built."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dtjob"
