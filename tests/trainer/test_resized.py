@@ -28,9 +28,9 @@ def one_device(directory: Path, data: str) -> dict[str, Any]:
         return told(run)
 
 
-def resized(directory: Path, strategy: str, data: str) -> tuple[dict[str, Any], str]:
+def resized(directory: Path, strategy: str, data: str) -> dict[str, Any]:
     """1 chief with 2, then 1, then 3 workers, each but the last told to end within the first epoch. What the last chief
-    told, and all that it printed."""
+    told."""
     step = 0
     for number, (workers, hold) in enumerate(GROUPS):
         counts = {"chief": 1, "worker": workers}
@@ -59,7 +59,7 @@ def resized(directory: Path, strategy: str, data: str) -> tuple[dict[str, Any], 
                 assert step < STEPS, "it was told within the first epoch"
             else:
                 assert (step, status["resume"]) == (EPOCHS * STEPS, "approximate")
-                return told(run), chief.output()
+                return told(run)
     raise AssertionError
 
 
@@ -69,12 +69,11 @@ def resized(directory: Path, strategy: str, data: str) -> tuple[dict[str, Any], 
         ("MultiWorkerMirrored", "files"),
         ("ParameterServer", "files"),
         pytest.param("MultiWorkerMirrored", "shuffled", marks=pytest.mark.slow),
-        pytest.param("MultiWorkerMirrored", "dataset", marks=pytest.mark.slow),
         pytest.param("ParameterServer", "dataset", marks=pytest.mark.slow),
     ],
 )
 def test_every_example_of_an_epoch_counts_once(tmp_path: Path, strategy: str, data: str) -> None:
-    found, _ = resized(tmp_path, strategy, data)
+    found = resized(tmp_path, strategy, data)
     history = found["history"]
     assert history["sum_of"] == pytest.approx([sum(range(N)) / N] * EPOCHS, rel=1e-5)
     assert history["squares_of"] == pytest.approx([sum(n * n for n in range(N)) / N] * EPOCHS, rel=1e-5)
@@ -82,9 +81,3 @@ def test_every_example_of_an_epoch_counts_once(tmp_path: Path, strategy: str, da
         alone = one_device(tmp_path / "alone", data)
         assert found["weights"] == pytest.approx(alone["weights"], rel=1e-5)
         assert history["loss"] == pytest.approx(alone["history"]["loss"], rel=1e-4)
-
-
-@pytest.mark.slow
-def test_a_data_function_that_shares_out_by_itself_is_told_of(tmp_path: Path) -> None:
-    _, printed = resized(tmp_path, "MultiWorkerMirrored", "own")
-    assert "the data function shares its examples out by itself" in printed

@@ -18,7 +18,7 @@ import dtjob_trainer as dt
 COUNTS = (40, 0, 17, 56, 8)  # of the files: 121 examples, whose last batch of 8 has one
 N, BATCH, EPOCHS = sum(COUNTS), 8, 2
 parser = argparse.ArgumentParser()
-parser.add_argument("--data", choices=["files", "shuffled", "dataset", "own"], required=True)
+parser.add_argument("--data", choices=["files", "shuffled", "dataset"], required=True)
 parser.add_argument("--hold", type=int, default=0, help="wait before this example that this process reads, from 1")
 parser.add_argument("--gate", type=Path)
 options = parser.parse_args()
@@ -45,12 +45,8 @@ def numbers_of(pieces):
 
 
 def data(context):
-    if options.data == "files":
-        mine = np.array(numbers_of(context.files(COUNTS)), np.int64)
-    elif options.data == "own":
-        mine = np.arange(N)[context.shard :: context.shards]
-    else:
-        mine = context.shuffled(N)
+    by_file = options.data == "files"
+    mine = np.array(numbers_of(context.files(COUNTS)), np.int64) if by_file else context.shuffled(N)
     return tf.data.Dataset.from_tensor_slices(mine).map(example, num_parallel_calls=1)
 
 
