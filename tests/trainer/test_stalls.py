@@ -112,6 +112,7 @@ def test_a_data_function_that_hangs(stalling: Any, tmp_path: Path, data: str) ->
         assert "stalled" not in whole.running[task].log.read_text()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped(stalling: Any, tmp_path: Path) -> None:
     """TensorFlow's heartbeat tells its peers before there was no step for so long; it is the one that is counted."""
     run = stalling(tmp_path, "MultiWorkerMirrored", GROUP, "--step-seconds=0.1", f"--epochs={EPOCHS}")
@@ -135,6 +136,7 @@ def test_a_collective_that_one_task_does_not_join(stalling: Any, tmp_path: Path)
     run.expect_success(*TASKS)
 
 
+@pytest.mark.slow
 def test_a_parameter_server_worker_that_is_stopped(stalling: Any, tmp_path: Path) -> None:
     """The chief waits for its step; once that worker is gone, the other one takes it."""
     run = stalling(tmp_path, "ParameterServer", SERVERS, "--step-seconds=0.1", f"--epochs={EPOCHS}")
