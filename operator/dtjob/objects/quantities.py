@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-_BINARY = {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTPE", start=1)}
-_DECIMAL = {unit: Fraction(1, 1000**power) for power, unit in enumerate("mun", start=1)} | {
+_BINARY: dict[str, int] = {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTPE", start=1)}
+_DECIMAL: dict[str, Fraction] = {unit: Fraction(1, 1000**power) for power, unit in enumerate("mun", start=1)} | {
     unit: Fraction(1000**power) for power, unit in enumerate("kMGTPE", start=1)
 }
 _OF_BYTES = ("memory", "ephemeral-storage", "hugepages-")
