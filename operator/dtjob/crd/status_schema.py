@@ -62,29 +62,13 @@ def _either(*words: str) -> str:
 
 def status_schema() -> Schema:
     """The schema of a job's status."""
-    condition = _block(
-        "One condition.",
-        type=_text(f"Kind of condition, such as {_either(*list(Phase)[1:], 'Complete')}."),
-        status={"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it holds."},
-        reason=_text("Why, in one word for programs."),
-        message=_text("Why, in words for people."),
-        lastTransitionTime=_time("When status last changed."),
-        observedGeneration=_whole("The generation of the job that it speaks of."),
-    )
-    conditions = {
-        "type": "array",
-        "items": condition | {"required": ["type", "status"]},
-        "description": "What holds for the job, in the Kubernetes form.",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-    }
     return _block(
         "What became of the job; written by the operator.",
         observedGeneration=_whole("The generation of the job that this status speaks of."),
         phase=_text(f"Where the job stands: {_either(*Phase)}."),
         reason=_text("Why it stands there, in one word."),
         message=_text("Why it stands there, in words."),
-        conditions=conditions,
+        conditions=_conditions(),
         image=_text("The operator's default image when the job began, where spec.image is left out: all pods have it."),
         rendezvousPort=_whole("The port where the job's pods, and nobody else, agree on when training starts."),
         ready=_text("Tasks that are up, of all tasks: 3/4."),
@@ -123,6 +107,25 @@ def status_schema() -> Schema:
         },
         queue=_queue(),
     )
+
+
+def _conditions() -> Schema:
+    condition = _block(
+        "One condition.",
+        type=_text(f"Kind of condition, such as {_either(*list(Phase)[1:], 'Complete')}."),
+        status={"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it holds."},
+        reason=_text("Why, in one word for programs."),
+        message=_text("Why, in words for people."),
+        lastTransitionTime=_time("When status last changed."),
+        observedGeneration=_whole("The generation of the job that it speaks of."),
+    )
+    return {
+        "type": "array",
+        "items": condition | {"required": ["type", "status"]},
+        "description": "What holds for the job, in the Kubernetes form.",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+    }
 
 
 def _queue() -> Schema:
