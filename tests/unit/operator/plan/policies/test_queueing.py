@@ -288,6 +288,21 @@ def test_a_label_that_comes_to_a_running_job_does_nothing_until_it_is_suspended(
     assert story.own("QueueNameIgnored") == ("False", "QueueName")
 
 
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_job_that_has_ended_is_told_nothing_of_its_next_start(queued: bool) -> None:
+    story = running() if queued else Story({})
+    story.run()
+    story.label(**OTHER)
+    story.settle(at(10))
+    assert story.own("QueueNameIgnored") == ("True", "JobRuns")
+    for one in story.pods:
+        one["status"] = builders.ended(0, at(20))
+    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.settle(at(20))
+    assert story.stands == ("Succeeded", "Completed")
+    assert story.own("QueueNameIgnored") == ("False", "JobEnded")
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [(Kueue.ABSENT, "this cluster has no Kueue (kueue.x-k8s.io/v1beta2)"), (Kueue.FORBIDDEN, "kueue.enabled")],
