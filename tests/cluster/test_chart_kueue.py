@@ -73,7 +73,6 @@ def test_queued_jobs_need_the_rights_that_kueue_enabled_gives(
 
         calls = set(cluster.calls())
         assert not [call for call in calls if not call[3]], json.dumps(sorted(calls))
-        # PodGroups are of the same group as PriorityClasses; tests/integrations/gangs/test_chart.py asks for them.
         of_kueue = {right for right in granted(cluster) if right[0] in GROUPS and right[1] != "podgroups"}
         assert of_kueue == {call[:3] for call in calls if call[0] in GROUPS}
         assert installed.terminate() == 0
