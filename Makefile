@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,6 +35,9 @@ simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each t
 
 cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 	@$(BIN)/python -m pytest tests/cluster
+
+cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, and small benchmarks of the operator
+	@$(BIN)/python -m pytest -m slow tests/cluster
 
 trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 	@$(BIN)/python -m pytest tests/trainer

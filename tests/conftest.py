@@ -12,7 +12,7 @@ import pytest
 from tools.cluster.rest import Api
 
 TIERS = ("unit", "cluster", "trainer", "e2e")
-SLOW = "`make trainer-slow`, `make chaos` and `pytest -m slow tests/cluster` run them"
+SLOW = {"cluster": "`make cluster-slow` runs them", "trainer": "`make trainer-slow` and `make chaos` run them"}
 
 
 def tier_of(path: Path) -> str | None:
@@ -56,4 +56,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for (tier, reason), count in sorted(skipped.items()):
             terminalreporter.write_line(f"tier {tier}: {count} skipped: {reason}")
         for tier, count in sorted(slow.items()):
-            terminalreporter.write_line(f"tier {tier}: {count} left out as slow: {SLOW}")
+            how = SLOW.get(tier, "`pytest -m slow` runs them")
+            terminalreporter.write_line(f"tier {tier}: {count} left out as slow: {how}")

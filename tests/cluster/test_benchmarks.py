@@ -12,6 +12,8 @@ from benchmarks.operators.rounds import Scenario
 from tools import binaries
 from tools.programs import BENCHMARKS
 
+pytestmark = pytest.mark.slow  # an API server and kwok for each side; tests/unit/benchmarks/ has what is counted
+
 
 @pytest.fixture(scope="module")
 def programs(pytestconfig: pytest.Config) -> None:
@@ -45,7 +47,6 @@ SMALL = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("scenario", [module.SCENARIO for module in SMALL], ids=[one.SCENARIO.name for one in SMALL])
 def test_every_other_scenario_is_measured(scenario: Scenario, tmp_path: Path) -> None:

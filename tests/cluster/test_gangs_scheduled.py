@@ -130,6 +130,7 @@ def keeps_group(api: Api, namespace: str) -> bool:
     return "schedulingGroup" in api.create("pods", namespace, pod, dryRun="All")["spec"]
 
 
+@pytest.mark.slow  # it waits for the scheduler's backoff; test_nearness.py has what pods ask of it
 def test_pods_that_must_be_near_each_other_go_to_one_rack(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:

@@ -23,7 +23,7 @@ def _policy(**fields: Any) -> Manifest:
 _SCHEDULING = {"minAvailable": 2, "priorityClass": "high"}
 OTHER_WORDS = [
     _bad(job(tfReplicaSpecs={"Worker": WORKER}), "spec.tfReplicaSpecs", "write replicas"),
-    _bad(job(enableDynamicWorker=True), "spec.enableDynamicWorker", "remove it"),
+    _bad(job(enableDynamicWorker=True), "spec.enableDynamicWorker", "replicas.worker.min"),
     *(
         _bad(job(replicas={"chief": {}, word: {}}), f"spec.replicas.{word}", f"write {role}")
         for word, role in {
@@ -43,7 +43,7 @@ OTHER_WORDS = [
     _bad(_policy(backoffLimit=6), "spec.runPolicy.backoffLimit", "write failurePolicy.maxRestarts"),
     _bad(_policy(suspend=True), "spec.runPolicy.suspend", "spec.suspend"),
     _bad(_policy(managedBy="kueue.x-k8s.io/multikueue"), "spec.runPolicy.managedBy", "spec.managedBy"),
-    _bad(_policy(schedulingPolicy=_SCHEDULING), "spec.runPolicy.schedulingPolicy", "scheduling.priorityClassName"),
+    _bad(_policy(schedulingPolicy=_SCHEDULING), "spec.runPolicy.schedulingPolicy", "write scheduling.gang"),
     _bad(job(backoffLimit=6), "spec.backoffLimit", "write failurePolicy.maxRestarts"),
     _bad(job(activeDeadlineSeconds=60), "spec.activeDeadlineSeconds", "runPolicy.activeDeadlineSeconds"),
     _bad(job(ttlSecondsAfterFinished=60), "spec.ttlSecondsAfterFinished", "runPolicy.ttlSecondsAfterFinished"),

@@ -67,7 +67,7 @@ def resized(directory: Path, strategy: str, data: str) -> dict[str, Any]:
     ("strategy", "data"),
     [
         ("MultiWorkerMirrored", "files"),
-        ("ParameterServer", "files"),
+        pytest.param("ParameterServer", "files", marks=pytest.mark.slow),
         pytest.param("MultiWorkerMirrored", "shuffled", marks=pytest.mark.slow),
         pytest.param("ParameterServer", "dataset", marks=pytest.mark.slow),
     ],

@@ -68,7 +68,7 @@ def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
         lines.append(f"    TF_CONFIG  {config}")
     lines += ["", "Checkpoints:", *_checkpoints(job)]
     lines += ["", "Placement:", *gang_lines(job, defaults)]
-    lines += ["", "Life:", *life(job)]
+    lines += ["", "Life:", *life(job, defaults)]
     lines += ["", "Failures, of which the first rule that matches decides:", *failure_lines(job)]
     lines += ["", f"The objects in full: dtjob explain -o yaml. Under `dtjob run`: {LOCAL}"]
     return "\n".join(lines)

@@ -1,20 +1,25 @@
-"""What `dtjob explain` says of a job's life as a whole: suspension, deadlines, and how long it stays after its end."""
+"""What `dtjob explain` says of a job's life as a whole: suspension, queue, deadlines, and its stay after the end."""
 
 from __future__ import annotations
 
 from dtjob.api.job import Job
 from dtjob.cli.explain_elastic import elastic
+from dtjob.objects import kueue
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.progress import duration
 
 
-def life(job: Job) -> list[str]:
+def life(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[str]:
     """One line for each thing that holds for the job."""
     spec, policy = job.spec, job.spec.run_policy
     if not is_ours({"managedBy": spec.managed_by}):
         return [f"  managed by {spec.managed_by}: dtjob leaves the job alone"]
-    ttl = policy.ttl_seconds_after_finished
+    ttl, queue = policy.ttl_seconds_after_finished, kueue.queue_of(job)
     lines = ["  suspended: none of the above is made until spec.suspend is false"] if spec.suspend else []
+    if queue is not None:
+        asks = f"its Workload asks for {kueue.needs(job, defaults)}"
+        lines.append(f"  waits in queue {queue} until Kueue admits it, before any of the above is made; {asks}")
     if policy.start_deadline_seconds is not None:
         lines.append(f"  fails unless all tasks that train run within {duration(policy.start_deadline_seconds)}")
     if policy.active_deadline_seconds is not None:

@@ -11,11 +11,14 @@ from collections.abc import Mapping
 _CHIEF = "write chief"
 _ROLES = {"Chief": _CHIEF, "Master": _CHIEF, "master": _CHIEF}
 _ROLES |= {word: f"write {word.lower()}" for word in ("Worker", "PS", "Evaluator")}
-_PRIORITY = "write scheduling.priorityClassName for its priorityClass, runPolicy.startDeadlineSeconds for its timeout"
+_SCHEDULING = (
+    "write scheduling.gang for its minAvailable and queue (docs/gangs.md), scheduling.priorityClassName for its "
+    "priorityClass, runPolicy.startDeadlineSeconds for its scheduleTimeoutSeconds"
+)
 
 _MENDS: Mapping[str, str] = {
     "spec.tfReplicaSpecs": "write replicas, with the roles chief, worker, ps and evaluator",
-    "spec.enableDynamicWorker": "remove it: every task has the whole cluster spec",
+    "spec.enableDynamicWorker": "write replicas.worker.min and replicas.worker.max (docs/elastic.md)",
     **{f"spec.replicas.{role}": mend for role, mend in _ROLES.items()},
     "spec.replicas.*.replicas": "write count",
     "spec.replicas.*.restartPolicy": "write rules with these roles into failurePolicy.rules (docs/failure-rules.md)",
@@ -23,7 +26,7 @@ _MENDS: Mapping[str, str] = {
     "spec.runPolicy.backoffLimit": "write failurePolicy.maxRestarts",
     "spec.runPolicy.suspend": "write it into spec: spec.suspend",
     "spec.runPolicy.managedBy": "write it into spec: spec.managedBy",
-    "spec.runPolicy.schedulingPolicy": _PRIORITY,
+    "spec.runPolicy.schedulingPolicy": _SCHEDULING,
     "spec.backoffLimit": "write failurePolicy.maxRestarts",
     "spec.activeDeadlineSeconds": "write it into runPolicy: runPolicy.activeDeadlineSeconds",
     "spec.ttlSecondsAfterFinished": "write runPolicy.ttlSecondsAfterFinished, by outcome: {succeeded: 3600}",

@@ -128,8 +128,9 @@ class Engine:
         if success is not None:
             self._run.save(Phase.SUCCEEDED.value, success)
             return Outcome(replace(self.snapshot(), status=success), None)
+        status = outcome.when_stopped(self.job, status, self._children, datetime.now(UTC))
         self._run.save(UNFINISHED, status)
-        return Outcome(self.snapshot(), self._signal)
+        return Outcome(replace(self.snapshot(), status=status), self._signal)
 
     @property
     def _children(self) -> Children:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan import children
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import evaluator_left
 from dtjob.plan.situation import Situation
 
@@ -48,3 +49,14 @@ def success_while_stopped(job: Job, status: dict[str, Any], observed: Children, 
     """
     planned = plan(job.model_copy(update={"status": status}), observed, now, DEFAULTS).status or status
     return planned if planned.get("phase") == Phase.SUCCEEDED else None
+
+
+def when_stopped(job: Job, status: dict[str, Any], observed: Children, now: datetime) -> dict[str, Any]:
+    """The status of a job that was stopped by a signal, with its goodput counted until `now`, by its chief's last word.
+
+    `status` is the last that was written, some seconds ago. What is left after that word is unknown, as it is when a
+    job is suspended.
+    """
+    situation = Situation.of(job.model_copy(update={"status": status}), observed, now)
+    counted = with_goodput(situation, replace(situation.written, phase=Phase.SUSPENDED)).goodput
+    return {**status, "goodput": counted.to_json()} if counted is not None else status

@@ -16,7 +16,7 @@ from dtjob.api.job import GROUP as JOB_GROUP
 from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replicas import Replica, Role
+from dtjob.api.replicas import Role
 from dtjob.objects import labels, quantities, shared
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -117,24 +117,15 @@ def workload(job: Job, defaults: Defaults, priority: Priority | None) -> Manifes
 def pod_sets(job: Job, defaults: Defaults) -> list[dict[str, Any]]:
     """One set of alike pods for each role, with the template that its pods have, and how many there are.
 
-    `minCount`, with which fewer may be admitted, is one set's at most, as Kueue has it.
+    None says `minCount`: Kueue would admit fewer then, and all would be made. Workers' `min` is for nodes that are
+    missing, not for quota.
     """
     found: list[dict[str, Any]] = []
     for role in Role:
         if (replica := job.spec.replicas.get(role)) is None:
             continue
-        one = {"name": role.value, "count": replica.count, "template": _template(job, role, defaults)}
-        least = min_count(replica)
-        if least is not None and not any("minCount" in other for other in found):
-            one["minCount"] = least
-        found.append(one)
+        found.append({"name": role.value, "count": replica.count, "template": _template(job, role, defaults)})
     return found
-
-
-def min_count(replica: Replica) -> int | None:
-    """With how few of its tasks a role can begin; None where it needs all of them."""
-    least: int | None = getattr(replica, "min", None)
-    return least if least is not None and least < replica.count else None
 
 
 def needs(job: Job, defaults: Defaults) -> str:

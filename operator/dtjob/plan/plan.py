@@ -24,7 +24,7 @@ from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
-from dtjob.plan.policies.elastic import elastic_changes_at, note_room, resize_due
+from dtjob.plan.policies.elastic import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.policies.gang import note_gang, release_gang
 from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import (
@@ -239,7 +239,7 @@ def _finish(
     situation: Situation, actions: Iterable[Action], events: Iterable[Event], due: Iterable[datetime | None]
 ) -> Plan:
     """Leave the status out where it did not change, or only by progress that was written just now."""
-    status, written, now = situation.status, situation.written, situation.now
+    status, written, now = at_rest(situation.status), situation.written, situation.now
     later = [moment for moment in due if moment is not None and moment > now]
     write = status != written
     if write and replace(status, progress=written.progress) == written:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dtjob import times
+from dtjob.api.phase import ENDED, Phase
 from dtjob.api.run_policy import Elasticity
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
@@ -17,8 +18,10 @@ from dtjob.plan.children import PodState, TaskView, deleting
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.deadlines import LOOK_AT_LEAST_EVERY, ran_before
+from dtjob.plan.policies.pending import unscheduled
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
+from dtjob.plan.status import Status
 from dtjob.plan.workers import Resizing, Workers, whole
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
@@ -64,6 +67,15 @@ def note_room(situation: Situation) -> Situation:
     situation = situation.with_status(replace(situation.status, workers=workers))
     reason, message = _words(situation, workers)
     return situation.with_status(replace(situation.status, workers=replace(workers, reason=reason, message=message)))
+
+
+def at_rest(status: Status) -> Status:
+    """The status about to be written: of a suspended or ended job it says nothing of room that is waited for."""
+    workers = status.workers
+    if workers is None or workers.resizing is not None or status.phase not in (Phase.SUSPENDED, *ENDED):
+        return status
+    reason, message = (NO_ROOM, _has(workers)) if workers.short else (AS_DESIRED, "")
+    return replace(status, workers=replace(workers, reason=reason, message=message, unschedulable_since=None))
 
 
 def placeholders_wanted(situation: Situation) -> range:
@@ -211,10 +223,22 @@ def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
         return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
     if not workers.short:
         return AS_DESIRED, ""
-    train = f"{workers.replicas} of {workers.desired} workers train"
+    has = _has(workers)
     if placeholders_wanted(situation):
-        return NO_ROOM, f"{train}; a placeholder pod waits for room for each of the others"
+        return NO_ROOM, f"{has}; a placeholder pod waits for room for each of the others{_refusal(situation)}"
     again = grows_from(situation)
     if again is None or situation.now >= again:
-        return NO_ROOM, train
-    return NO_ROOM, f"{train}; room for more is looked for from {times.rfc3339(again)} on"
+        return NO_ROOM, has
+    return NO_ROOM, f"{has}; room for more is looked for from {times.rfc3339(again)} on"
+
+
+def _has(workers: Workers) -> str:
+    return f"the group has {workers.replicas} of {workers.desired} workers"
+
+
+def _refusal(situation: Situation) -> str:
+    """What the scheduler, or a quota, says of the first placeholder that there is no room for; empty: nothing yet."""
+    problems = situation.children.problems.items()
+    said = {what.removeprefix("Pod/"): why for what, why in problems if is_placeholder(what) and _QUOTA in why}
+    said |= {pod["metadata"]["name"]: unscheduled(pod) for pod in placeholders(situation) if not deleting(pod)}
+    return next((f" ({name} waits: {said[name]})" for name in sorted(said) if said[name]), "")

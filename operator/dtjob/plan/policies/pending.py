@@ -23,7 +23,7 @@ def waiting_reason(views: Sequence[TaskView]) -> str:
         reason = _harmful_wait(view.pod)
         if view.state is PodState.RUNNING:
             beside = beside or (reason and f"{view.task.id} runs, but {reason}")
-        elif reason := reason or _unscheduled(view.pod):
+        elif reason := reason or unscheduled(view.pod):
             return f"{view.task.id} waits: {reason}"
     return beside
 
@@ -40,7 +40,8 @@ def _harmful_wait(pod: Manifest) -> str:
     return ""
 
 
-def _unscheduled(pod: Manifest) -> str:
+def unscheduled(pod: Manifest) -> str:
+    """Why the pod has no node, as its scheduler says; empty where it has one, or nobody has looked at it."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return _gated(pod) or _joined(condition)

@@ -41,6 +41,14 @@ def say_ignored(situation: Situation, why: str) -> Situation:
     return situation.with_status(set_condition(situation.status, QUEUE_IGNORED, bool(why), reason, why, situation.now))
 
 
+def ended(situation: Situation) -> Situation:
+    """The situation of a job that has ended: there is no next start for which its label could count."""
+    status = situation.status
+    if not holds(status.conditions, QUEUE_IGNORED):
+        return situation
+    return situation.with_status(set_condition(status, QUEUE_IGNORED, False, "JobEnded", "", situation.now))
+
+
 def without_entry(situation: Situation, ignored: str = "") -> Situation:
     """The situation of a job in no queue. Conditions of the time when it was in one turn False."""
     status = situation.status

@@ -21,7 +21,7 @@ from dtjob.plan.conditions import ADMITTED, SUSPENDED, holds
 from dtjob.plan.placement import Conflict, flavours_of, pod_sets
 from dtjob.plan.policies.last_evaluation import evaluator_left
 from dtjob.plan.policies.phase import standing
-from dtjob.plan.policies.queue_conditions import mirrored, say_ignored, unreserved, without_entry
+from dtjob.plan.policies.queue_conditions import ended, mirrored, say_ignored, unreserved, without_entry
 from dtjob.plan.policies.queue_pause import pause_of, told
 from dtjob.plan.policies.queue_priority import priority, priority_changes
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
@@ -72,7 +72,7 @@ def queueing(situation: Situation) -> Step:
     if situation.children.kueue is Kueue.IGNORED or (name is None and entry is None and workload is None):
         return without_entry(situation), FREE
     if situation.status.ended:
-        return situation, _after_the_end(situation, workload)
+        return ended(situation), _after_the_end(situation, workload)
     if is_suspended(situation):
         return _leave(situation, workload)
     if entry is None and _has_begun(situation.status):

@@ -9,6 +9,7 @@ import pytest
 from dtjob.cli.explain import as_text
 from dtjob.cli.explain_life import life
 from tests.unit.operator.builders import job
+from tests.unit.operator.queued import queued_job
 
 POLICY = {
     "startDeadlineSeconds": 1800,
@@ -44,3 +45,12 @@ def test_each_field_has_its_line(spec: dict[str, Any], lines: list[str]):
 
 def test_the_explanation_has_it():
     assert "\nLife:\n  no deadline" in as_text(job())
+
+
+def test_a_queue_and_what_the_job_asks_of_it_are_named():
+    asks = {"resources": {"requests": {"cpu": "1", "memory": "2Gi"}}}
+    queued = queued_job(replicas={"chief": asks, "worker": {"count": 2, **asks}})
+    assert life(queued) == [
+        "  waits in queue team-a until Kueue admits it, before any of the above is made; "
+        "its Workload asks for 3 cpu, 6Gi memory"
+    ]

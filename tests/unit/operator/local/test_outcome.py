@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -69,3 +71,18 @@ def test_what_was_told_to_end_has_not_failed():
     for code in (143, -signal.SIGKILL, 1):
         stopped = observed(pods(chief=code, worker=code))
         assert outcome.success_while_stopped(job(failurePolicy={"maxRestarts": 0}), {}, stopped, NOW) is None
+
+
+def test_goodput_of_a_run_that_was_stopped_is_counted_to_its_end():
+    """The status was written last when training had begun; the chief was asked last just before its end."""
+    begun = {"until": rfc3339(NOW), "doing": "training", "attempt": 0, "incarnation": 1, "from": 0}
+    written = {"phase": "Running", "goodput": {"seconds": {"starting": 2.4}, "counted": begun}}
+    told = {"from": 0, "keptSteps": 407, "kept": 8.5, "redoneSteps": 0, "redone": 0, "saving": 0.5}
+    found = pods(chief=143, worker=143)
+    word = {"state": "training", "attempt": 0, "incarnation": 1, "step": 407, "spent": told}
+    last_seen = replace(observed(found), reports={"chief-0": word})
+    status = outcome.when_stopped(job(), written, last_seen, NOW + timedelta(seconds=10))
+    assert status["phase"] == "Running"
+    assert status["goodput"]["seconds"] == {"kept": 8.5, "saving": 0.5, "starting": 2.4, "unknown": 1.0}
+    assert (status["goodput"]["percent"], status["goodput"]["steps"]["kept"]) == (74, 407)
+    assert outcome.when_stopped(job(), {"phase": "Pending"}, observed(found), NOW) == {"phase": "Pending"}

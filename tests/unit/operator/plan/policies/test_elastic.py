@@ -56,6 +56,35 @@ def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() 
     assert told(story, "Resizing") == ["Workers 4 -> 6: there is room for 2 more of 6"]
 
 
+def test_it_says_what_the_scheduler_says_of_the_first_worker_that_is_missing() -> None:
+    story = Story()
+    story.run()
+    story.change(count=6)
+    story.settle(at(10))
+    waits = "the group has 4 of 6 workers; a placeholder pod waits for room for each of the others"
+    assert story.workers["message"] == waits
+    story.places(now=at(20), without=("worker-4-placeholder", "worker-5-placeholder"))
+    said = "digits-worker-4-placeholder waits: Unschedulable: 0/3 nodes are available"
+    assert story.workers["message"] == f"{waits} ({said})"
+    problem = {"Pod/digits-worker-5-placeholder": QUOTA}
+    story.children = replace(story.children, problems=problem)
+    story.places("worker-4-placeholder", now=at(30))
+    assert told(story, "Resizing") == ["Workers 4 -> 5: there is room for 1 more of 6"]
+
+
+def test_a_suspended_or_ended_job_looks_for_no_room() -> None:
+    story = Story().shrunk()
+    assert "room for more" in story.workers["message"]
+    story.change(suspend=True)
+    story.settle(at(400))
+    assert (story.job.status["phase"], story.workers["message"]) == ("Suspended", "the group has 2 of 4 workers")
+    story = Story().shrunk()
+    for name in story.tasks:
+        story.becomes(name, builders.ended(0, at(400)))
+    story.settle(at(400))
+    assert (story.job.status["phase"], story.workers["message"]) == ("Succeeded", "the group has 2 of 4 workers")
+
+
 def test_it_grows_by_as_many_as_there_is_room_for_once_all_were_looked_at() -> None:
     story = Story()
     story.run()

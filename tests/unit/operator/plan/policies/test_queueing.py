@@ -288,6 +288,36 @@ def test_a_label_that_comes_to_a_running_job_does_nothing_until_it_is_suspended(
     assert story.own("QueueNameIgnored") == ("False", "QueueName")
 
 
+def test_another_number_of_elastic_workers_queues_again() -> None:
+    story = running(replicas={"chief": {}, "worker": {"count": 3, "min": 1}})
+    worker = story.job.spec.replicas.worker
+    assert worker is not None
+    replicas = story.job.spec.replicas.model_copy(update={"worker": worker.model_copy(update={"count": 2})})
+    story.job = story.job.model_copy(update={"spec": story.job.spec.model_copy(update={"replicas": replicas})})
+    story.settle(at(10))
+    assert (story.stands, story.pods) == (("Suspended", "Queued"), [])
+    assert story.workload is not None
+    assert [one["count"] for one in story.workload["spec"]["podSets"]] == [1, 2]
+    story.admit(at(20))
+    story.run(at(20))
+    assert (story.stands, len(story.pods)) == (("Running", "AllTasksRunning"), 3)
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_job_that_has_ended_is_told_nothing_of_its_next_start(queued: bool) -> None:
+    story = running() if queued else Story({})
+    story.run()
+    story.label(**OTHER)
+    story.settle(at(10))
+    assert story.own("QueueNameIgnored") == ("True", "JobRuns")
+    for one in story.pods:
+        one["status"] = builders.ended(0, at(20))
+    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.settle(at(20))
+    assert story.stands == ("Succeeded", "Completed")
+    assert story.own("QueueNameIgnored") == ("False", "JobEnded")
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [(Kueue.ABSENT, "this cluster has no Kueue (kueue.x-k8s.io/v1beta2)"), (Kueue.FORBIDDEN, "kueue.enabled")],
