@@ -1,0 +1,39 @@
+"""The operator's watches on a real API server, when what they watch goes and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.conftest import ROOT
+from tests.cluster.support.jobs import job
+from tests.cluster.support.operator_process import OperatorProcess
+from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import CRD, Api
+
+
+@pytest.fixture
+def definition(cluster: ControlPlane, api: Api) -> Iterator[None]:
+    """dtjob's definition is there again afterwards, whatever the test did."""
+    yield
+    cluster.kubectl("apply", "-f", str(ROOT / "crds"))
+    api.wait_established()
+
+
+@pytest.mark.resync_seconds(3600)
+@pytest.mark.usefixtures("definition")
+def test_jobs_are_watched_again_once_a_definition_that_was_deleted_is_back(
+    cluster: ControlPlane, api: Api, namespace: str, operator: OperatorProcess
+) -> None:
+    """While it is away an API server names no such kind, and what watches begun then would never hear of jobs."""
+    api.create("dtjobs", namespace, job("before"))
+    api.wait_for("dtjobs", namespace, "before", lambda found: found and found.get("status"))
+    cluster.kubectl("delete", "crd", CRD)
+    operator.wait_log("the watches ended")
+    operator.wait_log("resync failed")
+    cluster.kubectl("apply", "-f", str(ROOT / "crds"))
+    api.wait_established()
+    for name in ("first", "second"):  # the first may be found by the resync before the watches begin
+        api.create("dtjobs", namespace, job(name))
+        api.wait_for("dtjobs", namespace, name, lambda found: found and found.get("status"), timeout=120)
