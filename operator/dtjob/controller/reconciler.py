@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 Call = Delete | StopServing | Relabel | PatchWorkload
 """An action on an object that is there."""
 
+STALE_BEFORE_SAID = 5
+"""Conflicts in a row, within about 3 s, that are nothing unusual."""
 LOOK_AGAIN_SECONDS = 1.0
 """After this a job is looked at again of which a pod had gone before a call reached it."""
 
@@ -89,9 +91,11 @@ class Reconciler:
         """Reconcile, and have a job for which that failed come again."""
         try:
             await self.reconcile(key)
-        except Stale:
+        except Stale as error:
             # The watch brings the newer version, and with it the key.
-            self._queue.retry(key)
+            seconds = self._queue.retry(key)
+            if self._queue.failures(key) > STALE_BEFORE_SAID:  # it did not
+                logger.warning("%s/%s: %s; looking again in %.1f s", *key, error, seconds)
             return "stale"
         except ClusterError as error:
             seconds = self._queue.retry(key)

@@ -1,10 +1,12 @@
-"""What an API server says where it does not do as it was asked."""
+"""What an API server says, and where it does not do as it was asked."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from dtjob.controller.cluster import ClusterError
+from dtjob.kube import deep_json
 
 
 class ApiError(ClusterError):
@@ -34,3 +36,15 @@ def error_of(code: int, text: bytes | str) -> ApiError:
         return ApiError(code, status.get("reason", ""), status.get("message", ""))
     except (ValueError, AttributeError):
         return ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
+
+
+def object_of(code: int, text: bytes) -> dict[str, Any]:
+    """The object of an answer that says that all went well. Raises ClusterError where it is none: a proxy answered, or
+    whoever else listens where the API server should."""
+    try:
+        found = deep_json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ClusterError(f"what answered is no API server: HTTP {code}: {text[:200]!r}")
+    return found

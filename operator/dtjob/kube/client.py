@@ -15,14 +15,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
-from kubernetes.aio import client
+from kubernetes.aio import client, config
 
 from dtjob import __version__
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.kube import deep_json, pod_groups, workload_calls
-from dtjob.kube.api_error import ApiError, error_of
+from dtjob.kube import pod_groups, workload_calls
+from dtjob.kube.api_error import ApiError, error_of, object_of
 from dtjob.kube.kinds import KINDS, path_of, typed
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.recorder import Recorder
@@ -57,6 +57,9 @@ class Credentials:
     token: str | None
     certificate_path: str | None
     private_key_path: str | None
+    proxy: str | None = None
+    server_hostname: str | None = None
+    """The name that the server's certificate is for, where that is not the one in `server`."""
 
 
 class Kube(workload_calls.WorkloadCalls):
@@ -81,6 +84,8 @@ class Kube(workload_calls.WorkloadCalls):
             token=authorization.split(" ", 1)[-1] if authorization else None,
             certificate_path=configuration.cert_file,
             private_key_path=configuration.key_file,
+            proxy=self._transport.proxy,
+            server_hostname=configuration.tls_server_name or None,
         )
 
     async def create(self, manifest: Manifest) -> Manifest:
@@ -240,17 +245,19 @@ class Kube(workload_calls.WorkloadCalls):
             raise ClusterError(f"the API server did not answer ({type(error).__name__}: {error})") from error
         self._observer.called(method, resource_of(path), str(status))
         if 200 <= status < 300:
-            answer: dict[str, Any] = deep_json.loads(text)
-            return answer
+            return object_of(status, text)
         raise error_of(status, text)
 
-    async def _open(self, path: str, seconds: float) -> aiohttp.ClientResponse:
-        return await self._transport.open(path, await self._headers("GET", path, None, JSON), seconds)
+    async def _open(self, path: str, seconds: float, silent: float) -> aiohttp.ClientResponse:
+        return await self._transport.open(path, await self._headers("GET", path, None, JSON), seconds, silent)
 
     async def _headers(self, method: str, path: str, body: Any, accept: str) -> dict[str, str]:
         content = "application/merge-patch+json" if method == "PATCH" else JSON
         headers = {"Accept": accept, "User-Agent": USER_AGENT, "Content-Type": content}
-        await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        try:
+            await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        except (config.ConfigException, OSError) as error:  # the token's file is being replaced, say
+            raise ClusterError(f"there is no token to call with: {error}") from error
         return headers
 
 

@@ -42,7 +42,8 @@ RECURSION_LIMIT = 50_000
 3.12 on it has a limit of its own, about as high; beyond that `deep_json.py` cuts the deepest levels off."""
 
 SECOND_RESYNC_SECONDS = 10.0
-"""How soon after the first resync the second comes: what was deleted before the watches began brings no event."""
+"""How soon after a watch began with a LIST (first of all, or after a 410) a resync comes: what was deleted before that
+brings no event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +107,15 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
     collect_garbage_seldom()
-    registry = watch.registry(store, queue, cluster.credentials)
+    listed = asyncio.Event()
+    registry = watch.registry(store, queue, cluster.credentials, listed.set)
     spawn = watching.kopf_watches(registry, watch.settings, lambda: _stop_by_signals(stop))
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
     reports = Reports(store, queue, options.report_seconds)
 
     loops: dict[str, Callable[[], Awaitable[None]]] = {
         "reconciler": reconciler.run,
-        "resync": lambda: _resync_forever(resync_once, options.resync_seconds),
+        "resync": lambda: _resync_forever(resync_once, options.resync_seconds, listed),
         "reports": reports.poll_forever,
         "ConfigMaps": config_maps.poll_forever,
         "Workloads": workloads.watch_forever,
@@ -161,11 +163,18 @@ async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
             seconds = min(2 * seconds, 30.0)
 
 
-async def _resync_forever(resync_once: Callable[[], Awaitable[None]], every_seconds: float) -> None:
-    wait = min(SECOND_RESYNC_SECONDS, every_seconds)
+async def _resync_forever(
+    resync_once: Callable[[], Awaitable[None]], every_seconds: float, listed: asyncio.Event
+) -> None:
+    """Resync at its times, and soon after a watch began with a LIST, when `listed` is set."""
+    wait = soon = min(SECOND_RESYNC_SECONDS, every_seconds)
     while True:
-        await asyncio.sleep(wait)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                await listed.wait()
+                await asyncio.sleep(soon)  # the lists of other kinds and namespaces come about then
         wait = every_seconds
+        listed.clear()
         try:
             await resync_once()
         except ClusterError as error:

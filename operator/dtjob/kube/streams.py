@@ -4,6 +4,10 @@ kopf gives each event a task, a queue and a look for what has changed, for handl
 what an event costs. So the session that kopf is given (`kopf.AiohttpSession`) answers with responses of a class of
 ours. They hand each object of our kinds to `take`; what is left for kopf are empty lists, and bookmarks, which tell it
 the version from which to go on. Errors, and streams and lists of other kinds, it gets as they are.
+
+kopf asks once which kinds there are, and never watches one that an API server does not name then. Where one of ours is
+missing (its definition was deleted, or another API server does not know it yet) its asking fails, so that the watches
+are begun again.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 import aiohttp
@@ -24,11 +28,17 @@ logger = logging.getLogger(__name__)
 
 Take = Callable[[str, str | None, Manifest], None]
 """Takes in an object, given its kind and what happened to it: ADDED, MODIFIED, DELETED, or None for one of a list."""
+Listed = Callable[[], None]
+"""Hears that kopf has listed a kind from its beginning: what was deleted since its last watch brings no event."""
 HAPPENED = ("ADDED", "MODIFIED", "DELETED")
 _NAMESPACE = re.compile("/namespaces/[^/]+/")
 
 
-def response_class(kinds: dict[str, str], take: Take) -> type[aiohttp.ClientResponse]:
+class NotServed(Exception):
+    """The API server does not name a kind that is to be watched."""
+
+
+def response_class(kinds: dict[str, str], take: Take, listed: Listed = lambda: None) -> type[aiohttp.ClientResponse]:
     """The class of responses of which `take` gets the objects. `kinds`: where each kind is served for all namespaces,
     such as `/api/v1/pods`, to the kind."""
 
@@ -44,14 +54,19 @@ def response_class(kinds: dict[str, str], take: Take) -> type[aiohttp.ClientResp
             return self
 
         async def json(self, **options: Any) -> Any:
-            """As for every response; the objects of a list are taken out of it."""
+            """As for every response; the objects of a list are taken out of it. Raises NotServed."""
             kind = kind_of(self.url, kinds)
             if kind is None or self.status != 200:
-                return await super().json(**options)
-            listed = deep_json.loads(await self.read())
-            for found in listed.get("items") or ():
+                answer = await super().json(**options) if self.status == 200 else None
+                if paths := unnamed(self.url, self.status, answer, kinds):
+                    raise NotServed(f"the API server does not serve {paths[0]} yet, or no longer")
+                return answer if self.status == 200 else await super().json(**options)
+            page = deep_json.loads(await self.read())
+            for found in page.get("items") or ():
                 _take(lambda happened, found: take(kind, happened, found), None, found)
-            return {**listed, "items": []}
+            if "continue" not in self.url.query:
+                listed()
+            return {**page, "items": []}
 
     return Response
 
@@ -65,6 +80,20 @@ def kind_of(url: URL, kinds: dict[str, str]) -> str | None:
     """Whose list or watch this is, in one namespace or in all; None where it is none of these kinds'."""
     path = _NAMESPACE.sub("/", url.path)
     return next((kind for served, kind in kinds.items() if path.endswith(served)), None)
+
+
+def unnamed(url: URL, status: int, answer: Any, kinds: Iterable[str]) -> list[str]:
+    """Which of the kinds (their paths) an answer should name and does not: one that says what an API server has."""
+    if status == 200 and url.path.endswith("/apis"):
+        there = {group["name"] for group in answer.get("groups") or ()}
+        return [path for path in kinds if path.startswith("/apis/") and path.split("/")[2] not in there]
+    expected = [path for path in kinds if url.path.endswith(path.rpartition("/")[0])]
+    if status == 404:
+        return expected
+    if status != 200 or not expected:
+        return []
+    there = {resource["name"] for resource in answer.get("resources") or ()}
+    return [path for path in expected if path.rpartition("/")[2] not in there]
 
 
 class Content:

@@ -23,9 +23,11 @@ class Transport:
         self._configuration = api_client.configuration
         self._trusted = api_client.rest_client.ssl_context
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        self.proxy: str | None = self._configuration.proxy or _proxy_for(URL(self._configuration.host))
+        """Through which requests go, None where there is none."""
         known = {
             "server_hostname": self._configuration.tls_server_name,
-            "proxy": self._configuration.proxy or _proxy_for(URL(self._configuration.host)),
+            "proxy": self.proxy,
             "proxy_headers": self._configuration.proxy_headers,
         }
         self._options = {name: value for name, value in known.items() if value}
@@ -51,9 +53,11 @@ class Transport:
         async with asked as answer:
             return answer.status, await answer.read()
 
-    async def open(self, path: str, headers: dict[str, str], seconds: float) -> aiohttp.ClientResponse:
-        """The answer to a GET, yet to be read and released, for `seconds` at most. Raises as `request` does."""
-        url, timeout = URL(self._configuration.host + path, encoded=True), aiohttp.ClientTimeout(total=seconds)
+    async def open(self, path: str, headers: dict[str, str], seconds: float, silent: float) -> aiohttp.ClientResponse:
+        """The answer to a GET, yet to be read and released, for `seconds` at most, of which `silent` may pass without
+        a byte. Raises as `request` does."""
+        url = URL(self._configuration.host + path, encoded=True)
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=silent, sock_read=silent)
         return await self._session.get(url, headers=headers, timeout=timeout, **self._options)
 
 

@@ -21,7 +21,7 @@ from dtjob.controller.pace import gather_seconds
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import streams
-from dtjob.kube.client import USER_AGENT, Credentials
+from dtjob.kube.client import CALL_TIMEOUT_SECONDS, USER_AGENT, Credentials
 from dtjob.kube.kinds import KINDS
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
@@ -82,13 +82,26 @@ def settings() -> kopf.OperatorSettings:
     # The process outlives its watches: kopf would kill it so long after they end.
     chosen.process.ultimate_exiting_timeout = None
     chosen.watching.chunk_size = LIST_CHUNK
+    # A LIST over a connection that is half open waits so long; kopf's own is five minutes.
+    chosen.networking.request_timeout = CALL_TIMEOUT_SECONDS
     for _, plural in (KINDS[kind] for kind in LISTED_KINDS):
         chosen.watching.label_selectors[plural] = labels.JOB_NAME
     return chosen
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Login(kopf.AiohttpSession):
+    """Equal to another with the same credentials: kopf does not try again at once what was just answered with 401."""
+
+    aiohttp_session: aiohttp.ClientSession = dataclasses.field(compare=False)
+    known: Credentials
+
+
 def registry(
-    store: Store, queue: WorkQueue[JobKey], credentials: Callable[[], Awaitable[Credentials]]
+    store: Store,
+    queue: WorkQueue[JobKey],
+    credentials: Callable[[], Awaitable[Credentials]],
+    listed: streams.Listed = lambda: None,
 ) -> kopf.OperatorRegistry:
     """The handlers, of jobs and of their children; and the login, which is our own connection's."""
     made = kopf.OperatorRegistry()
@@ -103,9 +116,14 @@ def registry(
 
         return on_event
 
+    last: list[aiohttp.ClientSession] = []
+
     async def login(**_: Any) -> kopf.AiohttpSession:
         known = await credentials()
-        return kopf.AiohttpSession(server=known.server, aiohttp_session=session(known, take))
+        while last:  # kopf closes those that it takes
+            await last.pop().close()
+        last.append(session(known, take, listed))
+        return Login(server=known.server, aiohttp_session=last[0], known=known)
 
     kopf.on.login(registry=made)(login)
     for kind in WATCHED_KINDS:  # those with our label, by `settings`
@@ -113,14 +131,23 @@ def registry(
     return made
 
 
-def session(known: Credentials, take: streams.Take) -> aiohttp.ClientSession:
+def session(known: Credentials, take: streams.Take, listed: streams.Listed = lambda: None) -> aiohttp.ClientSession:
     """What kopf calls through: with our connection's credentials, as dtjob, and with each object going to `take`."""
-    info = kopf.ConnectionInfo(**dataclasses.asdict(known))
+    info = kopf.ConnectionInfo(
+        **{name: value for name, value in dataclasses.asdict(known).items() if name not in ("proxy", "server_hostname")}
+    )
+
+    async def named(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        request.server_hostname = known.server_hostname
+        return await handler(request)
+
     served = {streams.served_at(*KINDS[kind]): kind for kind in WATCHED_KINDS}
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
         headers={**info.as_http_headers(), "User-Agent": USER_AGENT},
-        response_class=streams.response_class(served, take),
+        proxy=known.proxy,
+        middlewares=(named,) if known.server_hostname else (),
+        response_class=streams.response_class(served, take, listed),
     )
 
 

@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 import aiohttp
 
 from dtjob.controller.cluster import ClusterError, Refused, Stale
-from dtjob.kube import deep_json
-from dtjob.kube.api_error import ApiError, error_of
+from dtjob.kube.api_error import ApiError, error_of, object_of
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
@@ -26,6 +25,8 @@ KINDS = {
 """Kind to API version and plural."""
 WATCH_SECONDS = 300
 """After which a watch is begun anew: what it missed is found then."""
+SILENT_SECONDS = 90.0
+"""A watch that says nothing for so long is dead: an API server sends bookmarks each minute."""
 EXPIRED = 410
 """What the API server says where it no longer knows what came after a version."""
 _JSON = "application/json"
@@ -39,8 +40,8 @@ class WorkloadCalls(ABC):
         """One call, and its answer. Raises ApiError, or ClusterError where there was none."""
 
     @abstractmethod
-    async def _open(self, path: str, seconds: float) -> aiohttp.ClientResponse:
-        """The answer to a GET that may take so long, yet to be read."""
+    async def _open(self, path: str, seconds: float, silent: float) -> aiohttp.ClientResponse:
+        """The answer to a GET that may take so long, and be silent for so long, yet to be read."""
 
     async def has_kueue(self) -> bool:
         """Whether the API server knows Workloads. Raises ClusterError where it does not say."""
@@ -75,19 +76,21 @@ class WorkloadCalls(ABC):
             "resourceVersion": str(version),
             "labelSelector": labels.JOB_NAME,
             "timeoutSeconds": str(WATCH_SECONDS),
+            "allowWatchBookmarks": "true",  # signs of life
         }
         inside = f"/namespaces/{namespace}" if namespace else ""
         path = f"/apis/{kueue.API_VERSION}{inside}/{kueue.PLURAL}?{urlencode(query)}"
         try:
-            response = await self._open(path, WATCH_SECONDS + 30)
+            response = await self._open(path, WATCH_SECONDS + 30, SILENT_SECONDS)
             async with response:
                 if response.status != 200:
                     raise error_of(response.status, await response.read())
                 async for line in _lines(response):
-                    event = deep_json.loads(line)
+                    event = object_of(200, line)
                     if event["type"] == "ERROR":
                         raise error_of(event["object"].get("code", 500), json.dumps(event["object"]))
-                    yield event["type"], _typed(event["object"])
+                    if event["type"] != "BOOKMARK":
+                        yield event["type"], _typed(event["object"])
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ClusterError(f"the watch of Workloads broke ({type(error).__name__}: {error})") from error
 

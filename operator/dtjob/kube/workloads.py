@@ -76,12 +76,22 @@ class Workloads:
                 if not versions:
                     await asyncio.sleep(self._every)
                     continue
-                async with asyncio.TaskGroup() as group:
-                    for namespace, version in versions.items():
-                        group.create_task(self._watch(namespace, version))
-            except* ClusterError as errors:
-                logger.warning("Workloads: %s; listing them again", errors.exceptions[0])
-                await asyncio.sleep(PAUSE_SECONDS)
+                await self._watch_until_one_ends(versions)
+            except ClusterError as error:
+                logger.warning("Workloads: %s; listing them again", error)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _watch_until_one_ends(self, versions: dict[str | None, int]) -> None:
+        """Watch each namespace from its version on, until one watch has ended. Raises what ended it."""
+        tasks = [asyncio.create_task(self._watch(*one)) for one in versions.items()]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch(self, namespace: str | None, version: int) -> None:
         async for type_, manifest in self._kube.watch_workloads(namespace, version):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from kubernetes.aio import client
+from kubernetes.aio.config.incluster_config import InClusterConfigLoader
 
+from dtjob.controller.cluster import ClusterError
 from dtjob.kube.client import Kube, connect
 from dtjob.kube.kubeconfig import NoCluster
 from dtjob.kube.transport import Transport
@@ -18,6 +22,42 @@ async def test_kopf_is_given_the_bare_token(authorization: str):
     configuration.api_key["BearerToken"] = authorization
     async with client.ApiClient(configuration) as api_client:
         assert (await Kube(api_client, Transport(api_client, 5)).credentials()).token == "secret"
+
+
+@pytest.mark.parametrize("text", ["", "<html>log in</html>", "[1]"])
+async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str):
+    """As of a proxy that wants to be logged in to: 200, and a page."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=text)
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        with pytest.raises(ClusterError, match="no API server"):
+            await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
+    await runner.cleanup()
+
+
+async def test_a_token_that_cannot_be_read_is_a_call_that_failed(tmp_path: Path):
+    """A service account's token is replaced while the operator runs; here its file is empty for a moment."""
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("secret")
+    ca.write_text("certificate")
+    where = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
+    loader = InClusterConfigLoader(str(token), str(ca), environ=where)
+    configuration = client.Configuration()
+    loader.load_and_set(configuration)
+    configuration.ssl_ca_cert = None
+    token.write_text("")
+    loader.token_expires_at = datetime.min
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        with pytest.raises(ClusterError, match="token"):
+            await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
 
 
 @pytest.mark.parametrize("text", ["{}", "", "- 1", "not: [yaml", "clusters: 3"])

@@ -44,12 +44,27 @@ def test_an_api_server_that_is_away_at_the_start_is_waited_for(loop: SimulatedLo
 def test_the_second_resync_comes_soon_and_one_that_fails_is_tried_again_at_its_time(loop: SimulatedLoop) -> None:
     async def story() -> list[float]:
         lists = Lists(1)
-        resyncs = asyncio.create_task(process._resync_forever(lists, 180))
+        resyncs = asyncio.create_task(process._resync_forever(lists, 180, asyncio.Event()))
         await asyncio.sleep(600)
         resyncs.cancel()
         return lists.tried_at
 
     assert loop.run_until_complete(story()) == pytest.approx([10, 190, 370, 550], abs=0.01)
+
+
+def test_a_resync_comes_soon_after_a_watch_had_to_list_again(loop: SimulatedLoop) -> None:
+    """What was deleted between a watch's end and that LIST brings no event."""
+
+    async def story() -> list[float]:
+        lists, listed = Lists(0), asyncio.Event()
+        resyncs = asyncio.create_task(process._resync_forever(lists, 180, listed))
+        for at in (1.0, 50.0, 53.0, 239.0):  # at the start, twice together, and just before a resync that comes anyway
+            asyncio.get_running_loop().call_later(at, listed.set)
+        await asyncio.sleep(400)
+        resyncs.cancel()
+        return lists.tried_at
+
+    assert loop.run_until_complete(story()) == pytest.approx([10, 60, 240], abs=0.01)
 
 
 @pytest.mark.parametrize(("stopped_after", "done"), [(10.0, True), (3.0, False)])

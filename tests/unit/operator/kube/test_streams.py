@@ -30,7 +30,9 @@ def line(happened: str, found: dict[str, Any]) -> bytes:
 
 
 @asynccontextmanager
-async def asked(answer: Answer, path: str, taken: Taken) -> AsyncIterator[aiohttp.ClientResponse]:
+async def asked(
+    answer: Answer, path: str, taken: Taken, listed: Callable[[], None] = lambda: None
+) -> AsyncIterator[aiohttp.ClientResponse]:
     """The answer of a server that is on loopback; objects go to `taken`."""
 
     def take(kind: str, happened: str | None, found: dict[str, Any]) -> None:
@@ -46,7 +48,7 @@ async def asked(answer: Answer, path: str, taken: Taken) -> AsyncIterator[aiohtt
     await site.start()
     try:
         async with (
-            aiohttp.ClientSession(response_class=response_class(KINDS, take)) as session,
+            aiohttp.ClientSession(response_class=response_class(KINDS, take, listed)) as session,
             session.get(f"http://127.0.0.1:{runner.addresses[0][1]}{path}") as response,
         ):
             yield response
@@ -151,8 +153,46 @@ async def test_lists_are_taken_in_and_kopf_gets_them_empty() -> None:
     assert taken == [("Pod", None, "a"), ("Pod", None, "b")]
 
 
+@pytest.mark.parametrize(("query", "times"), [("?limit=2", 1), ("?limit=2&continue=more", 0)])
+async def test_each_list_is_told_of_once_however_many_pages_it_has(query: str, times: int) -> None:
+    heard: list[None] = []
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"items": []})
+
+    async with asked(answer, f"/api/v1/pods{query}", [], lambda: heard.append(None)) as response:
+        await response.json()
+    assert len(heard) == times
+
+
 @pytest.mark.parametrize(
-    ("path", "status"), [("/api/v1", 200), ("/api/v1/services?watch=true", 200), ("/api/v1/pods", 403)]
+    ("path", "status", "says", "missing"),
+    [
+        ("/apis", 200, {"groups": [{"name": "apps"}]}, True),
+        ("/apis", 200, {"groups": [{"name": "apps"}, {"name": "training.dtjob.dev"}]}, False),
+        ("/apis/training.dtjob.dev/v1alpha1", 200, {"resources": [{"name": "others"}]}, True),
+        ("/apis/training.dtjob.dev/v1alpha1", 200, {"resources": [{"name": "jobs"}, {"name": "jobs/status"}]}, False),
+        ("/apis/training.dtjob.dev/v1alpha1", 404, None, True),
+        ("/apis/apps/v1", 200, {"resources": []}, False),
+        ("/api/v1", 200, {"resources": [{"name": "pods"}]}, False),
+        ("/api/v1", 200, {"resources": [{"name": "services"}]}, True),
+    ],
+)
+async def test_kopf_does_not_begin_without_one_of_the_kinds(path: str, status: int, says: Any, missing: bool) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        page = web.Response(status=404, text="404 page not found")  # as an API server says it, which is no JSON
+        return page if says is None else web.json_response(says, status=status)
+
+    async with asked(answer, path, []) as response:
+        if missing:
+            with pytest.raises(streams.NotServed):
+                await response.json()
+        else:
+            assert await response.json() == says
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/apis/apps/v1", 200), ("/api/v1/services?watch=true", 200), ("/api/v1/pods", 403)]
 )
 async def test_other_answers_are_as_they_came(path: str, status: int) -> None:
     taken: Taken = []

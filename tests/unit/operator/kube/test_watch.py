@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from dtjob.api.job import API_VERSION, KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.kube import watch
+from dtjob.kube import watch, watching
 from dtjob.kube.client import Credentials
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
@@ -110,6 +111,61 @@ async def test_what_kopf_lists_is_taken_in_on_its_way(path: str, kind: str) -> N
         assert await found.json() == {"items": []}
     await runner.cleanup()
     assert taken == [(kind, None, {"metadata": {"name": "a"}})]
+
+
+@pytest.mark.parametrize("renewed", [False, True])
+async def test_a_token_that_is_refused_is_tried_again_only_once_there_is_another(
+    store: Store, queue: WorkQueue[JobKey], renewed: bool
+) -> None:
+    """An API server that takes one token only. Where no other is to be had the watches end: they are begun again after
+    a pause, and the API server is not asked without one."""
+    asked: list[tuple[str, bool]] = []
+    listing = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        right = request.headers["Authorization"] == "Bearer new"
+        asked.append((request.path, right))
+        if right and len([path for path, right in asked if right]) > 1:
+            listing.set()
+        return web.json_response({"versions": []}, status=200 if right else 401)
+
+    async def known() -> Credentials:
+        token = "new" if renewed and asked else "old"
+        return replace(CREDENTIALS, server=f"http://127.0.0.1:{runner.addresses[0][1]}", token=token)
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    spawn = watching.kopf_watches(watch.registry(store, queue, known), watch.settings, lambda: None)
+    tasks = await spawn([])
+    waiting = asyncio.create_task(listing.wait())
+    done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+    await watching._end([*tasks, waiting])
+    await runner.cleanup()
+    assert (waiting in done) == renewed
+    assert done, f"asked {len(asked)} times with a token that was refused"
+    assert len([path for path, right in asked if not right]) < 10
+
+
+async def test_kopf_reaches_the_api_server_through_the_connections_proxy() -> None:
+    """The name resolves nowhere: only the proxy can answer."""
+    hosts: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        hosts.append(request.host)
+        return web.json_response({"items": []})
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server = "http://api.example.com.invalid"
+    known = replace(CREDENTIALS, server=server, proxy=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    async with watch.session(known, lambda *_: None) as session, session.get(f"{server}/api/v1/pods") as found:
+        assert await found.json() == {"items": []}
+    await runner.cleanup()
+    assert hosts == ["api.example.com.invalid"]
 
 
 def test_nothing_is_written_to_objects_and_only_our_children_are_watched() -> None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from kubernetes.aio import client
 
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
+from dtjob.kube.transport import Transport
 from dtjob.kube.workloads import Workloads
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
@@ -142,3 +149,75 @@ async def test_it_is_watched_from_the_list_on_and_listed_again_when_the_watch_br
     finally:
         task.cancel()
         await asyncio.wait([task])
+
+
+async def test_where_one_namespaces_watch_ends_all_are_listed_again(monkeypatch: Any) -> None:
+    """An API server may end any watch at any time; the others' go on for minutes."""
+    monkeypatch.setattr("dtjob.kube.workloads.PAUSE_SECONDS", 0.001)
+
+    class EndsOnce(Cluster):
+        async def watch_workloads(self, namespace: str | None, version: int) -> AsyncIterator[tuple[str, Manifest]]:
+            self.watched.append(version)
+            if namespace != "default" or version != 50:
+                await asyncio.Event().wait()
+            self.version = 60
+            return
+            yield
+
+    cluster = EndsOnce()
+    workloads, _, _ = made(cluster, "default", "other")
+    task = asyncio.create_task(workloads.watch_forever())
+    try:
+        await until(lambda: cluster.watched == [50, 50, 60, 60])
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def watched_from(*lines: bytes, ends: bool) -> AsyncIterator[Kube]:
+    """A connection to an API server that answers with these lines, and is silent then or ends the answer."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert request.query["allowWatchBookmarks"] == "true"
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for line in lines:
+            await response.write(line + b"\n")
+        if not ends:
+            await asyncio.sleep(60)
+        return response
+
+    runner = web.AppRunner(app := web.Application(), handler_cancellation=True, shutdown_timeout=0)
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        yield Kube(api_client, transport)
+    await runner.cleanup()
+
+
+async def test_a_watch_over_a_connection_that_is_half_open_breaks(monkeypatch: Any) -> None:
+    """The other end is gone without a word: there are not even bookmarks any more."""
+    monkeypatch.setattr("dtjob.kube.workload_calls.SILENT_SECONDS", 0.2)
+    event = json.dumps({"type": "ADDED", "object": workload(55)}).encode()
+    async with watched_from(event, ends=False) as kube, asyncio.timeout(20):
+        watch = kube.watch_workloads(None, 50)
+        assert (await anext(watch))[0] == "ADDED"
+        with pytest.raises(ClusterError, match="broke"):
+            await anext(watch)
+
+
+async def test_bookmarks_are_no_workloads() -> None:
+    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "60"}}}
+    async with watched_from(json.dumps(bookmark).encode(), ends=True) as kube:
+        assert [event async for event in kube.watch_workloads(None, 50)] == []
+
+
+@pytest.mark.parametrize("line", [b"<html>", b"[1]"])
+async def test_a_line_that_is_no_event_breaks_the_watch(line: bytes) -> None:
+    async with watched_from(line, ends=True) as kube:
+        with pytest.raises(ClusterError, match="no API server"):
+            [event async for event in kube.watch_workloads(None, 50)]
