@@ -94,7 +94,10 @@ def workload_name(job: Job) -> str:
 
 def shape_of(job: Job) -> str:
     """Ten hex digits of what the job asks for: a Workload of another shape is for the job as it was before."""
-    replicas = job.spec.replicas.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    dumped = job.spec.replicas.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    replicas = {name: one and {**one, "count": one.get("count", 1)} for name, one in dumped.items()}
+    if replicas.get("worker"):
+        replicas["worker"].pop("max", None)  # no quota is asked for what there may be later
     return hashlib.sha256(json.dumps(replicas, sort_keys=True).encode()).hexdigest()[:10]
 
 

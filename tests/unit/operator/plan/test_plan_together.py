@@ -1,0 +1,169 @@
+"""Elastic workers of a job in a queue, in a gang, or suspended: each of these goes by what the others do."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from dtjob.objects import labels
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.placeholder import is_placeholder
+from dtjob.plan.actions import Create, Delete
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.plan.policies import elastic_story
+from tests.unit.operator.queued import CLAIM, Story, condition
+
+
+class Queued(Story):
+    """A job of elastic workers in a queue."""
+
+    def __init__(self, count: int = 4, **spec: Any) -> None:
+        super().__init__(replicas={"chief": {}, "worker": {"count": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec)
+
+    def scale(self, count: int) -> None:
+        """kubectl scale."""
+        old = self.job.spec
+        assert old.replicas.worker is not None
+        worker = old.replicas.worker.model_copy(update={"count": count})
+        replicas = old.replicas.model_copy(update={"worker": worker})
+        self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replicas": replicas})})
+
+    def sets(self) -> dict[str, int]:
+        """What the Workload asks for."""
+        assert self.workload is not None
+        return {one["name"]: one["count"] for one in self.workload["spec"]["podSets"]}
+
+    def places(self, now: Any, *without: str) -> None:
+        """The scheduler finds a node for all pods but these."""
+        objects = deepcopy(list(self.children.objects))
+        for one in objects:
+            if one["kind"] == "Pod" and one["metadata"]["name"].removeprefix("digits-") in without:
+                one["status"] = builders.unschedulable()
+            elif one["kind"] == "Pod":
+                one["status"] = builders.running()
+                one["spec"]["nodeName"] = "node-1"
+        self.children = replace(self.children, objects=tuple(objects))
+        self.settle(now)
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Workers that are there, and placeholders."""
+        names = builders.names(self.pods)
+        return sum("-worker-" in one and not is_placeholder(one) for one in names), sum(map(is_placeholder, names))
+
+
+def begun(**spec: Any) -> Queued:
+    """It was admitted and runs."""
+    story = Queued(**spec)
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.run()
+    return story
+
+
+def shrunk() -> Queued:
+    """There was room for two of its four workers only."""
+    story = Queued()
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.settle()
+    story.places(NOW, "worker-2-0", "worker-3-0")
+    story.settle(at(300))
+    story.run(at(301))
+    return story
+
+
+def test_what_is_scaled_has_no_more_pods_than_were_admitted_until_it_is_admitted_again() -> None:
+    story = begun()
+    story.scale(6)
+    for second in range(10, 20):
+        story.look(at(second))
+        assert sum(story.numbers) <= 4
+    assert story.stands == ("Suspended", "Queued")
+    assert story.sets() == {"chief": 1, "worker": 6}
+    story.admit(at(20), flavours={"cpu": "spot"})
+    story.run(at(21))
+    assert (story.stands[0], story.numbers, story.sets()["worker"]) == ("Running", (6, 0), 6)
+    assert "restarts" not in story.job.status or story.job.status["restarts"]["total"] == 0
+
+
+def test_what_is_scaled_while_it_waits_asks_for_what_it_is_to_have() -> None:
+    story = Queued(2)
+    story.settle()
+    story.scale(5)
+    story.settle(at(1))
+    assert story.sets()["worker"] == 5
+    assert "needs 6 pods" in story.job.status["message"]
+    first = story.workload
+    assert first is not None
+    story.admit(at(2))
+    story.run(at(3))
+    assert (story.numbers, story.stands[0]) == ((5, 0), "Running")
+    assert story.workload is not None
+    assert story.workload["metadata"]["uid"] == first["metadata"]["uid"]
+
+
+def test_what_there_is_no_room_for_leaves_its_admission() -> None:
+    story = shrunk()
+    assert (story.numbers, story.stands[0], story.sets()["worker"]) == ((2, 0), "Running", 4)
+    assert story.said("Admitted") == ("True", "ByTest")
+    story.settle(at(1000))
+    places = [one for one in story.pods if is_placeholder(one["metadata"]["name"])]
+    assert len(places) == 2
+    assert all(one["spec"]["nodeSelector"]["pool"] == "spot" for one in places)
+    assert all({"key": "spot", "operator": "Exists"} in one["spec"]["tolerations"] for one in places)
+    story.places(at(1001))
+    story.run(at(1002))
+    assert (story.numbers, story.stands[0], story.sets()["worker"]) == ((4, 0), "Running", 4)
+
+
+def test_a_queue_that_admits_fewer_gets_no_more() -> None:
+    story = Queued()
+    story.settle()
+    story.admit()
+    admission = deepcopy(story.workload or {})["status"]["admission"]
+    for one in admission["podSetAssignments"]:
+        one["count"] = {"chief": 1, "worker": 3}[one["name"]]
+    story.say(admission=admission)
+    story.run()
+    story.settle(at(5000))
+    assert (story.numbers, story.stands[0]) == ((3, 0), "Running")
+    workers = story.job.status["workers"]
+    assert (workers["reason"], workers["message"]) == ("NoRoom", "3 of 4 workers train; its queue has admitted no more")
+
+
+def test_quota_is_given_back_when_the_placeholders_have_ended_too() -> None:
+    story = shrunk()
+    story.settle(at(1000))
+    kept = [one for one in story.children.objects if one["kind"] == "Pod" and is_placeholder(one["metadata"]["name"])]
+    story.evict()
+    story.look(at(1001))
+    going = tuple(builders.deleting(one, at(1001)) for one in kept)
+    others = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    story.children = replace(story.children, objects=(*others, *going))
+    story.look(at(1002))
+    assert story.said("QuotaReserved") == ("True", "ByTest")
+    story.children = replace(story.children, objects=tuple(x for x in story.children.objects if x["kind"] != "Pod"))
+    story.settle(at(1003))
+    assert story.said("QuotaReserved") == ("False", "Pending")
+
+
+def test_an_eviction_comes_before_a_resize_that_is_under_way() -> None:
+    story = shrunk()
+    story.settle(at(1000))
+    for one in story.pods:
+        one["status"], one["spec"]["nodeName"] = builders.running(), "node-1"
+    made = story._answered(at(1001))
+    assert made.status is not None
+    assert made.status["workers"]["resizing"]["to"] == 4
+    story.job = builders.with_status(story.job, made.status)
+    story.evict()
+    story.settle(at(1002))
+    assert story.stands == ("Suspended", "Queued")
+    assert "resizing" not in story.job.status["workers"]
+    story.say(condition("QuotaReserved", False), condition("Admitted", False))
+    story.admit(at(1003))
+    story.run(at(1004))
+    assert (story.numbers, story.stands[0]) == ((4, 0), "Running")
