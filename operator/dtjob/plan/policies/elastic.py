@@ -24,8 +24,9 @@ from dtjob.plan.situation import Situation
 from dtjob.plan.workers import Resizing, Workers, whole
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
+FINISHING = "Finishing"
 """Reasons of `status.workers` and of a change: as many as wanted; the spec says so; too few have a node; more are
-wanted than there is room for; there is room again."""
+wanted than there is room for; there is room again; training is about to end, so that the number stays as it is."""
 _QUOTA = "exceeded quota"
 """As the API server's admission says it."""
 COUNT = "spec.replicas.worker.count"
@@ -47,7 +48,7 @@ def resize_due(situation: Situation) -> Resizing | None:
     """The change that is to begin now, None where none is. None begins while a task that trains has finished: training
     is about to end."""
     workers = situation.status.workers
-    if workers is None or any(view.state is PodState.SUCCEEDED for view in situation.training):
+    if workers is None or _about_to_end(situation):
         return None
     if (to := goal(situation, workers)) < workers.replicas or _is_news_before_the_start(situation, workers):
         return Resizing(to, SCALED, f"{COUNT} is {workers.desired}")
@@ -76,13 +77,14 @@ def note_room(situation: Situation) -> Situation:
 
 
 def placeholders_wanted(situation: Situation) -> range:
-    """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up, or
-    the time since the last change for want of room is not over."""
+    """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up,
+    the time since the last change for want of room is not over, or none would be made anyway."""
     workers = situation.status.workers
     if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
         return range(0)
     at = grows_from(situation)
-    if situation.job.spec.suspend or situation.status.ended or (at is not None and situation.now < at):
+    over = situation.job.spec.suspend or situation.status.ended or _about_to_end(situation)
+    if over or (at is not None and situation.now < at):
         return range(0)
     return range(workers.replicas, goal(situation, workers))
 
@@ -126,6 +128,11 @@ def elastic_changes_at(situation: Situation) -> datetime | None:
         found.append(at)
     later = [at for at in found if at > situation.now]
     return min(*later, situation.now + LOOK_AT_LEAST_EVERY) if later else None
+
+
+def _about_to_end(situation: Situation) -> bool:
+    """Whether a task that trains has finished."""
+    return any(view.state is PodState.SUCCEEDED for view in situation.training)
 
 
 def _short(situation: Situation, workers: Workers) -> bool:
@@ -222,6 +229,8 @@ def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
         shrinks = replica is not None and replica.min is not None and replica.min < workers.replicas
         then = f"; it goes on with what there is at {times.rfc3339(at)}" if shrinks else ""
         return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
+    if workers.replicas != workers.desired and _about_to_end(situation):
+        return FINISHING, f"{workers.replicas} workers, not {workers.desired}: a task has finished, and training ends"
     if not workers.short:
         return AS_DESIRED, ""
     train = f"{workers.replicas} of {workers.desired} workers train"

@@ -167,3 +167,53 @@ def test_an_eviction_comes_before_a_resize_that_is_under_way() -> None:
     story.admit(at(1003))
     story.run(at(1004))
     assert (story.numbers, story.stands[0]) == ((4, 0), "Running")
+
+
+def elastic_runs(**spec: Any) -> elastic_story.Story:
+    """A job of four elastic workers that runs."""
+    story = elastic_story.Story(**spec)
+    story.run()
+    return story
+
+
+def test_a_suspended_or_ended_job_is_not_being_resized() -> None:
+    for how in ("suspend", "deadline"):
+        story = elastic_runs(runPolicy={"activeDeadlineSeconds": 100})
+        story.change(count=2)
+        made = builders.plan_answered(story.job, story.children, at(10))
+        story.job = builders.with_status(story.job, made.status or {})
+        assert story.workers["resizing"]["to"] == 2
+        if how == "suspend":
+            story.change(suspend=True)
+        story.settle(at(200 if how == "deadline" else 11))
+        assert story.job.status["phase"] == ("Failed" if how == "deadline" else "Suspended")
+        assert "resizing" not in story.workers
+
+
+def test_a_wait_for_room_ends_with_a_suspension() -> None:
+    story = elastic_story.Story()
+    story.settle(NOW)
+    story.places(now=NOW, without=("worker-3-0",))
+    assert "unschedulableSince" in story.workers
+    story.change(suspend=True)
+    story.settle(at(10))
+    assert "unschedulableSince" not in story.workers
+    story.change(suspend=False)
+    story.settle(at(1000))
+    story.places(now=at(1001), without=("worker-3-1",))
+    assert story.workers["unschedulableSince"] == "2026-11-21T10:16:41Z"
+    assert story.workers["replicas"] == 4
+
+
+def test_no_room_is_kept_for_workers_that_a_job_about_to_end_never_makes() -> None:
+    story = elastic_runs(successPolicy="AllWorkers")
+    story.change(count=6)
+    story.settle(at(10))
+    assert len(story.placeholders) == 2
+    story.becomes("worker-1-0", builders.ended(0))
+    story.settle(at(20))
+    assert story.placeholders == []
+    assert (story.workers["reason"], story.workers["replicas"]) == ("Finishing", 4)
+    story.change(count=2)
+    story.settle(at(30))
+    assert (story.workers["reason"], story.workers["replicas"]) == ("Finishing", 4)

@@ -130,8 +130,8 @@ class Endings(Sizes, Programs):
         if job.status.get("phase") in ENDED:
             return True
         workers = job.status.get("workers") or {}
-        if workers.get("replicas") != workers.get("desired"):
-            return False
+        if workers.get("replicas") != workers.get("desired") and not job.status.get("finished"):
+            return False  # where a task has finished, none is made for another number any more
         ignored = holds(job.status.get("conditions", ()), EVALUATION_GIVEN_UP)
         needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
         tasks = [(one.id, attempt_of(job.status, one.id)) for one in needed]

@@ -144,8 +144,8 @@ class People(Pods):
         name = data.draw(st.sampled_from(self.restarted()))
 
         def change(job: Manifest) -> None:
-            status = job["status"]
-            cause, count = status["incident"]["cause"], status["restarts"]["causes"]
+            status, count = job["status"], job["status"]["restarts"]["causes"]
+            cause = status["incident"].pop("countedAs", None) or status["incident"]["cause"]
             if cause in count:
                 number = count.pop(cause)
                 count["NodeRebooted"] = count.get("NodeRebooted", 0) + number
