@@ -25,7 +25,7 @@ from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
 from dtjob.plan.policies.elastic import elastic_changes_at, note_room, resize_due
-from dtjob.plan.policies.gang import note_gang, release_gang
+from dtjob.plan.policies.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import (
     deadline,
@@ -126,8 +126,9 @@ def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
 def _resize(situation: Situation, told: Iterable[Event]) -> Plan:
     """A group of another number of workers is to come: this one ends, and that is made once it has ended."""
     if not is_over(situation):
-        situation, away, due = end_group(situation)
-        return _finish(situation, [*away, *look_for_room(situation)], told, [*due, *_times_to_look(situation)])
+        situation, ending, due = end_group(situation)
+        away = [*ending, *release_outgrown(situation), *look_for_room(situation)]
+        return _finish(situation, away, told, [*due, *_times_to_look(situation)])
     situation, resized = start_group(situation)
     return _bring_about(situation, [*told, *resized], _times_to_look(situation))
 

@@ -231,8 +231,10 @@ def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
         return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
     if workers.replicas != workers.desired and _about_to_end(situation):
         return FINISHING, f"{workers.replicas} workers, not {workers.desired}: a task has finished, and training ends"
-    if not workers.short:
-        return AS_DESIRED, ""
+    return _words_of_too_few(situation, workers) if workers.short else (AS_DESIRED, "")
+
+
+def _words_of_too_few(situation: Situation, workers: Workers) -> tuple[str, str]:
     train = f"{workers.replicas} of {workers.desired} workers train"
     if not _short(situation, workers):
         return NO_ROOM, f"{train}; its queue has admitted no more"

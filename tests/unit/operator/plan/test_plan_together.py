@@ -6,10 +6,10 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from dtjob.objects import labels
+from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
-from dtjob.plan.actions import Create, Delete
+from dtjob.plan.actions import Delete
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.plan.policies import elastic_story
@@ -20,7 +20,9 @@ class Queued(Story):
     """A job of elastic workers in a queue."""
 
     def __init__(self, count: int = 4, **spec: Any) -> None:
-        super().__init__(replicas={"chief": {}, "worker": {"count": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec)
+        super().__init__(
+            replicas={"chief": {}, "worker": {"count": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec
+        )
 
     def scale(self, count: int) -> None:
         """kubectl scale."""
@@ -217,3 +219,80 @@ def test_no_room_is_kept_for_workers_that_a_job_about_to_end_never_makes() -> No
     story.change(count=2)
     story.settle(at(30))
     assert (story.workers["reason"], story.workers["replicas"]) == ("Finishing", 4)
+
+
+def group_of(story: elastic_story.Story) -> Manifest:
+    """The job's PodGroup."""
+    return next(one for one in story.children.objects if gangs.is_pod_group(one["kind"]))
+
+
+def in_gang(provider: str, version: str = "", **spec: Any) -> elastic_story.Story:
+    """A job in a gang that runs, whose PodGroup has this version where one is given."""
+    story = elastic_runs(scheduling={"gang": {"provider": provider, **spec.pop("gang", {})}}, **spec)
+    there = group_of(story)
+    objects = [{**one, "apiVersion": version} if version and one is there else one for one in story.children.objects]
+    story.children = replace(story.children, objects=tuple(objects))
+    return story
+
+
+def test_a_placeholder_goes_where_its_worker_would_and_is_in_no_gang() -> None:
+    for provider, scheduler in (("Volcano", "volcano"), ("Coscheduling", "scheduler-plugins-scheduler")):
+        story = in_gang(provider)
+        story.change(count=6)
+        story.settle(at(10))
+        held = [one for one in story.pods if is_placeholder(one["metadata"]["name"])]
+        assert [one["spec"]["schedulerName"] for one in held] == [scheduler] * 2
+        assert all(gangs.VOLCANO_GROUP not in one["metadata"].get("annotations", {}) for one in held)
+        assert all(gangs.COSCHEDULING_GROUP not in labels.of(one) for one in held)
+    story = in_gang("Kubernetes")
+    story.change(count=6)
+    story.settle(at(10))
+    assert not any("schedulingGroup" in one["spec"] for one in story.pods if is_placeholder(one["metadata"]["name"]))
+
+
+def test_the_gang_of_elastic_workers_asks_for_their_least_whatever_their_number() -> None:
+    story = in_gang("Kubernetes", gangs.FIXED_VERSION)
+    first = group_of(story)
+    story.change(count=2)
+    made = story.look(at(10))
+    assert not any(isinstance(one, Delete) and gangs.is_pod_group(one.kind) for one in made.actions)
+    story.settle(at(11))
+    assert (gangs.minimum(group_of(story)), group_of(story)["metadata"]["uid"]) == (3, first["metadata"]["uid"])
+
+
+def test_a_gang_of_all_workers_is_made_anew_or_mended_for_another_number() -> None:
+    for version in (gangs.FIXED_VERSION, "scheduling.k8s.io/v1beta1"):
+        story = in_gang("Kubernetes", version, least=None)
+        assert gangs.minimum(group_of(story)) == 5
+        story.change(count=6)
+        story.settle(at(10))
+        story.places(now=at(11))
+        story.settle(at(12))
+        assert gangs.minimum(group_of(story)) == 7
+        members = [one for one in story.pods if "schedulingGroup" in one["spec"]]
+        assert len(members) == 7
+
+
+def test_a_smaller_group_than_minavailable_asks_for_all_of_it() -> None:
+    story = in_gang("Kubernetes", gangs.FIXED_VERSION, gang={"minAvailable": 5})
+    story.becomes("worker-3-0", builders.evicted())
+    story.settle(at(10))
+    story.places(now=at(11), without=("worker-3-1",))
+    story.settle(at(400))
+    assert story.workers["replicas"] == 3
+    assert gangs.minimum(group_of(story)) == 4
+    assert sum("schedulingGroup" in one["spec"] for one in story.pods) == 4
+
+
+def test_what_a_resize_takes_is_the_restarts() -> None:
+    story = elastic_runs()
+    assert story.job.status["goodput"]["counted"]["doing"] == "starting"
+    story.change(count=2)
+    story.settle(at(100))
+    story.run(at(200))
+    assert story.job.status["goodput"]["counted"]["doing"] == "restarting"
+    story.change(suspend=True, count=3)
+    story.settle(at(300))
+    story.change(suspend=False)
+    story.run(at(400))
+    assert (story.workers["replicas"], story.job.status["goodput"]["counted"]["doing"]) == (3, "starting")
