@@ -104,8 +104,11 @@ def test_a_worker_that_finished_before_its_chief_was_ever_made_is_needed_again()
     """The chief waits for the pod of a job that had its name; the others run, are preempted and finish meanwhile."""
     job = builders.job("MultiWorkerMirrored", workers=2, failurePolicy=POLICY)
     with life(job) as world:
-        world.cluster.put({**builders.stranger("Pod", "digits-old", "digits"), "status": builders.running()})
+        world.cluster.quota = 0
         world.run(1)
+        world.cluster.put({**builders.stranger("Pod", "digits-old", "digits"), "status": builders.running()})
+        world.cluster.quota = None
+        world.run(60)
         all_run(world)
         become(world, "digits-worker-1-0", builders.disrupted("PreemptionByScheduler", world.now()))
         world.run(5)
