@@ -196,7 +196,7 @@ def _workers() -> Schema:
         desired=_whole("replicas.worker.count, as last seen."),
         replicas=_whole("The workers of the group that is there."),
         selector=_text("Which pods they are, as a label selector; an HPA reads it."),
-        reason=_text("Why they are so many, in one word: AsDesired, Scaled, Unschedulable, NoRoom."),
+        reason=_text("Why they are so many, in one word: AsDesired, Scaled, Unschedulable, NoRoom, Finishing."),
         message=_text("Why, in words."),
         since=_time("When a group of so many began; left out where the job began with it."),
         resizing=_block(
