@@ -143,7 +143,7 @@ def _workers() -> Schema:
         desired=whole("replicas.worker.count, as last seen."),
         replicas=whole("The workers of the group that is there."),
         selector=text("Which pods they are, as a label selector; an HPA reads it."),
-        reason=text("Why they are so many, in one word: AsDesired, Scaled, Unschedulable, NoRoom."),
+        reason=text("Why they are so many, in one word: AsDesired, NoRoom, Finishing, Scaled, Unschedulable, Room."),
         message=text("Why, in words."),
         since=time("When a group of so many began; left out where the job began with it."),
         resizing=block(

@@ -16,7 +16,7 @@ from dtjob.api.job import GROUP as JOB_GROUP
 from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replicas import Role
+from dtjob.api.replicas import Replica, Role
 from dtjob.objects import labels, quantities, shared
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -94,7 +94,10 @@ def workload_name(job: Job) -> str:
 
 def shape_of(job: Job) -> str:
     """Ten hex digits of what the job asks for: a Workload of another shape is for the job as it was before."""
-    replicas = job.spec.replicas.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    dumped = job.spec.replicas.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    replicas = {name: one and {**one, "count": one.get("count", 1)} for name, one in dumped.items()}
+    if replicas.get("worker"):
+        replicas["worker"].pop("max", None)  # no quota is asked for what there may be later
     return hashlib.sha256(json.dumps(replicas, sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -117,15 +120,24 @@ def workload(job: Job, defaults: Defaults, priority: Priority | None) -> Manifes
 def pod_sets(job: Job, defaults: Defaults) -> list[dict[str, Any]]:
     """One set of alike pods for each role, with the template that its pods have, and how many there are.
 
-    None says `minCount`: Kueue would admit fewer then, and all would be made. Workers' `min` is for nodes that are
-    missing, not for quota.
+    `minCount`, with which fewer may be admitted, is one set's at most, as Kueue has it.
     """
     found: list[dict[str, Any]] = []
     for role in Role:
         if (replica := job.spec.replicas.get(role)) is None:
             continue
-        found.append({"name": role.value, "count": replica.count, "template": _template(job, role, defaults)})
+        one = {"name": role.value, "count": replica.count, "template": _template(job, role, defaults)}
+        least = min_count(replica)
+        if least is not None and not any("minCount" in other for other in found):
+            one["minCount"] = least
+        found.append(one)
     return found
+
+
+def min_count(replica: Replica) -> int | None:
+    """With how few of its tasks a role can begin; None where it needs all of them."""
+    least: int | None = getattr(replica, "min", None)
+    return least if least is not None and least < replica.count else None
 
 
 def needs(job: Job, defaults: Defaults) -> str:

@@ -17,7 +17,9 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.workload import Workload
 
 PodSet = dict[str, Any]
-"""What pods of one role get: nodeSelector, tolerations, labels, annotations, schedulingGates."""
+"""What pods of one role get: nodeSelector, tolerations, labels, annotations, schedulingGates; and the `count` that was
+admitted, where that may be another than the spec's."""
+COUNT = "count"
 
 
 class Conflict(Exception):
@@ -58,6 +60,8 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
     if _is_label_value(workload.cluster_queue):
         labels[kueue.CLUSTER_QUEUE] = workload.cluster_queue
     made: PodSet = {"labels": labels, "annotations": {kueue.WORKLOAD: workload.name}}
+    if (count := _count(job, workload, name)) is not None:
+        made[COUNT] = count
     if assigned.get("topologyAssignment"):
         made["schedulingGates"] = [{"name": kueue.TOPOLOGY_GATE}]
     selector, tolerations = _of_flavours(assigned, flavours)
@@ -73,6 +77,20 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
     _joined(_template_selector(job, name), selector, f"Kueue gives replicas.{name}")
     made |= {"labels": labels, "nodeSelector": selector, "tolerations": tolerations}
     return {key: value for key, value in made.items() if value}
+
+
+def _count(job: Job, workload: Workload, name: str) -> int | None:
+    """How many tasks of a role were admitted, of one whose number may change; None of any other, which has to be
+    admitted whole."""
+    replica = job.spec.replicas.get(Role(name)) if name in list(Role) else None
+    if replica is None:
+        return None
+    admitted = workload.counts().get(name, replica.count)
+    if getattr(replica, "elastic", False):
+        return admitted
+    if admitted < replica.count:
+        raise Conflict(f"Kueue admits {admitted} pods of replicas.{name}, and it has {replica.count}")
+    return None
 
 
 def _of_flavours(

@@ -25,7 +25,7 @@ from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
 from dtjob.plan.policies.elastic import at_rest, elastic_changes_at, note_room, resize_due
-from dtjob.plan.policies.gang import note_gang, release_gang
+from dtjob.plan.policies.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.policies.goodput import with_goodput
 from dtjob.plan.policies.last_evaluation import (
     deadline,
@@ -126,8 +126,9 @@ def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
 def _resize(situation: Situation, told: Iterable[Event]) -> Plan:
     """A group of another number of workers is to come: this one ends, and that is made once it has ended."""
     if not is_over(situation):
-        situation, away, due = end_group(situation)
-        return _finish(situation, [*away, *look_for_room(situation)], told, [*due, *_times_to_look(situation)])
+        situation, ending, due = end_group(situation)
+        away = [*ending, *release_outgrown(situation), *look_for_room(situation)]
+        return _finish(situation, away, told, [*due, *_times_to_look(situation)])
     situation, resized = start_group(situation)
     return _bring_about(situation, [*told, *resized], _times_to_look(situation))
 
@@ -197,6 +198,7 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evalu
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
         status = say_complete(replace(status, ready=situation.status.ready))
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
+    status = replace(status, workers=status.workers.at_rest() if status.workers else None)
     status = nothing_to_reach(status, "JobEnded", situation.now)
     if status.observed_generation != situation.written.observed_generation:
         status = confirm_phase(status)

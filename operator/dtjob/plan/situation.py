@@ -75,6 +75,12 @@ class Situation:
         views = view_tasks(job, self.children, status.attempts, self.now, status.finished)
         return replace(self, job=job, status=status, views=_without_ignored(views, status))
 
+    @property
+    def wanted(self) -> Job:
+        """The job with as many workers as its spec says."""
+        workers = self.status.workers
+        return self.job if workers is None else sized(self.job, replace(workers, replicas=workers.desired))
+
     @cached_property
     def by_task(self) -> Mapping[Task, TaskView]:
         """The views by their tasks: thousands may fail at once."""

@@ -125,6 +125,12 @@ class Workload:
         """Whether this condition holds."""
         return self.condition(type_).get("status") == "True"
 
+    def counts(self) -> dict[str, int]:
+        """How many pods of each set were admitted; fewer than asked for where it said `minCount`."""
+        asked = {one["name"]: one.get("count", 1) for one in self._spec.get("podSets") or ()}
+        given = {one["name"]: one.get("count") for one in (self.admission or {}).get("podSetAssignments") or ()}
+        return {name: count if given.get(name) is None else given[name] for name, count in asked.items()}
+
     def release(self, now: datetime) -> PatchWorkload:
         """Give the quota back: no pod is left that uses it."""
         why = self.condition(EVICTED)

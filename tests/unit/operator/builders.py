@@ -13,11 +13,11 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
-from dtjob.objects import labels, topology
+from dtjob.objects import drift, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod as pod_of
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Create, Delete, Plan, Relabel
+from dtjob.plan.actions import Create, Delete, Mend, Plan, Relabel
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children, TaskView, view_tasks
 from dtjob.plan.plan import plan
@@ -221,6 +221,10 @@ def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children
             objects.append(stored(action.manifest, now))
         elif isinstance(action, Delete):
             objects = [one for one in objects if one["metadata"].get("uid") != action.uid]
+        elif isinstance(action, Mend):
+            uid = action.there["metadata"].get("uid")
+            mended = drift.mended(action.manifest, action.there)
+            objects = [mended if one["metadata"].get("uid") == uid else one for one in objects]
         else:
             objects = deepcopy(objects)
             for one in objects:

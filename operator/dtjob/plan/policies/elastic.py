@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 
 from dtjob import times
 from dtjob.api.phase import ENDED, Phase
+from dtjob.api.replicas import Role
 from dtjob.api.run_policy import Elasticity
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
 from dtjob.plan.children import PodState, TaskView, deleting
 from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.placement import COUNT as ADMITTED
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.deadlines import LOOK_AT_LEAST_EVERY, ran_before
 from dtjob.plan.policies.pending import unscheduled
@@ -25,8 +27,9 @@ from dtjob.plan.status import Status
 from dtjob.plan.workers import Resizing, Workers, whole
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
+FINISHING = "Finishing"
 """Reasons of `status.workers` and of a change: as many as wanted; the spec says so; too few have a node; more are
-wanted than there is room for; there is room again."""
+wanted than there is room for; there is room again; training is about to end, so that the number stays as it is."""
 _QUOTA = "exceeded quota"
 """As the API server's admission says it."""
 COUNT = "spec.replicas.worker.count"
@@ -48,11 +51,18 @@ def resize_due(situation: Situation) -> Resizing | None:
     """The change that is to begin now, None where none is. None begins while a task that trains has finished: training
     is about to end."""
     workers = situation.status.workers
-    if workers is None or any(view.state is PodState.SUCCEEDED for view in situation.training):
+    if workers is None or _about_to_end(situation):
         return None
-    if workers.desired < workers.replicas or _is_news_before_the_start(situation, workers):
-        return Resizing(workers.desired, SCALED, f"{COUNT} is {workers.desired}")
+    if (to := goal(situation, workers)) < workers.replicas or _is_news_before_the_start(situation, workers):
+        return Resizing(to, SCALED, f"{COUNT} is {workers.desired}")
     return _shrinks(situation, workers) or _grows(situation, workers)
+
+
+def goal(situation: Situation, workers: Workers) -> int:
+    """How many workers there are to be: as the spec says, but no more than the job's queue has admitted."""
+    queue = situation.status.queue
+    admitted = queue.pod_sets.get(Role.WORKER.value, {}).get(ADMITTED) if queue else None
+    return workers.desired if admitted is None else min(workers.desired, int(admitted))
 
 
 def note_room(situation: Situation) -> Situation:
@@ -79,15 +89,16 @@ def at_rest(status: Status) -> Status:
 
 
 def placeholders_wanted(situation: Situation) -> range:
-    """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up, or
-    the time since the last change for want of room is not over."""
+    """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up,
+    the time since the last change for want of room is not over, or none would be made anyway."""
     workers = situation.status.workers
-    if workers is None or not workers.short or not all(view.up for view in situation.training):
+    if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
         return range(0)
     at = grows_from(situation)
-    if situation.job.spec.suspend or situation.status.ended or (at is not None and situation.now < at):
+    over = situation.job.spec.suspend or situation.status.ended or _about_to_end(situation)
+    if over or (at is not None and situation.now < at):
         return range(0)
-    return range(workers.replicas, workers.desired)
+    return range(workers.replicas, goal(situation, workers))
 
 
 def placeholders(situation: Situation) -> list[Manifest]:
@@ -125,10 +136,19 @@ def elastic_changes_at(situation: Situation) -> datetime | None:
     found = []
     if workers.unschedulable_since is not None:
         found.append(workers.unschedulable_since + _deadline(situation))
-    if workers.short and (at := grows_from(situation)):
+    if _short(situation, workers) and (at := grows_from(situation)):
         found.append(at)
     later = [at for at in found if at > situation.now]
     return min(*later, situation.now + LOOK_AT_LEAST_EVERY) if later else None
+
+
+def _about_to_end(situation: Situation) -> bool:
+    """Whether a task that trains has finished."""
+    return any(view.state is PodState.SUCCEEDED for view in situation.training)
+
+
+def _short(situation: Situation, workers: Workers) -> bool:
+    return workers.replicas < goal(situation, workers)
 
 
 def _policy(situation: Situation) -> Elasticity:
@@ -143,7 +163,7 @@ def _is_news_before_the_start(situation: Situation, workers: Workers) -> bool:
     """Whether more are wanted than before of a group that has never run: nothing is lost in making it anew."""
     written = situation.written.workers
     changed = written is not None and written.desired != workers.desired
-    return changed and workers.short > 0 and not ran_before(situation.status)
+    return changed and _short(situation, workers) and not ran_before(situation.status)
 
 
 def _shrinks(situation: Situation, workers: Workers) -> Resizing | None:
@@ -221,9 +241,15 @@ def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
         shrinks = replica is not None and replica.min is not None and replica.min < workers.replicas
         then = f"; it goes on with what there is at {times.rfc3339(at)}" if shrinks else ""
         return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
-    if not workers.short:
-        return AS_DESIRED, ""
+    if workers.replicas != workers.desired and _about_to_end(situation):
+        return FINISHING, f"{workers.replicas} workers, not {workers.desired}: a task has finished, and training ends"
+    return _words_of_too_few(situation, workers) if workers.short else (AS_DESIRED, "")
+
+
+def _words_of_too_few(situation: Situation, workers: Workers) -> tuple[str, str]:
     has = _has(workers)
+    if not _short(situation, workers):
+        return NO_ROOM, f"{has}; its queue has admitted no more"
     if placeholders_wanted(situation):
         return NO_ROOM, f"{has}; a placeholder pod waits for room for each of the others{_refusal(situation)}"
     again = grows_from(situation)

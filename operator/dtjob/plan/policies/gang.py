@@ -17,6 +17,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Mend
 from dtjob.plan.children import PodState, TaskView, deleting
 from dtjob.plan.situation import Situation
+from dtjob.plan.workers import sized
 
 _WAITING = (PodState.MISSING, PodState.PENDING)
 
@@ -79,6 +80,19 @@ def release_gang(situation: Situation) -> list[Delete]:
         for one in _groups(situation)
         if not deleting(one)
     ]
+
+
+def release_outgrown(situation: Situation) -> list[Delete]:
+    """The PodGroup of a group of workers that ends for another, where it cannot be changed and would not bind all that
+    the next one has to have."""
+    there, workers = _group(situation), situation.status.workers
+    if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or workers.resizing is None:
+        return []
+    job = sized(situation.job, replace(workers, replicas=workers.resizing.to))
+    if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
+        return []
+    why = f"the next group has {workers.resizing.to} workers"
+    return [Delete(there["kind"], there["metadata"]["name"], there["metadata"]["uid"], why)]
 
 
 def _joined(make: Callable[[], Manifest], gang: gangs.Membership) -> Manifest:

@@ -17,6 +17,7 @@ from dtjob.plan.goodput import Doing, Goodput, Part, Spent
 from dtjob.plan.policies.deadlines import restarts
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.reachability import SAID_AFTER
+from dtjob.plan.policies.resize import was_resized_last
 from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status
@@ -112,7 +113,15 @@ def _doing(situation: Situation, status: Status, state: object) -> Doing:
         return Doing.TRAINING
     if state == "finished":
         return Doing.ENDING
-    return Doing.RESTARTING if restarts(status, situation.now) else Doing.STARTING
+    return Doing.RESTARTING if restarts(status, situation.now) or _was_resized(status) else Doing.STARTING
+
+
+def _was_resized(status: Status) -> bool:
+    """Whether training was last made anew for another number of workers, after all tasks had run."""
+    workers, active = status.workers, status.active
+    if workers is None or workers.since is None or active is None or active.all_ran_at is None:
+        return False
+    return was_resized_last(status) and workers.since > active.all_ran_at
 
 
 def _next(before: Goodput, seen: Seen) -> Doing:

@@ -22,7 +22,7 @@ from dtjob.plan.placement import Conflict, flavours_of, pod_sets
 from dtjob.plan.policies.last_evaluation import evaluator_left
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.queue_conditions import ended, mirrored, say_ignored, unreserved, without_entry
-from dtjob.plan.policies.queue_pause import pause_of, told
+from dtjob.plan.policies.queue_pause import pause_of, resized, told
 from dtjob.plan.policies.queue_priority import priority, priority_changes
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
 from dtjob.plan.policies.suspension import Pause, is_suspended
@@ -160,7 +160,7 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
     situation = unreserved(
         situation.with_status(replace(situation.status, queue=entry)), "its Workload is gone" if ran else ""
     )
-    words = queued(job, name, situation.defaults, None, situation.children.problems)
+    words = queued(situation.wanted, name, situation.defaults, None, situation.children.problems)
     pause = Pause("Queued", words, told(name)[0], "the job's Workload is gone")
     if pods_left(situation):
         return situation, Queueing(pause, look_again_at=next_loss(situation))
@@ -172,7 +172,7 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
     if missing:
         waits = replace(pause, reason="NoPriorityClass", message=missing)
         return situation, Queueing(waits, look_again_at=situation.now + LOOK_AGAIN)
-    make = Create.of(kueue.workload(job, situation.defaults, chosen))
+    make = Create.of(kueue.workload(situation.wanted, situation.defaults, chosen))
     return situation, Queueing(pause, actions=(make,))
 
 
@@ -194,7 +194,7 @@ def _adopt(situation: Situation, name: str, pause: Pause) -> Queueing:
 def _with_workload(situation: Situation, workload: Workload, name: str | None) -> Step:
     before = situation.status.queue or QueueEntry(workload.queue)
     entry = replace(before, name=workload.queue, workload=workload.name)
-    stale = workload.shape not in (None, kueue.shape_of(situation.job))
+    stale = workload.shape not in (None, kueue.shape_of(situation.wanted))
     if workload.admitted and not stale:
         if entry.uid == workload.uid:
             return _runs(situation, workload, entry, name)
@@ -217,7 +217,7 @@ def _begin(situation: Situation, workload: Workload, entry: QueueEntry, name: st
         said = f"admitted by cluster queue {workload.cluster_queue}, but there is no ResourceFlavor {missing[0]}"
         return waiting, Queueing(replace(begins, message=said), look_again_at=situation.now + LOOK_AGAIN)
     try:
-        sets = pod_sets(situation.job, workload, flavours)
+        sets = pod_sets(situation.wanted, workload, flavours)
     except Conflict as conflict:
         failed = workload.finish("FailedToStart", str(conflict), situation.now)
         return waiting, Queueing(replace(begins, message=str(conflict)), actions=(failed,))
@@ -246,7 +246,7 @@ def _waits(situation: Situation, workload: Workload, name: str | None, stale: bo
     if name is None and not (workload.reserved or pods_left(situation)):
         gone = _delete(workload, f"the job's label {kueue.QUEUE} is gone")
         return without_entry(situation), Queueing(actions=() if workload.is_going else (gone,))
-    pause = pause_of(situation, workload)
+    pause = resized(situation, workload) if stale else pause_of(situation, workload)
     later = next_loss(situation)
     events = (Event("Normal", EVICTED_EVENT, evicted(workload)),) if ran and workload.evicted else ()
     if workload.is_going or pods_left(situation):

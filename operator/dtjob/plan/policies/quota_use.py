@@ -8,14 +8,16 @@ from datetime import datetime
 from dtjob.api.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import PodState, TaskView, ended, lost_at
+from dtjob.plan.policies.elastic import placeholders
 from dtjob.plan.policies.last_evaluation import evaluator_left
 from dtjob.plan.situation import Situation
 
 
 def pods_left(situation: Situation) -> list[Manifest]:
-    """The pods that use what the job has: those that have not ended. One that is lost with its node counts no more."""
-    pods = (pod for view in situation.views for pod in view.pods)
-    return [pod for pod in pods if not (ended(pod) or _is_lost(pod, situation.now))]
+    """The pods that use what the job has: those that have not ended, placeholders too. One that is lost with its node
+    counts no more."""
+    pods = [pod for view in situation.views for pod in view.pods]
+    return [pod for pod in (*pods, *placeholders(situation)) if not (ended(pod) or _is_lost(pod, situation.now))]
 
 
 def _is_lost(pod: Manifest, now: datetime) -> bool:

@@ -12,16 +12,17 @@ from functools import partial
 
 from dtjob.api.phase import Phase
 from dtjob.api.replicas import Role
-from dtjob.objects import topology
+from dtjob.objects import gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import ROLE as PLACEHOLDER
 from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
 from dtjob.plan.actions import Create, Delete, Event
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import TaskView, deleting, ended, lost_at
+from dtjob.plan.placement import placed
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
-from dtjob.plan.policies.elastic import ROOM, SCALED, placeholders, placeholders_wanted
+from dtjob.plan.policies.elastic import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status, count_tasks, set_phase
 from dtjob.plan.workers import Resizing, whole
@@ -65,7 +66,7 @@ def start_group(situation: Situation) -> tuple[Situation, list[Event]]:
     assert workers is not None
     assert workers.resizing is not None
     change = workers.resizing
-    to, step = min(change.to, workers.desired), situation.status.progress.checkpoint_step
+    to, step = min(change.to, goal(situation, workers)), situation.status.progress.checkpoint_step
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step) if step >= 0 else ""
     situation = with_group_of(situation, to)
@@ -92,12 +93,12 @@ def with_group_of(situation: Situation, replicas: int) -> Situation:
 
 
 def go_on_as_desired(situation: Situation) -> Situation:
-    """The situation of a job that goes on after a suspension: with as many workers as its spec says, whatever there
-    was room for before."""
+    """The situation of a job that goes on after a suspension: with as many workers as its spec says and its queue has
+    admitted, whatever there was room for before."""
     workers = situation.status.workers
-    if workers is None or (workers.replicas == workers.desired and workers.resizing is None):
+    if workers is None or (workers.replicas == goal(situation, workers) and workers.resizing is None):
         return situation
-    situation = with_group_of(situation, workers.desired)
+    situation = with_group_of(situation, goal(situation, workers))
     assert situation.status.workers is not None
     workers = replace(situation.status.workers, adjusted_at=None)
     return situation.with_status(replace(situation.status, workers=workers))
@@ -111,9 +112,19 @@ def look_for_room(situation: Situation) -> list[Delete | Create]:
         return []
     wanted = {placeholder_name(job, index): index for index in placeholders_wanted(situation)}
     found = {pod["metadata"]["name"] for pod in placeholders(situation)}
-    makes = ((name, partial(placeholder, job, index, situation.defaults)) for name, index in wanted.items())
+    makes = ((name, partial(_placeholder, situation, index)) for name, index in wanted.items())
     missing = [Create("Pod", name, make, PLACEHOLDER) for name, make in makes if name not in found]
     return [*(one for one in strays(situation) if one.name not in wanted), *missing]
+
+
+def _placeholder(situation: Situation, index: int) -> Manifest:
+    """The placeholder of a worker, for that one's scheduler and on the nodes that its queue has quota of; in no gang,
+    as it comes alone."""
+    job, queue = situation.job, situation.status.queue
+    made = placeholder(job, index, situation.defaults)
+    if (gang := gangs.membership(job, situation.defaults, alone=True)) is not None:
+        made = gangs.joined(made, gang)
+    return placed(made, queue.pod_sets.get(Role.WORKER.value, {})) if queue else made
 
 
 def strays(situation: Situation) -> list[Delete]:

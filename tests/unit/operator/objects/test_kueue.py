@@ -47,10 +47,12 @@ def test_its_sets_are_the_roles_with_their_pods() -> None:
     assert not any("minCount" in one for one in sets)
 
 
-def test_quota_for_all_elastic_workers_is_asked_for_as_all_of_them_are_made() -> None:
-    job = queued_job(replicas={"chief": {}, "worker": {"count": 4, "min": 2, "max": 8}})
-    worker = kueue.pod_sets(job, NO_DEFAULTS)[1]
-    assert (worker["count"], "minCount" in worker) == (4, False)
+def test_with_how_few_a_role_can_begin_is_said_once() -> None:
+    class Elastic:
+        min, count = 2, 4
+
+    assert kueue.min_count(Elastic()) == 2  # type: ignore[arg-type]
+    assert kueue.min_count(builders.job().spec.replicas.worker) is None  # type: ignore[arg-type]
 
 
 def test_its_name_is_a_labels_value_and_the_jobs_alone() -> None:

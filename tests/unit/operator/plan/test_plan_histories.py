@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -97,3 +98,40 @@ def test_what_the_last_evaluator_needs_is_made_again_after_the_jobs_end() -> Non
         assert world.job.status["phase"] == "Succeeded"
         assert "digits-evaluator-0-1" in world.pods
         assert ("NetworkPolicy", "digits") in world.cluster.objects
+
+
+def test_a_worker_that_finished_before_its_chief_was_ever_made_is_needed_again() -> None:
+    """The chief waits for the pod of a job that had its name; the others run, are preempted and finish meanwhile."""
+    job = builders.job("MultiWorkerMirrored", workers=2, failurePolicy=POLICY)
+    with life(job) as world:
+        world.cluster.quota = 0
+        world.run(1)
+        world.cluster.put({**builders.stranger("Pod", "digits-old", "digits"), "status": builders.running()})
+        world.cluster.quota = None
+        world.run(60)
+        all_run(world)
+        become(world, "digits-worker-1-0", builders.disrupted("PreemptionByScheduler", world.now()))
+        world.run(5)
+        assert "digits-chief-0-0" not in world.pods
+        become(world, "digits-worker-1-1", builders.ended(0, world.now()))
+        world.run(5)
+        world.cluster.remove("Pod", "digits-old")
+        world.run(60)
+        all_run(world)
+        assert world.job.status["phase"] == "Running"
+        assert world.job.status["attempts"]["worker-1"] == 2
+
+
+def test_a_plan_that_breaks_a_rule_is_found_where_nothing_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    with life(builders.job("MultiWorkerMirrored", failurePolicy=POLICY)) as world:
+
+        def broken(*_: Any) -> None:
+            raise AssertionError("somebody was started anew")
+
+        monkeypatch.setattr(world.cluster.plan_rules, "check", broken)
+        logging.disable(logging.CRITICAL)
+        try:
+            with pytest.raises(AssertionError, match="somebody was started anew"):
+                world.run(1)
+        finally:
+            logging.disable(logging.NOTSET)

@@ -14,7 +14,7 @@ from tests.unit.operator.queued import condition
 
 def workload(*conditions: Manifest, spec: dict[str, Any] | None = None, **status: Any) -> Workload:
     metadata = {"name": "w", "uid": "u", "resourceVersion": "7", "generation": 2}
-    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 4}]
+    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 4, "minCount": 2}]
     spec = {"podSets": sets, "queueName": "team-a", **(spec or {})}
     return Workload({"metadata": metadata, "spec": spec, "status": {"conditions": list(conditions), **status}})
 
@@ -34,6 +34,12 @@ def test_one_that_is_being_deleted_admits_nobody() -> None:
     found = workload(*YES)
     found.manifest["metadata"]["deletionTimestamp"] = "2026-11-21T10:00:00Z"
     assert (found.is_going, found.admitted) == (True, False)
+
+
+def test_how_many_were_admitted_may_be_fewer() -> None:
+    assert workload().counts() == {"chief": 1, "worker": 4}
+    assigned = [{"name": "chief"}, {"name": "worker", "count": 2}]
+    assert workload(admission={"podSetAssignments": assigned}).counts() == {"chief": 1, "worker": 2}
 
 
 def test_releasing_counts_the_time_and_keeps_what_others_wrote() -> None:

@@ -59,6 +59,8 @@ class World:
         self.key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._pending: deque[tuple[str, Manifest]] = deque()
         self.watching = False
+        self._broken: Exception | None = None
+        """What a plan raised, or the check of one."""
         self._bugs = _Bugs()
         self._logger = logging.getLogger("dtjob.controller.reconciler")
         self._logger.addHandler(self._bugs)
@@ -70,8 +72,12 @@ class World:
         self.cluster.put(job_manifest(job))
 
     def _plan(self, *arguments: Any, **more: Any) -> Plan:
-        made = plan(*arguments, **more)
-        self.cluster.plan_rules.check(*plan_arguments(*arguments), made)
+        try:
+            made = plan(*arguments, **more)
+            self.cluster.plan_rules.check(*plan_arguments(*arguments), made)
+        except Exception as error:  # the reconciler takes it for a bug of its own, logs it, and tries again for ever
+            self._broken = self._broken or error
+            raise
         return made
 
     def now(self) -> datetime:
@@ -101,6 +107,8 @@ class World:
             record = self._bugs.found[0]
             cause = record.exc_info[1] if record.exc_info else None
             raise AssertionError(f"{record.getMessage()}: {cause!r}") from cause
+        if self._broken:  # nothing is logged where somebody has turned that off
+            raise AssertionError(f"a plan is wrong: {self._broken!r}") from self._broken
 
     def restart(self) -> None:
         """The operator is killed and started again."""

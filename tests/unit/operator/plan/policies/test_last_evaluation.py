@@ -165,7 +165,7 @@ def test_one_that_is_not_there_is_made(follows: bool):
     life = Life(None, **({"checkpoint": VOLUME} if follows else {}))
     assert pod_calls(life.plan(NOW)) == [f"create digits-evaluator-0-{int(follows)}"]
     life.remove(f"digits-evaluator-0-{int(follows)}")
-    assert pod_calls(life.plan(at(10))) == [f"create digits-evaluator-0-{int(follows)}"]
+    assert pod_calls(life.plan(at(10))) == ["create digits-evaluator-0-1"]
 
 
 def test_what_its_pod_needs_is_made_with_it():

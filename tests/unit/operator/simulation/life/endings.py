@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
+from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
 from dtjob.api.replicas import Role
@@ -130,8 +131,8 @@ class Endings(Sizes, Programs):
         if job.status.get("phase") in ENDED:
             return True
         workers = job.status.get("workers") or {}
-        if workers.get("replicas") != workers.get("desired"):
-            return False
+        if workers.get("replicas") != workers.get("desired") and not job.status.get("finished"):
+            return False  # where a task has finished, none is made for another number any more
         ignored = holds(job.status.get("conditions", ()), EVALUATION_GIVEN_UP)
         needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
         tasks = [(one.id, attempt_of(job.status, one.id)) for one in needed]
@@ -244,7 +245,8 @@ class Endings(Sizes, Programs):
             self.settle()
             job = self.world.job_named(name)
             done = self.evaluated(job.metadata.uid)
-            wanted = away and supervised and job.status.get("phase") == "Succeeded"
+            ignored = any(rule.action is RuleAction.IGNORE for rule in job.spec.failure_policy.rules)
+            wanted = away and supervised and not ignored and job.status.get("phase") == "Succeeded"
             assert done or not wanted, "the last checkpoint is never evaluated"
 
     def evaluators_finish(self) -> None:

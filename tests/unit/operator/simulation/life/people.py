@@ -144,12 +144,13 @@ class People(Pods):
         name = data.draw(st.sampled_from(self.restarted()))
 
         def change(job: Manifest) -> None:
-            status = job["status"]
-            cause, count = status["incident"]["cause"], status["restarts"]["causes"]
+            status, count = job["status"], job["status"]["restarts"]["causes"]
+            word = "cause" if "cause" in status["incident"] else "countedAs"  # earlier versions are to leave it alone
+            cause = status["incident"].pop("countedAs", None) or status["incident"]["cause"]
             if cause in count:
                 number = count.pop(cause)
                 count["NodeRebooted"] = count.get("NodeRebooted", 0) + number
-            status["incident"] |= {"cause": "NodeRebooted", "node": "node-1"}
+            status["incident"] |= {word: "NodeRebooted", "node": "node-1"}
             status |= {"phase": "Rescheduling", "plannedFor": "2026-11-21T10:00:00Z"}
 
         self.world.cluster.change(KIND, name, change)

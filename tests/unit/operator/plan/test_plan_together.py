@@ -1,0 +1,298 @@
+"""Elastic workers of a job in a queue, in a gang, or suspended: each of these goes by what the others do."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from dtjob.objects import gangs, labels
+from dtjob.objects.manifest import Manifest
+from dtjob.objects.placeholder import is_placeholder
+from dtjob.plan.actions import Delete
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.plan.policies import elastic_story
+from tests.unit.operator.queued import CLAIM, Story, condition
+
+
+class Queued(Story):
+    """A job of elastic workers in a queue."""
+
+    def __init__(self, count: int = 4, **spec: Any) -> None:
+        super().__init__(
+            replicas={"chief": {}, "worker": {"count": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec
+        )
+
+    def scale(self, count: int) -> None:
+        """kubectl scale."""
+        old = self.job.spec
+        assert old.replicas.worker is not None
+        worker = old.replicas.worker.model_copy(update={"count": count})
+        replicas = old.replicas.model_copy(update={"worker": worker})
+        self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replicas": replicas})})
+
+    def sets(self) -> dict[str, int]:
+        """What the Workload asks for."""
+        assert self.workload is not None
+        return {one["name"]: one["count"] for one in self.workload["spec"]["podSets"]}
+
+    def places(self, now: Any, *without: str) -> None:
+        """The scheduler finds a node for all pods but these."""
+        objects = deepcopy(list(self.children.objects))
+        for one in objects:
+            if one["kind"] == "Pod" and one["metadata"]["name"].removeprefix("digits-") in without:
+                one["status"] = builders.unschedulable()
+            elif one["kind"] == "Pod":
+                one["status"] = builders.running()
+                one["spec"]["nodeName"] = "node-1"
+        self.children = replace(self.children, objects=tuple(objects))
+        self.settle(now)
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Workers that are there, and placeholders."""
+        names = builders.names(self.pods)
+        return sum("-worker-" in one and not is_placeholder(one) for one in names), sum(map(is_placeholder, names))
+
+
+def begun(**spec: Any) -> Queued:
+    """It was admitted and runs."""
+    story = Queued(**spec)
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.run()
+    return story
+
+
+def shrunk() -> Queued:
+    """There was room for two of its four workers only."""
+    story = Queued()
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.settle()
+    story.places(NOW, "worker-2-0", "worker-3-0")
+    story.settle(at(300))
+    story.run(at(301))
+    return story
+
+
+def test_what_is_scaled_has_no_more_pods_than_were_admitted_until_it_is_admitted_again() -> None:
+    story = begun()
+    story.scale(6)
+    for second in range(10, 20):
+        story.look(at(second))
+        assert sum(story.numbers) <= 4
+    assert story.stands == ("Suspended", "Queued")
+    assert story.sets() == {"chief": 1, "worker": 6}
+    story.admit(at(20), flavours={"cpu": "spot"})
+    story.run(at(21))
+    assert (story.stands[0], story.numbers, story.sets()["worker"]) == ("Running", (6, 0), 6)
+    assert "restarts" not in story.job.status or story.job.status["restarts"]["total"] == 0
+
+
+def test_what_is_scaled_while_it_waits_asks_for_what_it_is_to_have() -> None:
+    story = Queued(2)
+    story.settle()
+    story.scale(5)
+    story.settle(at(1))
+    assert story.sets()["worker"] == 5
+    assert "needs 6 pods" in story.job.status["message"]
+    first = story.workload
+    assert first is not None
+    story.admit(at(2))
+    story.run(at(3))
+    assert (story.numbers, story.stands[0]) == ((5, 0), "Running")
+    assert story.workload is not None
+    assert story.workload["metadata"]["uid"] == first["metadata"]["uid"]
+
+
+def test_what_there_is_no_room_for_leaves_its_admission() -> None:
+    story = shrunk()
+    assert (story.numbers, story.stands[0], story.sets()["worker"]) == ((2, 0), "Running", 4)
+    assert story.said("Admitted") == ("True", "ByTest")
+    story.settle(at(1000))
+    places = [one for one in story.pods if is_placeholder(one["metadata"]["name"])]
+    assert len(places) == 2
+    assert all(one["spec"]["nodeSelector"]["pool"] == "spot" for one in places)
+    assert all({"key": "spot", "operator": "Exists"} in one["spec"]["tolerations"] for one in places)
+    story.places(at(1001))
+    story.run(at(1002))
+    assert (story.numbers, story.stands[0], story.sets()["worker"]) == ((4, 0), "Running", 4)
+
+
+def test_a_queue_that_admits_fewer_gets_no_more() -> None:
+    story = Queued()
+    story.settle()
+    story.admit()
+    admission = deepcopy(story.workload or {})["status"]["admission"]
+    for one in admission["podSetAssignments"]:
+        one["count"] = {"chief": 1, "worker": 3}[one["name"]]
+    story.say(admission=admission)
+    story.run()
+    story.settle(at(5000))
+    assert (story.numbers, story.stands[0]) == ((3, 0), "Running")
+    workers = story.job.status["workers"]
+    assert (workers["reason"], workers["message"]) == ("NoRoom", "3 of 4 workers train; its queue has admitted no more")
+
+
+def test_quota_is_given_back_when_the_placeholders_have_ended_too() -> None:
+    story = shrunk()
+    story.settle(at(1000))
+    kept = [one for one in story.children.objects if one["kind"] == "Pod" and is_placeholder(one["metadata"]["name"])]
+    story.evict()
+    story.look(at(1001))
+    going = tuple(builders.deleting(one, at(1001)) for one in kept)
+    others = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    story.children = replace(story.children, objects=(*others, *going))
+    story.look(at(1002))
+    assert story.said("QuotaReserved") == ("True", "ByTest")
+    story.children = replace(story.children, objects=tuple(x for x in story.children.objects if x["kind"] != "Pod"))
+    story.settle(at(1003))
+    assert story.said("QuotaReserved") == ("False", "Pending")
+
+
+def test_an_eviction_comes_before_a_resize_that_is_under_way() -> None:
+    story = shrunk()
+    story.settle(at(1000))
+    for one in story.pods:
+        one["status"], one["spec"]["nodeName"] = builders.running(), "node-1"
+    made = story._answered(at(1001))
+    assert made.status is not None
+    assert made.status["workers"]["resizing"]["to"] == 4
+    story.job = builders.with_status(story.job, made.status)
+    story.evict()
+    story.settle(at(1002))
+    assert story.stands == ("Suspended", "Queued")
+    assert "resizing" not in story.job.status["workers"]
+    story.say(condition("QuotaReserved", False), condition("Admitted", False))
+    story.admit(at(1003))
+    story.run(at(1004))
+    assert (story.numbers, story.stands[0]) == ((4, 0), "Running")
+
+
+def elastic_runs(**spec: Any) -> elastic_story.Story:
+    """A job of four elastic workers that runs."""
+    story = elastic_story.Story(**spec)
+    story.run()
+    return story
+
+
+def test_a_suspended_or_ended_job_is_not_being_resized() -> None:
+    for how in ("suspend", "deadline"):
+        story = elastic_runs(runPolicy={"activeDeadlineSeconds": 100})
+        story.change(count=2)
+        made = builders.plan_answered(story.job, story.children, at(10))
+        story.job = builders.with_status(story.job, made.status or {})
+        assert story.workers["resizing"]["to"] == 2
+        if how == "suspend":
+            story.change(suspend=True)
+        story.settle(at(200 if how == "deadline" else 11))
+        assert story.job.status["phase"] == ("Failed" if how == "deadline" else "Suspended")
+        assert "resizing" not in story.workers
+
+
+def test_a_wait_for_room_ends_with_a_suspension() -> None:
+    story = elastic_story.Story()
+    story.settle(NOW)
+    story.places(now=NOW, without=("worker-3-0",))
+    assert "unschedulableSince" in story.workers
+    story.change(suspend=True)
+    story.settle(at(10))
+    assert "unschedulableSince" not in story.workers
+    story.change(suspend=False)
+    story.settle(at(1000))
+    story.places(now=at(1001), without=("worker-3-1",))
+    assert story.workers["unschedulableSince"] == "2026-11-21T10:16:41Z"
+    assert story.workers["replicas"] == 4
+
+
+def test_no_room_is_kept_for_workers_that_a_job_about_to_end_never_makes() -> None:
+    story = elastic_runs(successPolicy="AllWorkers")
+    story.change(count=6)
+    story.settle(at(10))
+    assert len(story.placeholders) == 2
+    story.becomes("worker-1-0", builders.ended(0))
+    story.settle(at(20))
+    assert story.placeholders == []
+    assert (story.workers["reason"], story.workers["replicas"]) == ("Finishing", 4)
+    story.change(count=2)
+    story.settle(at(30))
+    assert (story.workers["reason"], story.workers["replicas"]) == ("Finishing", 4)
+
+
+def group_of(story: elastic_story.Story) -> Manifest:
+    """The job's PodGroup."""
+    return next(one for one in story.children.objects if gangs.is_pod_group(one["kind"]))
+
+
+def in_gang(provider: str, version: str = "", **spec: Any) -> elastic_story.Story:
+    """A job in a gang that runs, whose PodGroup has this version where one is given."""
+    story = elastic_runs(scheduling={"gang": {"provider": provider, **spec.pop("gang", {})}}, **spec)
+    there = group_of(story)
+    objects = [{**one, "apiVersion": version} if version and one is there else one for one in story.children.objects]
+    story.children = replace(story.children, objects=tuple(objects))
+    return story
+
+
+def test_a_placeholder_goes_where_its_worker_would_and_is_in_no_gang() -> None:
+    for provider, scheduler in (("Volcano", "volcano"), ("Coscheduling", "scheduler-plugins-scheduler")):
+        story = in_gang(provider)
+        story.change(count=6)
+        story.settle(at(10))
+        held = [one for one in story.pods if is_placeholder(one["metadata"]["name"])]
+        assert [one["spec"]["schedulerName"] for one in held] == [scheduler] * 2
+        assert all(gangs.VOLCANO_GROUP not in one["metadata"].get("annotations", {}) for one in held)
+        assert all(gangs.COSCHEDULING_GROUP not in labels.of(one) for one in held)
+    story = in_gang("Kubernetes")
+    story.change(count=6)
+    story.settle(at(10))
+    assert not any("schedulingGroup" in one["spec"] for one in story.pods if is_placeholder(one["metadata"]["name"]))
+
+
+def test_the_gang_of_elastic_workers_asks_for_their_least_whatever_their_number() -> None:
+    story = in_gang("Kubernetes", gangs.FIXED_VERSION)
+    first = group_of(story)
+    story.change(count=2)
+    made = story.look(at(10))
+    assert not any(isinstance(one, Delete) and gangs.is_pod_group(one.kind) for one in made.actions)
+    story.settle(at(11))
+    assert (gangs.minimum(group_of(story)), group_of(story)["metadata"]["uid"]) == (3, first["metadata"]["uid"])
+
+
+def test_a_gang_of_all_workers_is_made_anew_or_mended_for_another_number() -> None:
+    for version in (gangs.FIXED_VERSION, "scheduling.k8s.io/v1beta1"):
+        story = in_gang("Kubernetes", version, least=None)
+        assert gangs.minimum(group_of(story)) == 5
+        story.change(count=6)
+        story.settle(at(10))
+        story.places(now=at(11))
+        story.settle(at(12))
+        assert gangs.minimum(group_of(story)) == 7
+        members = [one for one in story.pods if "schedulingGroup" in one["spec"]]
+        assert len(members) == 7
+
+
+def test_a_smaller_group_than_minavailable_asks_for_all_of_it() -> None:
+    story = in_gang("Kubernetes", gangs.FIXED_VERSION, gang={"minAvailable": 5})
+    story.becomes("worker-3-0", builders.evicted())
+    story.settle(at(10))
+    story.places(now=at(11), without=("worker-3-1",))
+    story.settle(at(400))
+    assert story.workers["replicas"] == 3
+    assert gangs.minimum(group_of(story)) == 4
+    assert sum("schedulingGroup" in one["spec"] for one in story.pods) == 4
+
+
+def test_what_a_resize_takes_is_the_restarts() -> None:
+    story = elastic_runs()
+    assert story.job.status["goodput"]["counted"]["doing"] == "starting"
+    story.change(count=2)
+    story.settle(at(100))
+    story.run(at(200))
+    assert story.job.status["goodput"]["counted"]["doing"] == "restarting"
+    story.change(suspend=True, count=3)
+    story.settle(at(300))
+    story.change(suspend=False)
+    story.run(at(400))
+    assert (story.workers["replicas"], story.job.status["goodput"]["counted"]["doing"]) == (3, "starting")
