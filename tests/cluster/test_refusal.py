@@ -108,14 +108,16 @@ def test_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> No
         "restarts": {"total": 2},
         "progress": {"step": 120, "percent": "42%", "eta": "3m20s"},
         "checkpoint": {"step": 100},
+        "goodput": {"percent": 93},
+        "workers": {"replicas": 2},
     }
     api.replace("dtjobs", namespace, {**made, "status": status}, "status")
     heads, row = kubectl("get", "dtjobs").stdout.splitlines()
     assert heads.split() == ["NAME", "STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE"]
     assert row.split()[:-1] == ["digits", "MultiWorkerMirrored", "Running", "3/4", "120", "2"]
     wide_heads, wide = kubectl("get", "dtjob", "-o", "wide").stdout.splitlines()
-    assert wide_heads.split()[-5:] == ["PROGRESS", "ETA", "CHECKPOINT", "WORKERS", "REASON"]
-    assert wide.split()[-4:] == ["42%", "3m20s", "100", "TasksRunning"]
+    assert wide_heads.split()[-6:] == ["PROGRESS", "ETA", "CHECKPOINT", "GOODPUT", "WORKERS", "REASON"]
+    assert wide.split()[-6:] == ["42%", "3m20s", "100", "93", "2", "TasksRunning"]
     assert "digits" in kubectl("get", "all").stdout
 
 

@@ -163,8 +163,8 @@ def test_one_that_is_on_the_chiefs_node_already_stays():
 @pytest.mark.parametrize("follows", [True, False])
 def test_one_that_is_not_there_is_made(follows: bool):
     life = Life(None, **({"checkpoint": VOLUME} if follows else {}))
-    assert pod_calls(life.plan(NOW)) == [f"create digits-evaluator-0-{int(follows)}"]
-    life.remove(f"digits-evaluator-0-{int(follows)}")
+    assert pod_calls(life.plan(NOW)) == ["create digits-evaluator-0-1"], "the one before it was deleted unseen"
+    life.remove("digits-evaluator-0-1")
     assert pod_calls(life.plan(at(10))) == ["create digits-evaluator-0-1"]
 
 
