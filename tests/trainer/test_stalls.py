@@ -95,7 +95,7 @@ TASKS = ("chief-0", "worker-0", "worker-1")
 SERVERS = {"chief": 1, "worker": 2, "ps": 1}
 
 
-@pytest.mark.slow  # test_supervisor_stalls.py has the same without TensorFlow; this failed 2 of 9 times on a loaded machine
+@pytest.mark.slow  # without TensorFlow: test_supervisor_stalls.py; failed 2 of 9 times on a loaded machine
 @pytest.mark.parametrize("data", ["data", "unknown"])
 def test_a_data_function_that_hangs(stalling: Any, tmp_path: Path, data: str) -> None:
     """In one task of three: the others wait for it in a step, as do all for whoever is stopped then."""
