@@ -63,8 +63,9 @@ def with_goodput(situation: Situation, status: Status) -> Status:
         return status
     seen, before, now = see(situation, status), status.goodput, _hundredths(situation.now)
     if before is None:
-        began = status.phase is Phase.RUNNING
-        return replace(status, goodput=Goodput(now, seen.doing)) if began else status
+        if status.phase is not Phase.RUNNING:
+            return status
+        before = Goodput(now, seen.doing)  # steps that are told of already count, though their time is not known
     return replace(status, goodput=count(before, seen, now))
 
 

@@ -285,6 +285,11 @@ def test_it_is_written_with_the_progress() -> None:
     assert status["goodput"]["steps"] == {"kept": status["progress"]["step"], "redone": 0}
 
 
+def test_steps_that_are_told_of_with_the_first_look_count() -> None:
+    """The status may not be written again for a long time."""
+    assert History().look(0, report(10, 5.0))["goodput"]["steps"] == {"kept": 10, "redone": 0}
+
+
 def test_it_begins_when_all_tasks_first_run() -> None:
     history = History()
     history.pods = {}
