@@ -45,6 +45,11 @@ class Delete:
     why: str
     version: str = ""
 
+    @classmethod
+    def of(cls, manifest: Manifest, why: str) -> Delete:
+        """Delete this very object."""
+        return cls(manifest["kind"], manifest["metadata"]["name"], manifest["metadata"]["uid"], why)
+
 
 @dataclass(frozen=True)
 class StopServing:

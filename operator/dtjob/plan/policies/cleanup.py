@@ -41,8 +41,7 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
             if lingers and _ends_by_itself(situation.job, view):
                 waits = True
                 continue
-            name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-            removed.append(Delete("Pod", name, uid, f"the job has ended (runPolicy.cleanPods: {policy.value})"))
+            removed.append(Delete.of(pod, f"the job has ended (runPolicy.cleanPods: {policy.value})"))
     return removed, linger_until if waits else None
 
 

@@ -42,7 +42,7 @@ def _retire(view: TaskView) -> list[Action]:
         if labels.SERVING in labels.of(old) and not finished(old):
             actions.append(StopServing(name, uid))
         if not deleting(old):
-            actions.append(Delete("Pod", name, uid, f"{view.task.id} is at attempt {view.attempt}"))
+            actions.append(Delete.of(old, f"{view.task.id} is at attempt {view.attempt}"))
     return actions
 
 

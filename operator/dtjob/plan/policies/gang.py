@@ -75,11 +75,7 @@ def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
 def release_gang(situation: Situation) -> list[Delete]:
     """The PodGroups of a job that is to have no pods now."""
     why = "the job has no pods to bind"
-    return [
-        Delete(one["kind"], one["metadata"]["name"], one["metadata"]["uid"], why)
-        for one in _groups(situation)
-        if not deleting(one)
-    ]
+    return [Delete.of(one, why) for one in _groups(situation) if not deleting(one)]
 
 
 def release_outgrown(situation: Situation) -> list[Delete]:
@@ -92,7 +88,7 @@ def release_outgrown(situation: Situation) -> list[Delete]:
     if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
         return []
     why = f"the next group has {workers.resizing.to} workers"
-    return [Delete(there["kind"], there["metadata"]["name"], there["metadata"]["uid"], why)]
+    return [Delete.of(there, why)]
 
 
 def _joined(make: Callable[[], Manifest], gang: gangs.Membership) -> Manifest:

@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.objects import kueue, labels, shared
-from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Plan
 from dtjob.plan.children import deleting
 from dtjob.plan.conditions import ADMITTED, SUSPENDED, holds
@@ -273,7 +272,7 @@ def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
         gone = situation.status.queue is not None and situation.children.kueue is Kueue.THERE
         return Queueing(_OVER) if gone else FREE
     left = pods_left(situation)
-    away = () if workload.admitted else tuple(_end(pod, evicted(workload)) for pod in left if not deleting(pod))
+    away = () if workload.admitted else tuple(Delete.of(pod, evicted(workload)) for pod in left if not deleting(pod))
     works = workload.admitted and evaluator_left(situation) is not None
     if left or works:
         kept = workload.keep(True, done(situation), situation.now) if workload.admitted else None
@@ -286,7 +285,3 @@ def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
 
 def _delete(workload: Workload, why: str) -> Delete:
     return Delete(kueue.KIND, workload.name, workload.uid, why)
-
-
-def _end(pod: Manifest, why: str) -> Delete:
-    return Delete("Pod", pod["metadata"]["name"], pod["metadata"]["uid"], why)

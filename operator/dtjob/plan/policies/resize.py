@@ -45,7 +45,7 @@ def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datet
     counts as lost. No pods are left, and no times, where all have ended: `start_group` is next."""
     why = "the number of workers changes"
     pods = _of_the_group(situation)
-    away = [Delete("Pod", pod["metadata"]["name"], pod["metadata"]["uid"], why) for pod in pods if not deleting(pod)]
+    away = [Delete.of(pod, why) for pod in pods if not deleting(pod)]
     workers = situation.status.workers
     assert workers is not None
     assert workers.resizing is not None
@@ -136,7 +136,7 @@ def strays(situation: Situation) -> list[Delete]:
         name, task = pod["metadata"]["name"], facts_of(pod).task_id or ""
         left_over = task.startswith(f"{Role.WORKER.value}-") and task not in tasks
         if (left_over or is_placeholder(name)) and not deleting(pod):
-            found.append(Delete("Pod", name, pod["metadata"]["uid"], f"no worker of this group needs {name}"))
+            found.append(Delete.of(pod, f"no worker of this group needs {name}"))
     return found
 
 
