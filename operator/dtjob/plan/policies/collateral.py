@@ -20,7 +20,7 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.attempts import Attempts
-from dtjob.plan.children import TaskView, container_status, deleting, ended, finished, lost_at
+from dtjob.plan.children import TaskView, container_status, deleting, ended, finished, is_lost, node_of
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import WINDOW, Errors, Incident
@@ -182,7 +182,7 @@ def _ran_and_not_seen_to_end(pod: Manifest) -> bool:
 def _silent_nodes(situation: Situation) -> frozenset[str]:
     """The nodes that do not answer, as far as a pod of this job shows it."""
     pods = (pod for view in situation.views for pod in view.pods)
-    return frozenset((pod.get("spec") or {}).get("nodeName", "") for pod in pods if _is_marked(pod)) - {""}
+    return frozenset(node_of(pod) for pod in pods if _is_marked(pod)) - {""}
 
 
 def _is_marked(pod: Manifest) -> bool:
@@ -206,8 +206,7 @@ def _being_taken(task: Task, pod: Manifest, silent: frozenset[str], now: datetim
 
 def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], in_time: bool, now: datetime) -> Failure | None:
     """What a pod that was replaced tells of the incident by now. Its deletion was ours, and says nothing."""
-    gone = lost_at(pod)
-    if gone is not None and now >= gone:
+    if is_lost(pod, now):
         return _failure(task, pod, now, Cause.DISRUPTION, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
         return _failure(task, pod, now, Cause.DISRUPTION, f"was disrupted ({reason})")
@@ -225,11 +224,10 @@ def _end_before_deletion(task: Task, pod: Manifest, now: datetime) -> Failure | 
 
 def _on_a_silent_node(task: Task, pod: Manifest, silent: frozenset[str], now: datetime) -> Failure | None:
     """The loss of a pod that has not ended on such a node, also of one that never ran there."""
-    if ended(pod) or (pod.get("spec") or {}).get("nodeName") not in silent:
+    if ended(pod) or node_of(pod) not in silent:
         return None
     return _failure(task, pod, now, Cause.DISRUPTION, "is on a node that does not answer")
 
 
 def _failure(task: Task, pod: Manifest, now: datetime, cause: Cause, reason: str) -> Failure:
-    node = (pod.get("spec") or {}).get("nodeName", "")
-    return Failure(task, cause, now, pod["metadata"]["name"], node, reason, "")
+    return Failure(task, cause, now, pod["metadata"]["name"], node_of(pod), reason, "")

@@ -13,7 +13,7 @@ from dtjob import times
 from dtjob.api.phase import Phase
 from dtjob.objects import topology
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE, lacks_image
-from dtjob.plan.children import PodState, TaskView
+from dtjob.plan.children import PodState, TaskView, node_of
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.policies.failure_cause import failure_of
 from dtjob.plan.policies.incident import is_due
@@ -138,7 +138,7 @@ def _why(situation: Situation, view: TaskView) -> str:
     if view.pod is not None:
         if waits := waiting_reason([view]).removeprefix(f"{view.task.id} waits: "):
             return waits
-        node = (view.pod.get("spec") or {}).get("nodeName")
+        node = node_of(view.pod)
         return f"its containers are not started yet on node {node}" if node else "it has no node yet"
     if view is situation.chief and (waits := why_the_chief_waits(situation)):
         return waits.removeprefix(f"{view.task.id} waits: ")

@@ -15,7 +15,7 @@ from dtjob.api.replicas import Role
 from dtjob.api.run_policy import Elasticity
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
-from dtjob.plan.children import PodState, TaskView, deleting
+from dtjob.plan.children import PodState, TaskView, deleting, node_of
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.placement import COUNT as ADMITTED
 from dtjob.plan.pod_facts import facts_of
@@ -111,7 +111,7 @@ def room(situation: Situation) -> _Room:
     names = {placeholder_name(situation.job, index) for index in placeholders_wanted(situation)}
     there = [one for one in placeholders(situation) if one["metadata"]["name"] in names and not deleting(one)]
     refused = [one for one in there if facts_of(one).finished and (one.get("status") or {}).get("reason")]
-    placed = [one for one in there if _node(one) and one not in refused]
+    placed = [one for one in there if node_of(one) and one not in refused]
     waiting = [one for one in there if _unschedulable(one)]
     not_made = len(names) - len(there)
     judged = len(placed) + len(waiting) + (not_made if _over_quota(situation, placeholder=True) else 0)
@@ -216,11 +216,7 @@ def _unschedulable(pod: Manifest) -> bool:
     """Whether the scheduler has found no node for it. Not one that a scheduling gate holds back: nobody looked."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     said = (one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False")
-    return not _node(pod) and any(one.get("reason") == UNSCHEDULABLE for one in said)
-
-
-def _node(pod: Manifest) -> str:
-    return str((pod.get("spec") or {}).get("nodeName") or "")
+    return not node_of(pod) and any(one.get("reason") == UNSCHEDULABLE for one in said)
 
 
 def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:

@@ -12,7 +12,7 @@ from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN, STALLED, signal_of
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.children import PodState, TaskView, deleting, ended_at, terminated
+from dtjob.plan.children import PodState, TaskView, deleting, ended_at, node_of, terminated
 from dtjob.plan.evidence import UNSEEN_END_REASONS, failed_init_end
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.program_end import UNKNOWN, ProgramEnd
@@ -55,7 +55,7 @@ def failure_of(view: TaskView, now: datetime) -> Failure | None:
         cause=cause,
         time=_time(pod, status) or now,
         pod=pod["metadata"]["name"],
-        node=(pod.get("spec") or {}).get("nodeName", ""),
+        node=node_of(pod),
         reason=reason,
         message=told.said,
         exit_code=end.get("exitCode"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dtjob.api.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
 from dtjob.api.replicas import Role
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import PodState, TaskView
+from dtjob.plan.children import PodState, TaskView, node_of
 from dtjob.plan.evidence import Evidence, evidence_of, waiting
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.pod_facts import facts_of
@@ -126,7 +126,7 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
             cause=Cause.NOT_STARTED,
             time=situation.now,
             pod=pod["metadata"]["name"],
-            node=(pod.get("spec") or {}).get("nodeName", ""),
+            node=node_of(pod),
             reason=f"cannot start ({reason})",
             message=message,
         )

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from dtjob.objects import drift, gangs, labels, topology
+from dtjob.objects import drift, gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Mend
-from dtjob.plan.children import PodState, TaskView, deleting
+from dtjob.plan.children import PodState, TaskView, deleting, node_of
 from dtjob.plan.situation import Situation
 from dtjob.plan.workers import sized
 
@@ -69,7 +69,7 @@ def waits_for_the_chief(situation: Situation, view: TaskView) -> bool:
     job, chief = situation.job, situation.chief
     if job.spec.scheduling.gang is None or not view.evaluates or not topology.evaluator_follows_chief(job):
         return False
-    return chief.state in _WAITING and (chief.pod is None or not (chief.pod.get("spec") or {}).get("nodeName"))
+    return chief.state in _WAITING and (chief.pod is None or not node_of(chief.pod))
 
 
 def release_gang(situation: Situation) -> list[Delete]:
@@ -101,9 +101,7 @@ def _unfinished(situation: Situation) -> int:
 
 def _groups(situation: Situation) -> list[Manifest]:
     """The job's own PodGroups, as last seen."""
-    uid = situation.job.metadata.uid
-    seen = (one for one in situation.children.objects if gangs.is_pod_group(one["kind"]))
-    return [one for one in seen if labels.controller_uid(one) == uid]
+    return situation.children.owned(situation.job, gangs.PROVIDERS)
 
 
 def _group(situation: Situation) -> Manifest | None:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.phase import Phase
 from dtjob.objects import topology
-from dtjob.plan.children import PodState, TaskView, created_at
+from dtjob.plan.children import PodState, TaskView, created_at, node_of
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.decisions import EvaluatorDecision, GiveUpEvaluation, LeaveChief, Nothing, Wait
 from dtjob.plan.failure import Failure
@@ -63,7 +63,7 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     if left.view.attempt != situation.written.attempts.of(left.view.task.id):  # it is a new one just now
         return Nothing()
     pod = left.view.pod
-    waits = left.view.state is PodState.PENDING and pod is not None and not (pod.get("spec") or {}).get("nodeName")
+    waits = left.view.state is PodState.PENDING and pod is not None and not node_of(pod)
     return LeaveChief((left.view.task,)) if waits or left.view.state is PodState.MISSING else Nothing()
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from dtjob.api.job import Job
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import ended, finished, lost_at
+from dtjob.plan.children import ended, finished, lost_at, node_of
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.situation import Situation
 
@@ -54,7 +54,7 @@ def _controls(job: Job, pod: Manifest) -> bool:
 
 
 def _where(pod: Manifest, now: datetime) -> str:
-    node, lost = (pod.get("spec") or {}).get("nodeName", ""), lost_at(pod)
+    node, lost = node_of(pod), lost_at(pod)
     if not node:
         return ""
     if lost is None or now < lost:

@@ -107,10 +107,7 @@ def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
 
 def workload_of(situation: Situation) -> Workload | None:
     """The job's Workload, the one that is not being deleted first."""
-    uid = situation.job.metadata.uid
-    found = [
-        one for one in situation.children.objects if one["kind"] == kueue.KIND and labels.controller_uid(one) == uid
-    ]
+    found = situation.children.owned(situation.job, (kueue.KIND,))
     found.sort(key=lambda one: (deleting(one), one["metadata"]["name"]))
     return Workload(found[0]) if found else None
 

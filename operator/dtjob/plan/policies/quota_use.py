@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dtjob.api.strategy import Strategy
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import PodState, TaskView, ended, lost_at
+from dtjob.plan.children import PodState, TaskView, ended, is_lost, lost_at
 from dtjob.plan.policies.elastic import placeholders
 from dtjob.plan.policies.last_evaluation import evaluator_left
 from dtjob.plan.situation import Situation
@@ -17,12 +17,7 @@ def pods_left(situation: Situation) -> list[Manifest]:
     """The pods that use what the job has: those that have not ended, placeholders too. One that is lost with its node
     counts no more."""
     pods = [pod for view in situation.views for pod in view.pods]
-    return [pod for pod in (*pods, *placeholders(situation)) if not (ended(pod) or _is_lost(pod, situation.now))]
-
-
-def _is_lost(pod: Manifest, now: datetime) -> bool:
-    lost = lost_at(pod)
-    return lost is not None and now >= lost
+    return [pod for pod in (*pods, *placeholders(situation)) if not (ended(pod) or is_lost(pod, situation.now))]
 
 
 def next_loss(situation: Situation) -> datetime | None:

@@ -18,7 +18,7 @@ from dtjob.objects.placeholder import ROLE as PLACEHOLDER
 from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
 from dtjob.plan.actions import Create, Delete, Event
 from dtjob.plan.attempts import Attempts
-from dtjob.plan.children import TaskView, deleting, ended, lost_at
+from dtjob.plan.children import TaskView, deleting, ended, is_lost, lost_at
 from dtjob.plan.placement import placed
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
@@ -56,8 +56,7 @@ def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datet
 
 def is_over(situation: Situation) -> bool:
     """Whether no pod of the group that is to end can train any more, as far as anybody can tell."""
-    now = situation.now
-    return all(ended(pod) or ((lost := lost_at(pod)) is not None and now >= lost) for pod in _of_the_group(situation))
+    return all(ended(pod) or is_lost(pod, situation.now) for pod in _of_the_group(situation))
 
 
 def start_group(situation: Situation) -> tuple[Situation, list[Event]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.objects import drift, labels, shared
+from dtjob.objects import drift, shared
 from dtjob.plan.actions import Create, Mend
 from dtjob.plan.children import deleting
 from dtjob.plan.situation import Situation
@@ -15,8 +15,7 @@ def keep_shared(situation: Situation) -> list[Create | Mend]:
     """
     there = {
         (child["kind"], child["metadata"]["name"]): child
-        for child in situation.children.objects
-        if child["kind"] in drift.SHARED_KINDS and labels.controller_uid(child) == situation.job.metadata.uid
+        for child in situation.children.owned(situation.job, drift.SHARED_KINDS)
     }
     actions: list[Create | Mend] = []
     has_config_map = ("ConfigMap", shared.config_map_name(situation.job)) in there

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from dtjob.objects.topology import Task
-from dtjob.plan.children import PodState
+from dtjob.plan.children import PodState, node_of
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.situation import Situation
 
@@ -30,7 +30,7 @@ def silent_tasks(situation: Situation) -> Iterator[Failure]:
                 cause=Cause.STALLED,
                 time=situation.now,
                 pod=view.pod["metadata"]["name"],
-                node=(view.pod.get("spec") or {}).get("nodeName", ""),
+                node=node_of(view.pod),
                 reason="stalled: its supervisor is silent, and its group waits for it",
                 message="",
             )
