@@ -15,10 +15,9 @@ from dtjob.plan.children import PodState, TaskView, created_at, node_of
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.decisions import EvaluatorDecision, GiveUpEvaluation, LeaveChief, Nothing, Wait
 from dtjob.plan.failure import Failure
-from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.failure_rules import cannot_start, ruled
 from dtjob.plan.policies.pending import waiting_reason
-from dtjob.plan.policies.restart import restart_evaluator
+from dtjob.plan.policies.restart import failure_at, restart_evaluator
 from dtjob.plan.situation import Situation
 
 START_WITHIN = timedelta(hours=1)
@@ -74,7 +73,7 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
     left = _left(situation)
     if left is None or left.view.state is PodState.RUNNING:
         return Nothing()
-    failure = _failure(situation, left.view)
+    failure = failure_at(situation, left.view) or next(cannot_start(situation, [left.view]), None)
     wanted = None
     if failure is not None:
         failure, verdict = ruled(situation, failure)
@@ -92,13 +91,6 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
         )
     decision = restart_evaluator(situation, [failure] if failure else [], ())
     return Wait(min(decision.until, left.deadline)) if isinstance(decision, Wait) else decision
-
-
-def _failure(situation: Situation, view: TaskView) -> Failure | None:
-    """Why the evaluator is not at work, where it has failed, cannot start, or was deleted unseen."""
-    if view.state is PodState.MISSING and situation.status.all_created:
-        return vanished(view.task, topology.pod_name(situation.job, view.task, view.attempt), situation.now)
-    return failure_of(view, situation.now) or next(cannot_start(situation, [view]), None)
 
 
 _WITHOUT = "what was saved last is not evaluated"

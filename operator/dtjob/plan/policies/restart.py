@@ -48,15 +48,16 @@ itself."""
 def failures(situation: Situation) -> list[Failure]:
     """Every failed current attempt. A pod that is missing although all pods had been created was deleted unseen, and
     one that cannot start has failed where a rule says something about that."""
-    found = []
-    for view in situation.views:
-        failure = failure_of(view, situation.now)
-        if view.state is PodState.MISSING and situation.status.all_created:
-            name = topology.pod_name(situation.job, view.task, view.attempt)
-            failure = vanished(view.task, name, situation.now)
-        if failure is not None:
-            found.append(failure)
-    return [*found, *cannot_start(situation, situation.views), *silent_tasks(situation)]
+    found = (failure_at(situation, view) for view in situation.views)
+    failed = [failure for failure in found if failure is not None]
+    return [*failed, *cannot_start(situation, situation.views), *silent_tasks(situation)]
+
+
+def failure_at(situation: Situation, view: TaskView) -> Failure | None:
+    """The failure of a task's current attempt, None where it has none; a pod that is missing counts as above."""
+    if view.state is PodState.MISSING and situation.status.all_created:
+        return vanished(view.task, topology.pod_name(situation.job, view.task, view.attempt), situation.now)
+    return failure_of(view, situation.now)
 
 
 def restart_training(situation: Situation, failed: Iterable[Failure]) -> TrainingDecision:
