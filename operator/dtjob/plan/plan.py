@@ -198,7 +198,6 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evalu
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
         status = say_complete(replace(status, ready=situation.status.ready))
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
-    status = replace(status, workers=status.workers.at_rest() if status.workers else None)
     status = nothing_to_reach(status, "JobEnded", situation.now)
     if status.observed_generation != situation.written.observed_generation:
         status = confirm_phase(status)

@@ -97,10 +97,6 @@ class Workers:
         }
         return {name: value for name, value in fields.items() if value is not None}
 
-    def at_rest(self) -> Workers:
-        """The same of a job that is to have no pods now: nothing of it changes, and nothing waits for room."""
-        return replace(self, resizing=None, unschedulable_since=None)
-
     @property
     def short(self) -> int:
         """How many workers the group has too few."""

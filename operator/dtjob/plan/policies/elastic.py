@@ -80,12 +80,14 @@ def note_room(situation: Situation) -> Situation:
 
 
 def at_rest(status: Status) -> Status:
-    """The status about to be written: of a suspended or ended job it says nothing of room that is waited for."""
+    """The status about to be written: of a suspended or ended job, which is to have no pods, no number of workers
+    changes, and nothing waits for room."""
     workers = status.workers
-    if workers is None or workers.resizing is not None or status.phase not in (Phase.SUSPENDED, *ENDED):
+    if workers is None or status.phase not in (Phase.SUSPENDED, *ENDED):
         return status
     reason, message = (NO_ROOM, _has(workers)) if workers.short else (AS_DESIRED, "")
-    return replace(status, workers=replace(workers, reason=reason, message=message, unschedulable_since=None))
+    workers = replace(workers, reason=reason, message=message, resizing=None, unschedulable_since=None)
+    return replace(status, workers=workers)
 
 
 def placeholders_wanted(situation: Situation) -> range:

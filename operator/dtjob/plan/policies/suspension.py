@@ -68,7 +68,6 @@ def suspend(situation: Situation, pause: Pause = BY_USER) -> tuple[Situation, li
         count_tasks(status, situation.views),
         start_time=before.start_time,  # none before it first goes on, as a Job's
         active=active.ended(now) if active else None,
-        workers=before.workers.at_rest() if before.workers else None,
         all_created=False if before.all_created else before.all_created,
     )
     away += strays(situation)
