@@ -63,11 +63,17 @@ benchmarks: $(STAMP) binaries  ## Measure training against TensorFlow alone, and
 
 SCENARIOS := burst big_job standing_load small_beside_big away
 .PHONY: $(SCENARIOS:%=bench-%)
-bench: $(SCENARIOS:%=bench-%)  ## Measure the operator beside Kubeflow's and a bare loop (hours; bench-burst: one of them; BENCH='--rounds 1 --jobs 50')
+bench: $(SCENARIOS:%=bench-%) bench-recovery  ## Measure the operator beside Kubeflow's and a bare loop (hours; bench-burst: one of them; BENCH='--rounds 1 --jobs 50')
 
 $(SCENARIOS:%=bench-%): bench-%: $(STAMP)
 	@$(BIN)/python tools/binaries.py benchmarks >/dev/null
 	@$(BIN)/python -m benchmarks.operators.$* --out benchmarks/results $(BENCH)
+
+.PHONY: bench-recovery
+bench-recovery: $(STAMP)  ## What kill -9 costs real training, each minute, beside TFJob (root; 40 minutes; RECOVERY='--seconds 120 --interval 40')
+	@$(BIN)/python tools/binaries.py node training-operator >/dev/null
+	@for strategy in MultiWorkerMirrored ParameterServer; do \
+		$(BIN)/python -m benchmarks.operators.recovery $$strategy --out benchmarks/results $(RECOVERY); done
 
 e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)
 	@$(BIN)/python -m pytest tests/e2e

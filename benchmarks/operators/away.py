@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import time
 
+from benchmarks.operators import durations
 from benchmarks.operators.jobs import NAMESPACE, SUCCEEDED, Shape, ended
 from benchmarks.operators.observed import Jobs, Pods
-from benchmarks.operators.rounds import Scenario, run
+from benchmarks.operators.rounds import OnTestbed, run
 from benchmarks.operators.sides import Side
 from benchmarks.operators.standing_load import fill
 from benchmarks.operators.statistics import Goal, Numbers
@@ -65,13 +66,21 @@ def _ends(side: Side, pod: Object, well: set[str], lose: set[str]) -> list[Call]
     return [Call("PATCH", path, ended(pod, 0 if job in well else 137))]
 
 
-SCENARIO = Scenario(
+def estimate(side: str, options: argparse.Namespace) -> float:
+    """Seconds that one side takes in one round."""
+    pods = options.jobs * SHAPE.pods
+    right = durations.made(pods // 3, durations.MANY_JOBS, side)
+    return durations.filled(pods, side) + max(float(options.away), durations.changed(pods)) + right
+
+
+SCENARIO = OnTestbed(
     name="away",
     title="The operator away while a thousand jobs change",
     measure=measure,
     sides=("dtjob", "tfjob", "tfjob-tuned"),
-    jobs=1000,
-    options={"away": (60, "seconds that the operator is away")},
+    slow=("tfjob",),
+    estimate=estimate,
+    options={"jobs": (1000, "jobs"), "away": (60, "seconds that the operator is away")},
     units={
         "secondsToReady": "seconds until the operator works",
         "secondsToSucceeded": "seconds until those that ended have Succeeded",

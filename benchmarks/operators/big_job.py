@@ -6,19 +6,20 @@ them once, in a ConfigMap.
 
 from __future__ import annotations
 
-from benchmarks.operators.burst import measure
-from benchmarks.operators.rounds import Scenario, run
+from benchmarks.operators.burst import estimate, measure
+from benchmarks.operators.rounds import OnTestbed, run
 from benchmarks.operators.statistics import Goal
 
 WORKERS = 1000
 
-SCENARIO = Scenario(
+SCENARIO = OnTestbed(
     name="big_job",
     title="One job of a thousand workers",
     measure=measure,
     sides=("dtjob", "tfjob", "tfjob-tuned", "bare"),
-    jobs=1,
-    options={"workers": (WORKERS, "workers of the job, beside its chief")},
+    slow=("tfjob",),
+    estimate=estimate,
+    options={"jobs": (1, "such jobs"), "workers": (WORKERS, "workers of the job, beside its chief")},
     units={
         "secondsToPods": "seconds until every pod exists",
         "secondsToRunning": "seconds until the job is Running",

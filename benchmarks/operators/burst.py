@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import time
 
+from benchmarks.operators import durations
 from benchmarks.operators.audit import requests
 from benchmarks.operators.jobs import NAMESPACE, Shape, objects_of
 from benchmarks.operators.observed import Jobs, Pods
-from benchmarks.operators.rounds import Scenario, end_all, run
+from benchmarks.operators.rounds import OnTestbed, end_all, run
 from benchmarks.operators.sides import Side
 from benchmarks.operators.statistics import Goal, Numbers
 from benchmarks.operators.testbed import Testbed
@@ -74,13 +75,21 @@ def bare(bed: Testbed, side: Side, applying: list[Call], pods: int) -> Numbers:
     return {"podsPerSecond": pods / exist, "secondsToPods": exist}
 
 
-SCENARIO = Scenario(
+def estimate(side: str, options: argparse.Namespace) -> float:
+    """Seconds that one side takes in one round."""
+    pods = options.jobs * Shape(options.workers).pods
+    rates = durations.MANY_JOBS if options.jobs > 1 else durations.ONE_JOB
+    return durations.made(pods, rates, side) + (1 if side == "bare" else 2) * durations.changed(pods)
+
+
+SCENARIO = OnTestbed(
     name="burst",
     title="Many jobs applied at once",
     measure=measure,
     sides=("dtjob", "tfjob", "tfjob-tuned", "bare"),
-    jobs=500,
-    options={"workers": (WORKERS, "workers of each job, beside its chief")},
+    slow=("tfjob",),
+    estimate=estimate,
+    options={"jobs": (500, "jobs"), "workers": (WORKERS, "workers of each job, beside its chief")},
     units={
         "podsPerSecond": "pods a second until every pod exists",
         "secondsToPods": "seconds until every pod exists",

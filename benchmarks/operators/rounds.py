@@ -6,18 +6,21 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from benchmarks.operators import report
+from benchmarks.operators.durations import START_SECONDS
 from benchmarks.operators.jobs import NAMESPACE, SUCCEEDED, Shape, ended
 from benchmarks.operators.observed import Jobs
-from benchmarks.operators.sides import SIDES, Dtjob, Side
+from benchmarks.operators.sides import SIDES, Bed, Dtjob, Side
 from benchmarks.operators.statistics import Goal, Numbers
 from benchmarks.operators.testbed import PEER, Testbed
 from benchmarks.peers.bare_loop import Call
@@ -27,48 +30,117 @@ from tools.programs import BENCHMARKS, TOOLS
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 _SETTLE_SECONDS = 1.0
+B, S = TypeVar("B", bound=Bed), TypeVar("S", bound=Side)
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """One comparison. `measure` gives one side's numbers in one round, given the scenario's options; `units` says what
-    each number is, with its unit."""
+@dataclass(frozen=True, kw_only=True)
+class Scenario(ABC, Generic[B, S]):
+    """One comparison of sides S on a bed B. `measure` gives one side's numbers in one round, given the scenario's
+    options; `units` says what each number is, with its unit; `estimate` how many seconds the first of them takes."""
 
     name: str
     title: str
-    measure: Callable[[Testbed, Side, argparse.Namespace], Numbers]
+    measure: Callable[[B, S, argparse.Namespace], Numbers]
+    estimate: Callable[[str, argparse.Namespace], float]
     sides: tuple[str, ...]
-    jobs: int
+    slow: tuple[str, ...] = ()
+    """Sides that may take part in the first rounds only (`--slow-rounds`)."""
     units: dict[str, str]
     goals: tuple[Goal, ...] = ()
+    rounds: int = 5
     options: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """More whole-numbered options: default and help."""
+    """Whole-numbered options: default and help."""
+    command: str = ""
+    """How it is called; its module and the name where left out."""
+
+    @abstractmethod
+    def bed(self, names: Sequence[str]) -> B:
+        """What these sides run on, not started. Programs are built first, where they are missing."""
+
+    @abstractmethod
+    def side(self, name: str, options: argparse.Namespace) -> S:
+        """One side."""
+
+    def prepare(self, bed: B, side: S) -> None:
+        """What is done with a side that has started before it is measured."""
+
+    def programs(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The programs that these sides need."""
+        return needed(names)
 
 
-def run(scenario: Scenario, description: str | None, arguments: Sequence[str] | None = None) -> None:
+class OnTestbed(Scenario[Testbed, Side]):
+    """With kwok in place of kubelets."""
+
+    def bed(self, names: Sequence[str]) -> Testbed:
+        """The API server, and what runs beside it."""
+        return Testbed(binaries.find(self.programs(names), say=say))
+
+    def side(self, name: str, options: argparse.Namespace) -> Side:
+        """One of SIDES."""
+        return Dtjob(options.profile) if name == "dtjob" else SIDES[name]()
+
+    def prepare(self, bed: Testbed, side: Side) -> None:
+        """A job that lives from its beginning to its end."""
+        if not side.bare:
+            _warm_up(bed, side)
+
+
+def run(scenario: Scenario[B, S], description: str | None, arguments: Sequence[str] | None = None) -> None:
     """The scenario's command: measure, and write table, plot and numbers."""
-    options = _parser(scenario, description).parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = parser(scenario, description).parse_args(arguments)
     names = options.sides or scenario.sides
-    began = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
-    programs = binaries.find(needed(names), say=_say)
-    sides = [Dtjob(options.profile) if name == "dtjob" else SIDES[name]() for name in names]
+    say(forecast(scenario, names, options))
+    if options.estimate:
+        return
+    began, load = time.strftime("%Y-%m-%d %H:%M", time.gmtime()), os.getloadavg()[0]
+    sides = [scenario.side(name, options) for name in names]
     rounds: list[dict[str, Numbers]] = []
-    with Testbed(programs) as bed:
+    started = time.monotonic()
+    with scenario.bed(names) as bed:
         for number in range(options.rounds):
             rounds.append({})
             for side in in_turn(sides, number):
-                rounds[-1][side.name] = _one(bed, side, scenario, options)
-                _say(f"round {number + 1}, {side.name}: {json.dumps(rounds[-1][side.name])}")
-    chosen = {key: value for key, value in vars(options).items() if key not in ("out", "profile", "sides")}
-    command = f"python -m benchmarks.operators.{scenario.name} {' '.join(arguments or sys.argv[1:])}".rstrip()
-    about = {"when": began, "command": command, "options": chosen, "machine": machine(), "versions": versions(names)}
-    result: dict[str, Any] = {"scenario": scenario.name, "title": scenario.title, **about, "rounds": rounds}
+                if takes_part(scenario, side.name, number, options):
+                    rounds[-1][side.name] = _one(bed, side, scenario, options)
+                    say(f"round {number + 1}, {side.name}: {json.dumps(rounds[-1][side.name])}")
+    took = round(time.monotonic() - started)
+    chosen = {key: value for key, value in vars(options).items() if key not in ("out", "profile", "sides", "estimate")}
+    command = scenario.command or f"python -m benchmarks.operators.{scenario.name}"
+    result: dict[str, Any] = {
+        "scenario": scenario.name,
+        "title": scenario.title,
+        "when": began,
+        "tookSeconds": took,
+        "command": f"{command} {' '.join(arguments)}".rstrip(),
+        "options": {key: str(value) if isinstance(value, Path) else value for key, value in chosen.items()},
+        "machine": machine(load),
+        "versions": versions(scenario.programs(names)),
+        "rounds": rounds,
+    }
     print(report.table(result, scenario.units, scenario.goals))
     if options.out:
         report.write(result, scenario.units, scenario.goals, options.out)
 
 
-def in_turn(sides: Sequence[Side], number: int) -> list[Side]:
+def forecast(scenario: Scenario[B, S], names: Sequence[str], options: argparse.Namespace) -> str:
+    """How long it will take on a quiet machine, in words."""
+    counts = {
+        name: sum(takes_part(scenario, name, number, options) for number in range(options.rounds)) for name in names
+    }
+    seconds = {name: scenario.estimate(name, options) for name in names}
+    each = ", ".join(f"{name} {counts[name]} × {seconds[name]:.0f} s" for name in names)
+    minutes = (START_SECONDS + sum(counts[name] * seconds[name] for name in names)) / 60
+    return f"{scenario.name}: about {minutes:.1f} minutes on two quiet cores ({each})"
+
+
+def takes_part(scenario: Scenario[B, S], name: str, number: int, options: argparse.Namespace) -> bool:
+    """Whether a side is measured in this round, counted from 0."""
+    return name not in scenario.slow or options.slow_rounds is None or number < options.slow_rounds
+
+
+def in_turn(sides: Sequence[S], number: int) -> list[S]:
     """The sides in the order of this round: each round begins with another one."""
     first = number % len(sides)
     return [*sides[first:], *sides[:first]]
@@ -79,11 +151,10 @@ def needed(names: Sequence[str]) -> tuple[str, ...]:
     return (*BENCHMARKS, *((PEER,) if any(name.startswith("tfjob") for name in names) else ()))
 
 
-def _one(bed: Testbed, side: Side, scenario: Scenario, options: argparse.Namespace) -> Numbers:
+def _one(bed: B, side: S, scenario: Scenario[B, S], options: argparse.Namespace) -> Numbers:
     side.start(bed)
     try:
-        if not side.bare:
-            _warm_up(bed, side)
+        scenario.prepare(bed, side)
         return scenario.measure(bed, side, options)
     finally:
         side.stop()
@@ -127,34 +198,42 @@ def ends(bed: Testbed, exit_code: int = 0) -> list[Call]:
     ]
 
 
-def _parser(scenario: Scenario, description: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="how often each side is measured")
-    parser.add_argument("--jobs", type=int, default=scenario.jobs, help="how many jobs")
+def parser(scenario: Scenario[B, S], description: str | None) -> argparse.ArgumentParser:
+    """The scenario's options."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    made.add_argument("--rounds", type=int, default=scenario.rounds, help="how often each side is measured")
+    if scenario.slow:
+        slow = ", ".join(scenario.slow)
+        made.add_argument("--slow-rounds", type=int, help=f"leave {slow} out after so many rounds", metavar="ROUNDS")
     for name, (default, what) in scenario.options.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help=what)
+        made.add_argument(f"--{name}", type=int, default=default, help=what)
     known = ", ".join(scenario.sides)
-    parser.add_argument("--sides", nargs="+", choices=scenario.sides, metavar="SIDE", help=f"only these of {known}")
-    parser.add_argument("--out", type=Path, help=f"the directory for numbers, table and plot, such as {RESULTS.name}/")
-    parser.add_argument("--profile", type=Path, help="the file for cProfile's statistics of dtjob (slows it down)")
-    return parser
+    made.add_argument("--sides", nargs="+", choices=scenario.sides, metavar="SIDE", help=f"only these of {known}")
+    made.add_argument("--out", type=Path, help=f"the directory for numbers, table and plot, such as {RESULTS.name}/")
+    if isinstance(scenario, OnTestbed):
+        made.add_argument("--profile", type=Path, help="the file for cProfile's statistics of dtjob (slows it down)")
+    made.add_argument("--estimate", action="store_true", help="only say how long it would take")
+    return made
 
 
-def machine() -> dict[str, Any]:
-    """What it runs on."""
+def machine(load: float) -> dict[str, Any]:
+    """What it runs on. `load`: of the last minute before the beginning."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    load = round(os.getloadavg()[0], 1)
-    return {"cores": os.cpu_count(), "cpu": model, "memoryGiB": round(memory / 2**30), "loadAtTheEnd": load}
+    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    found = {"cores": os.cpu_count(), "cpu": model, "memoryGiB": memory, "kernel": platform.release()}
+    return {**found, "loadBefore": round(load, 1), "loadAtTheEnd": round(os.getloadavg()[0], 1)}
 
 
-def versions(sides: Sequence[str]) -> dict[str, str]:
-    """Of what was measured, and of what it ran on."""
+def versions(programs: Sequence[str]) -> dict[str, str]:
+    """Of what was measured, with its commit, and of what it ran on."""
     python = {name: metadata.version(name) for name in ("dtjob", "kopf", "kubernetes", "aiohttp")}
-    programs = {name: TOOLS[name].version for name in needed(sides) if name != "kubectl"}
-    return {"python": platform.python_version(), **python, **programs}
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
+    pinned = {name: TOOLS[name].version for name in programs if name != "kubectl"}
+    return {"commit": done.stdout.strip() or "unknown", "python": platform.python_version(), **python, **pinned}
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """For whoever waits."""
     print(line, file=sys.stderr, flush=True)

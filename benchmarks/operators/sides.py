@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
 
 from benchmarks.operators.jobs import (
     NAMESPACE,
@@ -22,10 +24,10 @@ from benchmarks.operators.jobs import (
     task_of_tfjob,
     tfjob,
 )
-from benchmarks.operators.testbed import PEER, Testbed
 from benchmarks.peers import training_operator
 from benchmarks.peers.bare_loop import Call
 from dtjob.objects import labels
+from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import Program
 from tools.cluster.rest import Object, path_of
 
@@ -39,6 +41,30 @@ class Usage:
 
     cpu_seconds: float
     peak_bytes: int
+
+
+class Bed(Protocol):
+    """What a side runs on."""
+
+    @property
+    def programs(self) -> Mapping[str, Path]:
+        """Those that were built, by name."""
+
+    @property
+    def plane(self) -> ControlPlane:
+        """The API server."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def kubeconfig_of(self, user: str) -> Path:
+        """By which an operator calls."""
+
+    def clear(self) -> None:
+        """Remove what a measurement has left."""
 
 
 class Side(ABC):
@@ -65,10 +91,10 @@ class Side(ABC):
         """Whose pod it is, by its labels."""
 
     @abstractmethod
-    def _start(self, bed: Testbed) -> Program:
+    def _start(self, bed: Bed) -> Program:
         """Start it; it is ready when this returns."""
 
-    def start(self, bed: Testbed) -> None:
+    def start(self, bed: Bed) -> None:
         """Start the operator; it is ready when this returns."""
         self._process = self._start(bed)
 
@@ -125,7 +151,7 @@ class Dtjob(Side):
         """Whose pod it is, by its labels."""
         return task_of_dtjob(found)
 
-    def _start(self, bed: Testbed) -> Program:
+    def _start(self, bed: Bed) -> Program:
         profiler = ["-m", "cProfile", "-o", str(self._profile)] if self._profile else []
         command = [sys.executable, *profiler, "-m", "dtjob", "operator", f"--kubeconfig={bed.kubeconfig_of(self.user)}"]
         running = Program(f"dtjob-{time.monotonic_ns()}", command, bed.plane.directory)
@@ -157,8 +183,8 @@ class TFJob(Side):
         """As fast as it can be."""
         return TFJob(self.name, training_operator.TUNED)
 
-    def _start(self, bed: Testbed) -> Program:
-        program, kubeconfig = bed.programs[PEER], bed.kubeconfig_of(self.user)
+    def _start(self, bed: Bed) -> Program:
+        program, kubeconfig = bed.programs[training_operator.NAME], bed.kubeconfig_of(self.user)
         return training_operator.start(bed.plane, program, kubeconfig, self._arguments)
 
 
@@ -167,7 +193,7 @@ class BareLoop(Dtjob):
 
     name, bare = "bare", True
 
-    def start(self, bed: Testbed) -> None:
+    def start(self, bed: Bed) -> None:
         """There is nothing to start."""
 
 

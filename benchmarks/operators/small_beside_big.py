@@ -1,16 +1,19 @@
 """Small jobs, one after another: how long each waits for its pods alone, and while a large job's pods are made.
 
-Where the large job is done before all small ones have had their turn, only those count that were applied before.
+They are applied at a steady pace, whether those before have their pods or not, until the large job has all of its pods,
+and as many alone as at most beside it.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Sequence
 
+from benchmarks.operators import durations
 from benchmarks.operators.jobs import NAMESPACE, Shape
 from benchmarks.operators.observed import Pods
-from benchmarks.operators.rounds import Scenario, run
+from benchmarks.operators.rounds import OnTestbed, run
 from benchmarks.operators.sides import Side
 from benchmarks.operators.statistics import Goal, Numbers, percentile
 from benchmarks.operators.testbed import Testbed
@@ -20,40 +23,60 @@ SMALL = Shape(workers=1)
 
 def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
     """One side, once."""
+    pace = options.every / 1000
     with Pods(bed.api, side.task_of) as pods:
-        alone = [latency(bed, side, pods, f"alone-{number}") for number in range(options.jobs)]
+        alone = latencies(bed, side, pods, [f"alone-{number}" for number in range(options.jobs)], pace, lambda: True)
         bed.delete_jobs(side.resource)
         large = Shape(options.workers)
         bed.api.create(side.resource, NAMESPACE, side.job("large", large))
         pods.wait_job("large", 1)
-        beside: list[float] = []
-        while len(beside) < options.jobs and len(pods.of_job["large"]) < large.pods:
-            beside.append(latency(bed, side, pods, f"beside-{len(beside)}"))
+        names = [f"beside-{number}" for number in range(options.jobs)]
+        beside = latencies(bed, side, pods, names, pace, lambda: len(pods.of_job["large"]) < large.pods)
         pods.wait_job("large", large.pods)
-    return {
-        "smallJobs": len(beside),
+    found = {
+        "smallJobs": float(len(beside)),
         "p50Alone": percentile(alone, 0.5),
         "p99Alone": percentile(alone, 0.99),
-        "p50Beside": percentile(beside, 0.5),
-        "p99Beside": percentile(beside, 0.99),
-        "p99Ratio": percentile(beside, 0.99) / percentile(alone, 0.99),
     }
+    if beside:  # else the large one was done at once
+        found |= {"p50Beside": percentile(beside, 0.5), "p99Beside": percentile(beside, 0.99)}
+        found["p99Ratio"] = found["p99Beside"] / found["p99Alone"]
+    return found
 
 
-def latency(bed: Testbed, side: Side, pods: Pods, name: str) -> float:
-    """Apply a small job; seconds until all its pods had been created."""
-    began = time.monotonic()
-    bed.api.create(side.resource, NAMESPACE, side.job(name, SMALL))
-    return pods.wait_job(name, SMALL.pods) - began
+def latencies(
+    bed: Testbed, side: Side, pods: Pods, names: Sequence[str], pace: float, going: Callable[[], bool]
+) -> list[float]:
+    """Apply a small job each `pace` seconds while it is `going`; seconds until all pods of each had been created."""
+    began, applied = time.monotonic(), dict[str, float]()
+    for number, name in enumerate(names):
+        time.sleep(max(0.0, began + number * pace - time.monotonic()))
+        if not going():
+            break
+        applied[name] = time.monotonic()
+        bed.api.create(side.resource, NAMESPACE, side.job(name, SMALL))
+    return [pods.wait_job(name, SMALL.pods) - at for name, at in applied.items()]
 
 
-SCENARIO = Scenario(
+def estimate(side: str, options: argparse.Namespace) -> float:
+    """Seconds that one side takes in one round."""
+    alone = options.jobs * (options.every / 1000 + 0.1)
+    pods = Shape(options.workers).pods
+    return float(alone) + durations.made(pods, durations.ONE_JOB, side) + durations.changed(pods)
+
+
+SCENARIO = OnTestbed(
     name="small_beside_big",
     title="Small jobs beside one of a thousand workers",
     measure=measure,
     sides=("dtjob", "tfjob", "tfjob-tuned"),
-    jobs=100,
-    options={"workers": (1000, "workers of the large job, beside its chief")},
+    slow=("tfjob",),
+    estimate=estimate,
+    options={
+        "jobs": (100, "small jobs, at most"),
+        "workers": (1000, "workers of the large job, beside its chief"),
+        "every": (250, "milliseconds from one small job to the next"),
+    },
     units={
         "smallJobs": "small jobs applied while the large one was made",
         "p50Alone": "seconds to a small job's pods alone, p50",

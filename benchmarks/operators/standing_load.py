@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import time
 
+from benchmarks.operators import durations
 from benchmarks.operators.jobs import NAMESPACE, Shape, ended
 from benchmarks.operators.observed import Jobs, Pods
-from benchmarks.operators.rounds import Scenario, run
+from benchmarks.operators.rounds import OnTestbed, run
 from benchmarks.operators.sides import Side
 from benchmarks.operators.statistics import Goal, Numbers, percentile
 from benchmarks.operators.testbed import Testbed
@@ -66,13 +67,22 @@ def react(bed: Testbed, side: Side, job: str) -> float:
         return pods.wait_task(task) - began
 
 
-SCENARIO = Scenario(
+def estimate(side: str, options: argparse.Namespace) -> float:
+    """Seconds that one side takes in one round."""
+    pods = options.jobs * Shape(options.workers, PS).pods
+    there = durations.filled(pods, side) + durations.SIDE_SECONDS + durations.changed(pods)
+    return there + _SETTLE_SECONDS + float(options.rest) + 0.3 * float(min(options.failures, options.jobs))
+
+
+SCENARIO = OnTestbed(
     name="standing_load",
     title="A thousand jobs that run",
     measure=measure,
     sides=("dtjob", "tfjob", "tfjob-tuned"),
-    jobs=1000,
+    slow=("tfjob",),
+    estimate=estimate,
     options={
+        "jobs": (1000, "jobs"),
         "workers": (WORKERS, "workers of each job, beside its chief and its parameter server"),
         "rest": (60, "seconds at rest"),
         "failures": (100, "pods that fail, each of another job"),

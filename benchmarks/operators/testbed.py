@@ -21,7 +21,7 @@ from tools.cluster.program import Program
 from tools.cluster.rest import Api, Object, path_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PEER = "training-operator"
+PEER = training_operator.NAME
 USERS = ("dtjob", "tfjob")
 """Whose calls are counted."""
 NODES = 10

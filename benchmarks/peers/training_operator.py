@@ -18,6 +18,7 @@ from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import START_TIMEOUT, Program, ProgramError, answers
 from tools.cluster.rest import Api, Object
 
+NAME = "training-operator"
 NAMESPACE, SECRET = "kubeflow", "training-operator-webhook-cert"
 WEBHOOKS = "validator.training-operator.kubeflow.org"
 CERTIFICATES = Path("/tmp/k8s-webhook-server/serving-certs")
@@ -52,7 +53,7 @@ def start(plane: ControlPlane, program: Path, kubeconfig: Path, arguments: tuple
         *arguments,
     ]
     shutil.rmtree(CERTIFICATES, ignore_errors=True)  # another API server's, perhaps
-    running = Program("training-operator", command, plane.directory)
+    running = Program(NAME, command, plane.directory)
     try:
         _give_certificates(Api(plane.kubeconfig), running)
         running.wait_until(lambda: answers(f"http://127.0.0.1:{probe}/readyz", ssl.create_default_context()))

@@ -1,0 +1,184 @@
+"""Recovery and goodput of training on real nodes: one task after the other is killed (kill -9), one each minute.
+
+Each side trains the same model on the same data, saving as often; a group of chief and two workers, under
+ParameterServer with a ps besides. The chief notes each step. A recovery lasts from the kill to the next step that was
+not done before. Goodput is the part of the time that went into steps which stand. A task that does not run when it is
+its turn is killed as soon as it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count, cycle, islice
+from pathlib import Path
+
+from benchmarks.operators import goodput
+from benchmarks.operators.goodput import Note
+from benchmarks.operators.jobs import NAMESPACE
+from benchmarks.operators.node_bed import NodeBed, StepFile
+from benchmarks.operators.rounds import Scenario, run, say
+from benchmarks.operators.statistics import Goal, Numbers
+from benchmarks.operators.testbed import PEER
+from benchmarks.operators.training_jobs import GROUPS, SIDES, Training, Trains
+from tools import binaries
+from tools.programs import NODE
+
+START_SECONDS = 600.0
+"""A start may take so long on a machine with other work."""
+QUIET_START_SECONDS = 30.0
+LAST_SECONDS = 90.0
+"""How long is waited for the recovery from the last failure."""
+VICTIMS = {
+    "MultiWorkerMirrored": (("worker", 0), ("chief", 0), ("worker", 1), ("chief", 0)),
+    "ParameterServer": (("worker", 0), ("chief", 0), ("ps", 0), ("worker", 1), ("chief", 0), ("ps", 0)),
+}
+"""In this order, again and again."""
+NAMES = {"MultiWorkerMirrored": "recovery", "ParameterServer": "recovery_ps"}
+"""What the results are called."""
+_RUNS = count()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task was killed, at this time of time.monotonic."""
+
+    role: str
+    at: float
+
+
+def measure(bed: NodeBed, side: Trains, strategy: str, options: argparse.Namespace) -> Numbers:
+    """One side, once."""
+    training = Training(f"recovery-{next(_RUNS)}", strategy, bed.image, options.every)
+    steps = StepFile(bed.volume(training.name))
+    bed.api.create(side.resource, NAMESPACE, side.training(training))
+    try:
+        applied = time.monotonic()
+        if not steps.wait_step(training.every + 1, START_SECONDS):
+            raise TimeoutError(f"{side.name} did not train:\n{bed.logs(side, training.name)}")
+        began = time.monotonic()
+        ended = began + options.seconds
+        failures = _fail(bed, side, training, options.interval, began, ended)
+        time.sleep(max(0.0, ended - time.monotonic()))
+        limit = ended + LAST_SECONDS
+        while failures and time.monotonic() < limit:
+            if goodput.to_new_step(steps.notes(), failures[-1].at) is not None:
+                break
+            time.sleep(1.0)
+        if options.out:  # for whoever asks why
+            _write_logs(options.out / "logs", f"{NAMES[strategy]}-{side.name}", bed.logs(side, training.name), steps)
+        return {"secondsToStart": began - applied, **numbers(steps.notes(), failures, began, ended)}
+    finally:
+        bed.delete(side, training.name)
+
+
+def _write_logs(directory: Path, name: str, logs: str, steps: StepFile) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.log").write_text(logs)
+    shutil.copy(steps.path, directory / f"{name}.steps")
+
+
+def _fail(bed: NodeBed, side: Trains, training: Training, interval: int, began: float, ended: float) -> list[Failure]:
+    """Kill a task in the middle of each interval."""
+    failures: list[Failure] = []
+    for number, (role, index) in enumerate(islice(cycle(VICTIMS[training.strategy]), int((ended - began) / interval))):
+        time.sleep(max(0.0, began + interval * (number + 0.5) - time.monotonic()))
+        at = bed.kill(side, training.name, role, index, ended)
+        if at is not None:
+            failures.append(Failure(role, at))
+    return failures
+
+
+def numbers(notes: Sequence[Note], failures: Sequence[Failure], began: float, ended: float) -> Numbers:
+    """What the log of steps says of the time from `began` to `ended` and of its failures."""
+    first = failures[0].at if failures else ended
+    rate = goodput.rate(notes, began, first)
+    kept = goodput.kept_steps(notes, began, ended)
+    found: dict[str, float] = {
+        "goodputPercent": 100 * goodput.kept_seconds(notes, began, ended) / (ended - began),
+        "stepsPerSecond": rate,
+        "failures": len(failures),
+        "stepsRedone": goodput.steps_done(notes, began, ended) - kept,
+    }
+    if rate:
+        found["stepsPercent"] = 100 * kept / (rate * (ended - began))
+    recoveries = [(failure.role, goodput.to_new_step(notes, failure.at)) for failure in failures]
+    for role in sorted({role for role, _ in recoveries}):
+        seconds = [took for which, took in recoveries if which == role and took is not None]
+        if seconds:
+            found[f"{role}Seconds"] = statistics.median(seconds)
+    found["notRecovered"] = sum(took is None for _, took in recoveries)
+    return found
+
+
+def estimate(side: str, options: argparse.Namespace) -> float:
+    """Seconds that one side takes in one round on a quiet machine."""
+    return QUIET_START_SECONDS + float(options.seconds) + 10.0
+
+
+UNITS = {
+    "workerSeconds": "seconds from a worker's kill to the next new step",
+    "chiefSeconds": "seconds from the chief's kill to the next new step",
+    "psSeconds": "seconds from a ps' kill to the next new step",
+    "goodputPercent": "goodput, % of the time",
+    "stepsPercent": "steps that stand, % of those without a failure",
+    "stepsRedone": "steps that were done again",
+    "failures": "failures",
+    "notRecovered": "failures without a new step after them",
+    "stepsPerSecond": "steps a second before the first failure",
+    "secondsToStart": "seconds from apply to the first checkpoint",
+}
+
+
+class OnNodes(Scenario[NodeBed, Trains]):
+    """On real nodes."""
+
+    def bed(self, names: Sequence[str]) -> NodeBed:
+        """The cluster."""
+        return NodeBed(binaries.find(self.programs(names), say=say))
+
+    def side(self, name: str, options: argparse.Namespace) -> Trains:
+        """One of SIDES."""
+        return SIDES[name]()
+
+    def programs(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The programs that these sides need."""
+        return (*NODE, *((PEER,) if any(name.startswith("tfjob") for name in names) else ()))
+
+
+def scenario(strategy: str) -> OnNodes:
+    """The scenario under one of GROUPS."""
+
+    def measure_it(bed: NodeBed, side: Trains, options: argparse.Namespace) -> Numbers:
+        return measure(bed, side, strategy, options)
+
+    return OnNodes(
+        name=NAMES[strategy],
+        title=f"Recovery and goodput under {strategy}",
+        measure=measure_it,
+        estimate=estimate,
+        sides=tuple(SIDES),
+        rounds=1,
+        command=f"python -m benchmarks.operators.recovery {strategy}",
+        options={
+            "seconds": (600, "seconds of training that are looked at"),
+            "interval": (60, "seconds between failures"),
+            "every": (100, "steps between checkpoints"),
+        },
+        units=UNITS,
+        goals=(
+            Goal("goodputPercent", "dtjob", None, "at least", 95),
+            Goal("goodputPercent", "tfjob", None, "at most", 70),
+        ),
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in GROUPS:
+        sys.exit(f"usage: python -m benchmarks.operators.recovery {'|'.join(GROUPS)} [--help] [OPTION ...]")
+    run(scenario(sys.argv[1]), __doc__, sys.argv[2:])

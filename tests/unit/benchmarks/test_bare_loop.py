@@ -1,0 +1,17 @@
+"""What the bare loop takes for an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.peers.bare_loop import is_refused
+
+
+@pytest.mark.parametrize(("method", "status"), [("POST", 201), ("PATCH", 200), ("DELETE", 200), ("PATCH", 404)])
+def test_what_was_done_and_what_is_gone_is_no_refusal(method: str, status: int) -> None:
+    assert not is_refused(method, status)
+
+
+@pytest.mark.parametrize(("method", "status"), [("POST", 409), ("POST", 404), ("PATCH", 422), ("DELETE", 403)])
+def test_all_else_is(method: str, status: int) -> None:
+    assert is_refused(method, status)
