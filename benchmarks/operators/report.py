@@ -10,6 +10,11 @@ from typing import Any
 from benchmarks.operators.statistics import Goal, Spread, found_for, of_side, ratios, spread
 
 OURS = "dtjob"
+_INDEX_HEAD = """# Results
+
+The last run of each scenario. Where the load before is more than a few tenths, or the commit is dirty, it was a trial
+beside other work: then only counts, bytes and CPU time say something, and the others only that it ran to its end.
+"""
 
 
 def table(result: Mapping[str, Any], units: Mapping[str, str], goals: Sequence[Goal]) -> str:
@@ -39,6 +44,27 @@ def write(result: Mapping[str, Any], units: Mapping[str, str], goals: Sequence[G
         plot(result, units, directory / f"{name}.png")
     except ImportError:
         print("no plot: matplotlib is not installed (pip install 'dtjob[benchmarks]')")
+    (directory / "README.md").write_text(index(directory))
+
+
+def index(directory: Path) -> str:
+    """Markdown: what was run when, of all results in a directory, and what of that which was to hold does."""
+    head = ["", "when (UTC)", "command", "rounds", "minutes", "load before", "commit", "goals that hold"]
+    lines = [_row(head), _row(["---"] * len(head))]
+    for file in sorted(directory.glob("*.json")):
+        result = json.loads(file.read_text())
+        files = f"[{file.stem}]({file.stem}.md), [plot]({file.stem}.png)"
+        counted = [str(len(result["rounds"])), f"{result['tookSeconds'] / 60:.0f}"]
+        counted += [str(result["machine"]["loadBefore"]), result["versions"]["commit"][:10]]
+        held = list(result["goals"].values())
+        lines.append(_row([files, result["when"], f"`{result['command']}`", *counted, f"{sum(held)} of {len(held)}"]))
+    return "\n".join([_INDEX_HEAD, *lines, ""])
+
+
+def verdicts(rounds: Sequence[Mapping[str, Any]], goals: Sequence[Goal]) -> dict[str, bool]:
+    """Whether what was to hold does, in words; without what was not measured."""
+    found = {goal: found_for(goal, rounds) for goal in goals}
+    return {str(goal): goal.holds(value.median) for goal, value in found.items() if value is not None}
 
 
 def plot(result: Mapping[str, Any], units: Mapping[str, str], path: Path) -> None:
@@ -81,10 +107,11 @@ def _ratios(rounds: Sequence[Mapping[str, Any]], number: str, other: str) -> lis
 
 def _about(result: Mapping[str, Any]) -> str:
     machine, versions = result["machine"], ", ".join(f"{name} {of}" for name, of in result["versions"].items())
-    on = f"{machine['cores']} cores ({machine['cpu']}), {machine['memoryGiB']} GiB"
+    on = f"{machine['cores']} cores ({machine['cpu']}, Linux {machine['kernel']}), {machine['memoryGiB']} GiB"
     times = len(result["rounds"])
     return (
-        f"`{result['command']}`\n\n{times} {'round' if times == 1 else 'rounds'} on {result['when']} UTC, {on}, load "
+        f"`{result['command']}`\n\n{times} {'round' if times == 1 else 'rounds'} on {result['when']} UTC in "
+        f"{result['tookSeconds'] / 60:.1f} minutes, {on}, load {machine['loadBefore']} before and "
         f"{machine['loadAtTheEnd']} at the end; {versions}. Medians, with the least and the most of the rounds."
     )
 

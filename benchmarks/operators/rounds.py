@@ -30,7 +30,8 @@ from tools.programs import BENCHMARKS, TOOLS
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 _SETTLE_SECONDS = 1.0
-B, S = TypeVar("B", bound=Bed), TypeVar("S", bound=Side)
+B = TypeVar("B", bound=Bed)
+S = TypeVar("S", bound=Side)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +118,7 @@ def run(scenario: Scenario[B, S], description: str | None, arguments: Sequence[s
         "options": {key: str(value) if isinstance(value, Path) else value for key, value in chosen.items()},
         "machine": machine(load),
         "versions": versions(scenario.programs(names)),
+        "goals": report.verdicts(rounds, scenario.goals),
         "rounds": rounds,
     }
     print(report.table(result, scenario.units, scenario.goals))

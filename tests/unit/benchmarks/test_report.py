@@ -32,8 +32,17 @@ def result() -> dict[str, Any]:
         "title": "Many jobs",
         "command": "python -m benchmarks.operators.burst --rounds 2",
         "when": "2026-01-01 00:00",
-        "machine": {"cores": 2, "cpu": "a processor", "memoryGiB": 8, "loadAtTheEnd": 0.5},
-        "versions": {"dtjob": "1.0", "etcd": "v3.6.16"},
+        "tookSeconds": 90,
+        "machine": {
+            "cores": 2,
+            "cpu": "a processor",
+            "memoryGiB": 8,
+            "kernel": "6.1",
+            "loadBefore": 0.1,
+            "loadAtTheEnd": 0.5,
+        },
+        "versions": {"commit": "0123456789abcdef", "dtjob": "1.0", "etcd": "v3.6.16"},
+        "goals": {"seconds of dtjob at most 1.5 of bare": True, "megabytes of dtjob at most 1 of tfjob": False},
         "rounds": [
             {"dtjob": {"seconds": 3.0, "megabytes": 120.0}, "tfjob": {"seconds": 9.0, "megabytes": 60.0}, "bare": BARE},
             {"dtjob": {"seconds": 2.5, "megabytes": 120.0}, "tfjob": {"seconds": 5.0, "megabytes": 60.0}, "bare": BARE},
@@ -50,7 +59,9 @@ def test_the_table_has_medians_their_spread_and_ratios(result: dict[str, Any]):
     for told in (
         "python -m benchmarks.operators.burst --rounds 2",
         "2 rounds",
-        "2 cores (a processor)",
+        "2 cores (a processor, Linux 6.1)",
+        "in 1.5 minutes",
+        "load 0.1 before",
         "etcd v3.6.16",
     ):
         assert told in text
@@ -65,9 +76,23 @@ def test_what_was_to_hold_is_said_with_what_was_found(result: dict[str, Any]):
 def test_numbers_table_and_plot_are_written(result: dict[str, Any], tmp_path: Path):
     report.write(result, UNITS, GOALS, tmp_path / "results")
     written = {path.name for path in (tmp_path / "results").iterdir()}
-    assert written == {"burst.json", "burst.md", "burst.png"}
+    assert written == {"burst.json", "burst.md", "burst.png", "README.md"}
     assert json.loads((tmp_path / "results" / "burst.json").read_text()) == result
     assert (tmp_path / "results" / "burst.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_goals_that_were_not_measured_have_no_verdict(result: dict[str, Any]):
+    assert report.verdicts(result["rounds"], GOALS) == result["goals"]
+
+
+def test_the_index_says_what_was_run_when(result: dict[str, Any], tmp_path: Path):
+    report.write(result, UNITS, GOALS, tmp_path)
+    report.write({**result, "scenario": "away", "rounds": result["rounds"][:1]}, UNITS, GOALS, tmp_path)
+    first, second = (tmp_path / "README.md").read_text().splitlines()[-2:]
+    command = "`python -m benchmarks.operators.burst --rounds 2`"
+    row = f"[burst](burst.md), [plot](burst.png) | 2026-01-01 00:00 | {command} | 2 | 2 | 0.1 | 0123456789 | 1 of 2 |"
+    assert row in second
+    assert first.startswith("| [away](away.md)")
 
 
 def test_without_matplotlib_there_is_no_plot(
@@ -75,7 +100,7 @@ def test_without_matplotlib_there_is_no_plot(
 ):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     report.write(result, UNITS, GOALS, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"burst.json", "burst.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {"burst.json", "burst.md", "README.md"}
     assert "matplotlib is not installed" in capsys.readouterr().out
 
 

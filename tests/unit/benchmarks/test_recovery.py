@@ -1,0 +1,40 @@
+"""What a log of steps and the failures say together."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.operators.goodput import Note
+from benchmarks.operators.recovery import UNITS, Failure, numbers
+
+LOG = [
+    *(Note("a", step, float(step)) for step in range(1, 51)),
+    *(Note("b", step, 20.0 + step) for step in range(41, 81)),  # back at 60, with new steps from 71 on
+]
+
+
+def test_a_restart_is_seen_in_each_number() -> None:
+    found = numbers(LOG, [Failure("worker", 50.2)], 0.0, 100.0)
+    assert found == {
+        "failures": 1,
+        "notRecovered": 0,
+        "workerSeconds": pytest.approx(71.0 - 50.2),
+        "goodputPercent": pytest.approx(80.0),
+        "stepsPerSecond": pytest.approx(49 / 50.2),
+        "stepsPercent": pytest.approx(100 * 80 / (49 / 50.2 * 100)),
+        "stepsRedone": 8,
+    }
+    assert found.keys() <= UNITS.keys()
+
+
+def test_a_failure_that_nobody_recovers_from_is_told_and_has_no_time() -> None:
+    found = numbers(LOG[:50], [Failure("chief", 50.2)], 0.0, 100.0)
+    assert found["notRecovered"] == 1
+    assert "chiefSeconds" not in found
+    assert found["goodputPercent"] == pytest.approx(50.0)
+
+
+def test_of_several_failures_of_a_role_the_median_counts() -> None:
+    log = [Note("a", step, float(step)) for step in range(1, 100)]
+    found = numbers(log, [Failure("worker", 10.1), Failure("worker", 20.2), Failure("worker", 30.6)], 0.0, 99.0)
+    assert found["workerSeconds"] == pytest.approx(0.8)
