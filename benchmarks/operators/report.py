@@ -10,10 +10,15 @@ from typing import Any
 from benchmarks.operators.statistics import Goal, Spread, found_for, of_side, ratios, spread
 
 OURS = "dtjob"
+QUIET = 1.0
+"""The highest load before the beginning with which seconds are worth something."""
+_BESIDE = (
+    "**A trial beside other work: counts, bytes and CPU time say something, seconds only that it ran to its end.**"
+)
 _INDEX_HEAD = """# Results
 
-The last run of each scenario. Where the load before is more than a few tenths, or the commit is dirty, it was a trial
-beside other work: then only counts, bytes and CPU time say something, and the others only that it ran to its end.
+The last run of each scenario. Where the load before is more than 1 it was a trial beside other work: counts, bytes and
+CPU time say something then, seconds only that it ran to its end.
 """
 
 
@@ -30,7 +35,8 @@ def table(result: Mapping[str, Any], units: Mapping[str, str], goals: Sequence[G
             lines.append(_row([what, *cells]))
     found = [(goal, found_for(goal, rounds)) for goal in goals]
     held = [f"- {goal}: {_text(value)}, {_verdict(goal, value)}" for goal, value in found if value is not None]
-    parts = [f"# {result['title']}", _about(result), "\n".join(lines), *(["\n".join(held)] if held else [])]
+    warned = [_BESIDE] if result["machine"]["loadBefore"] > QUIET else []
+    parts = [f"# {result['title']}", *warned, _about(result), "\n".join(lines), *(["\n".join(held)] if held else [])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -55,7 +61,7 @@ def index(directory: Path) -> str:
         result = json.loads(file.read_text())
         files = f"[{file.stem}]({file.stem}.md), [plot]({file.stem}.png)"
         counted = [str(len(result["rounds"])), f"{result['tookSeconds'] / 60:.0f}"]
-        counted += [str(result["machine"]["loadBefore"]), result["versions"]["commit"][:10]]
+        counted += [str(result["machine"]["loadBefore"]), result["versions"]["commit"]]
         held = list(result["goals"].values())
         lines.append(_row([files, result["when"], f"`{result['command']}`", *counted, f"{sum(held)} of {len(held)}"]))
     return "\n".join([_INDEX_HEAD, *lines, ""])
@@ -78,6 +84,9 @@ def plot(result: Mapping[str, Any], units: Mapping[str, str], path: Path) -> Non
     rows = -(-len(numbers) // columns)
     figure = Figure(figsize=(4.2 * columns, 2.6 * rows), layout="constrained")
     figure.suptitle(result["title"])
+    machine, commit = result["machine"], result["versions"]["commit"]
+    load = f"load before {machine['loadBefore']}"
+    figure.supxlabel(f"{result['when']} UTC, {machine['cores']} cores, {load}, commit {commit}", fontsize=8)
     fields = figure.subplots(rows, columns, squeeze=False).flat
     for field, number in zip(fields, numbers, strict=False):
         spreads = {side: spread(values) for side in sides if (values := of_side(rounds, side, number))}

@@ -81,6 +81,12 @@ def test_numbers_table_and_plot_are_written(result: dict[str, Any], tmp_path: Pa
     assert (tmp_path / "results" / "burst.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_run_beside_other_work_is_called_a_trial(result: dict[str, Any]):
+    assert "trial" not in report.table(result, UNITS, GOALS)
+    result["machine"]["loadBefore"] = 8.2
+    assert "**A trial beside other work" in report.table(result, UNITS, GOALS)
+
+
 def test_goals_that_were_not_measured_have_no_verdict(result: dict[str, Any]):
     assert report.verdicts(result["rounds"], GOALS) == result["goals"]
 
@@ -90,7 +96,8 @@ def test_the_index_says_what_was_run_when(result: dict[str, Any], tmp_path: Path
     report.write({**result, "scenario": "away", "rounds": result["rounds"][:1]}, UNITS, GOALS, tmp_path)
     first, second = (tmp_path / "README.md").read_text().splitlines()[-2:]
     command = "`python -m benchmarks.operators.burst --rounds 2`"
-    row = f"[burst](burst.md), [plot](burst.png) | 2026-01-01 00:00 | {command} | 2 | 2 | 0.1 | 0123456789 | 1 of 2 |"
+    counts = "2 | 2 | 0.1 | 0123456789abcdef | 1 of 2"
+    row = f"[burst](burst.md), [plot](burst.png) | 2026-01-01 00:00 | {command} | {counts} |"
     assert row in second
     assert first.startswith("| [away](away.md)")
 
