@@ -69,10 +69,19 @@ $(SCENARIOS:%=bench-%): bench-%: $(STAMP)
 	@$(BIN)/python tools/binaries.py benchmarks >/dev/null
 	@$(BIN)/python -m benchmarks.operators.$* --out benchmarks/results $(BENCH)
 
-.PHONY: bench-recovery
-bench-recovery: $(STAMP)  ## What kill -9 costs real training, each minute, beside TFJob (root; 40 minutes; RECOVERY='--seconds 120 --interval 40')
+bench-quick: $(STAMP)  ## All of that in sizes for 25 minutes (root), with TFJob at its defaults in one burst only
+	@$(MAKE) --no-print-directory bench-burst BENCH='--jobs 60 --rounds 2 --slow-rounds 1'
+	@$(MAKE) --no-print-directory bench-big_job BENCH='--rounds 1 --sides dtjob tfjob-tuned bare'
+	@$(MAKE) --no-print-directory bench-standing_load BENCH='--jobs 60 --rest 15 --failures 30 --rounds 1 --sides dtjob tfjob-tuned'
+	@$(MAKE) --no-print-directory bench-small_beside_big BENCH='--jobs 40 --workers 500 --rounds 1 --sides dtjob tfjob-tuned'
+	@$(MAKE) --no-print-directory bench-away BENCH='--jobs 90 --away 30 --rounds 1 --sides dtjob tfjob-tuned'
+	@$(MAKE) --no-print-directory bench-recovery UNDER=MultiWorkerMirrored RECOVERY='--seconds 120 --sides dtjob tfjob'
+	@$(MAKE) --no-print-directory bench-recovery UNDER=ParameterServer RECOVERY='--seconds 180 --sides dtjob tfjob'
+
+.PHONY: bench-recovery bench-quick
+bench-recovery: $(STAMP)  ## What kill -9 costs real training, each minute, beside TFJob (root; 90 minutes; UNDER=ParameterServer RECOVERY='--seconds 120')
 	@$(BIN)/python tools/binaries.py node training-operator >/dev/null
-	@for strategy in MultiWorkerMirrored ParameterServer; do \
+	@for strategy in $(or $(UNDER),MultiWorkerMirrored ParameterServer); do \
 		$(BIN)/python -m benchmarks.operators.recovery $$strategy --out benchmarks/results $(RECOVERY); done
 
 e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)

@@ -67,12 +67,12 @@ def kept_steps(notes: Sequence[Note], began: float, ended: float) -> int:
 
 
 def steps_done(notes: Sequence[Note], began: float, ended: float) -> int:
-    """How many steps were done in that time, those that were done again counted each time."""
-    return sum(
-        max(0, note.step - before.step)
-        for before, note in pairwise(notes)
-        if before.process == note.process and began < note.at <= ended
-    )
+    """How many steps were done in that time, those that were done again counted each time. The first note of a process
+    tells of as many as notes usually do."""
+    pairs = [(before if before.process == note.process else None, note) for before, note in pairwise(notes)]
+    counts = {note: note.step - before.step for before, note in pairs if before}
+    usual = int(statistics.median(counts.values())) if counts else 1
+    return sum(counts.get(note, usual) for note in notes if began < note.at <= ended)
 
 
 def rate(notes: Sequence[Note], began: float, ended: float) -> float:

@@ -75,7 +75,7 @@ SCENARIO = OnTestbed(
     options={
         "jobs": (100, "small jobs, at most"),
         "workers": (1000, "workers of the large job, beside its chief"),
-        "every": (250, "milliseconds from one small job to the next"),
+        "every": (500, "milliseconds from one small job to the next"),
     },
     units={
         "smallJobs": "small jobs applied while the large one was made",

@@ -94,7 +94,7 @@ SCENARIO = OnTestbed(
         "reactionP99": "seconds to a replacement, p99",
     },
     goals=(
-        Goal("peakMegabytes", "dtjob", "tfjob", "at most", 1),
+        Goal("peakMegabytes", "dtjob", "tfjob-tuned", "at most", 1),
         Goal("reactionP99", "dtjob", None, "at most", 1),
     ),
 )

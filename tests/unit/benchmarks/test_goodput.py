@@ -33,7 +33,13 @@ def test_a_step_that_was_done_again_counts_once_and_the_outage_not_at_all() -> N
     # Of 100 s: 40 of the first process stand, and all 40 of the second.
     assert goodput.kept_seconds(RESTARTED, 0.0, 100.0) == pytest.approx(80.0)
     assert goodput.kept_steps(RESTARTED, 0.0, 100.0) == 80
-    assert goodput.steps_done(RESTARTED, 0.0, 100.0) == 49 + 39  # of a process' first step nobody knows what is new
+    assert goodput.steps_done(RESTARTED, 0.0, 100.0) == 50 + 40
+
+
+def test_notes_may_tell_of_many_steps_each() -> None:
+    many = [Note(note.process, 20 * note.step, note.at) for note in RESTARTED]
+    assert goodput.steps_done(many, 0.0, 100.0) == 20 * 90
+    assert goodput.kept_steps(many, 0.0, 100.0) == 20 * 80
 
 
 def test_only_the_part_within_the_window_counts() -> None:
