@@ -230,10 +230,18 @@ def machine(load: float) -> dict[str, Any]:
 def versions(programs: Sequence[str]) -> dict[str, str]:
     """Of what was measured, with its commit, and of what it ran on."""
     python = {name: metadata.version(name) for name in ("dtjob", "kopf", "kubernetes", "aiohttp")}
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
     pinned = {name: TOOLS[name].version for name in programs if name != "kubectl"}
-    return {"commit": done.stdout.strip() or "unknown", "python": platform.python_version(), **python, **pinned}
+    return {"commit": _commit(), "python": platform.python_version(), **python, **pinned}
+
+
+def _commit() -> str:
+    """What is checked out, `-dirty` where something but results was changed."""
+    git = ["git", "-C", str(RESULTS.parents[1])]
+    found = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=False)
+    changed = [*git, "diff", "--quiet", "HEAD", "--", ".", f":!{RESULTS.parent.name}/{RESULTS.name}"]
+    if found.returncode:
+        return "unknown"
+    return found.stdout.strip() + ("-dirty" if subprocess.run(changed, check=False).returncode else "")
 
 
 def say(line: str) -> None:
