@@ -95,35 +95,42 @@ def run(scenario: Scenario[B, S], description: str | None, arguments: Sequence[s
     say(forecast(scenario, names, options))
     if options.estimate:
         return
-    began, load = time.strftime("%Y-%m-%d %H:%M", time.gmtime()), os.getloadavg()[0]
-    sides = [scenario.side(name, options) for name in names]
-    rounds: list[dict[str, Numbers]] = []
-    started = time.monotonic()
-    with scenario.bed(names) as bed:
+    chosen = {key: value for key, value in vars(options).items() if key not in ("out", "profile", "sides", "estimate")}
+    command = scenario.command or f"python -m benchmarks.operators.{scenario.name}"
+    result: dict[str, Any] = {
+        "scenario": scenario.name,
+        "title": scenario.title,
+        "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "command": f"{command} {' '.join(arguments)}".rstrip(),
+        "options": chosen,
+        "machine": machine(),
+        "versions": versions(scenario.programs(names)),
+        "rounds": [],
+    }
+    began = time.monotonic()
+    try:
+        _measure_all(scenario, [scenario.side(name, options) for name in names], options, result["rounds"])
+    finally:  # what was measured until then is not lost
+        result["tookSeconds"] = round(time.monotonic() - began)
+        result["machine"]["loadAtTheEnd"] = _load()
+        result["goals"] = report.verdicts(result["rounds"], scenario.goals)
+        if any(result["rounds"]):
+            print(report.table(result, scenario.units, scenario.goals))
+            if options.out:
+                report.write(result, scenario.units, scenario.goals, options.out)
+
+
+def _measure_all(
+    scenario: Scenario[B, S], sides: Sequence[S], options: argparse.Namespace, rounds: list[dict[str, Numbers]]
+) -> None:
+    """Append a round after the other to `rounds`, with the numbers of each side as they come."""
+    with scenario.bed([side.name for side in sides]) as bed:
         for number in range(options.rounds):
             rounds.append({})
             for side in in_turn(sides, number):
                 if takes_part(scenario, side.name, number, options):
                     rounds[-1][side.name] = _one(bed, side, scenario, options)
                     say(f"round {number + 1}, {side.name}: {json.dumps(rounds[-1][side.name])}")
-    took = round(time.monotonic() - started)
-    chosen = {key: value for key, value in vars(options).items() if key not in ("out", "profile", "sides", "estimate")}
-    command = scenario.command or f"python -m benchmarks.operators.{scenario.name}"
-    result: dict[str, Any] = {
-        "scenario": scenario.name,
-        "title": scenario.title,
-        "when": began,
-        "tookSeconds": took,
-        "command": f"{command} {' '.join(arguments)}".rstrip(),
-        "options": {key: str(value) if isinstance(value, Path) else value for key, value in chosen.items()},
-        "machine": machine(load),
-        "versions": versions(scenario.programs(names)),
-        "goals": report.verdicts(rounds, scenario.goals),
-        "rounds": rounds,
-    }
-    print(report.table(result, scenario.units, scenario.goals))
-    if options.out:
-        report.write(result, scenario.units, scenario.goals, options.out)
 
 
 def forecast(scenario: Scenario[B, S], names: Sequence[str], options: argparse.Namespace) -> str:
@@ -218,13 +225,18 @@ def parser(scenario: Scenario[B, S], description: str | None) -> argparse.Argume
     return made
 
 
-def machine(load: float) -> dict[str, Any]:
-    """What it runs on. `load`: of the last minute before the beginning."""
+def machine() -> dict[str, Any]:
+    """What it runs on, and the load of the last minute before."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
     memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
     found = {"cores": os.cpu_count(), "cpu": model, "memoryGiB": memory, "kernel": platform.release()}
-    return {**found, "loadBefore": round(load, 1), "loadAtTheEnd": round(os.getloadavg()[0], 1)}
+    return {**found, "loadBefore": _load()}
+
+
+def _load() -> float:
+    """Of the last minute."""
+    return round(os.getloadavg()[0], 1)
 
 
 def versions(programs: Sequence[str]) -> dict[str, str]:

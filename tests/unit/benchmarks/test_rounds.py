@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from benchmarks.operators import away, big_job, burst, recovery, small_beside_big, standing_load
-from benchmarks.operators.rounds import forecast, parser, run, takes_part
+from benchmarks.operators.rounds import Scenario, forecast, parser, run, takes_part
+from benchmarks.operators.sides import BareLoop
+from benchmarks.operators.statistics import Goal
 
 OURS = [one.SCENARIO for one in (burst, big_job, standing_load, small_beside_big, away)]
 ALL = [*OURS, *(recovery.scenario(strategy) for strategy in recovery.NAMES)]
@@ -28,6 +33,51 @@ def test_the_forecast_counts_each_side_as_often_as_it_takes_part() -> None:
     told = forecast(burst.SCENARIO, ("dtjob", "tfjob"), parsed("--rounds=3", "--slow-rounds=1", "--jobs=10"))
     assert "dtjob 3 × " in told
     assert "tfjob 1 × " in told
+
+
+class Bed:
+    """Runs nothing."""
+
+    def __enter__(self) -> Bed:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def clear(self) -> None: ...
+
+
+class Idle(BareLoop):
+    def start(self, bed: object) -> None: ...
+
+
+class Imagined(Scenario):
+    def bed(self, names: Sequence[str]) -> Bed:
+        return Bed()
+
+    def side(self, name: str, options: argparse.Namespace) -> Idle:
+        side = Idle()
+        side.name = name
+        return side
+
+
+def test_what_was_measured_before_an_error_is_not_lost(tmp_path: Path) -> None:
+    def measure(bed: Bed, side: Idle, options: argparse.Namespace) -> dict[str, float]:
+        if side.name == "tfjob-tuned":
+            raise TimeoutError("it did not train")
+        return {"seconds": 3.0}
+
+    sides = ("dtjob", "tfjob", "tfjob-tuned", "bare")
+    units, goals = {"seconds": "seconds"}, (Goal("seconds", "dtjob", "tfjob", "at most", 1),)
+    imagined = Imagined(
+        name="burst", title="A", measure=measure, estimate=lambda *_: 1.0, sides=sides, units=units, goals=goals
+    )
+    with pytest.raises(TimeoutError, match="it did not train"):
+        run(imagined, None, ["--out", str(tmp_path), "--rounds=2"])
+    found = json.loads((tmp_path / "burst.json").read_text())
+    assert found["rounds"] == [{"dtjob": {"seconds": 3.0}, "tfjob": {"seconds": 3.0}}]
+    assert found["goals"] == {"seconds of dtjob at most 1 of tfjob": True}
+    assert {"commit", "dtjob", "etcd"} <= found["versions"].keys()
+    assert {"cores", "cpu", "loadBefore", "loadAtTheEnd"} <= found["machine"].keys()
 
 
 @pytest.mark.parametrize("scenario", ALL, ids=[one.name for one in ALL])
