@@ -38,6 +38,11 @@ class Subnet:
         return f"10.244.{self.number}.1"
 
     @property
+    def hardware_address(self) -> str:
+        """The bridge's, one that is locally administered."""
+        return f"0a:58:0a:f4:{self.number:02x}:01"
+
+    @property
     def pods(self) -> str:
         """Every pod's address is in here."""
         return f"10.244.{self.number}.0/24"
@@ -80,7 +85,8 @@ def start(namespaces: Namespaces) -> None:
 
 def add(namespaces: Namespaces, subnet: Subnet) -> None:
     """Make a node's bridge. Raises AssertionError as `start` does."""
-    namespaces.run("ip", "link", "add", subnet.bridge, "type", "bridge")
+    # By itself a bridge has the lowest address of its pods', and pods that run lose it when another one comes or goes.
+    namespaces.run("ip", "link", "add", subnet.bridge, "address", subnet.hardware_address, "type", "bridge")
     namespaces.run("ip", "address", "add", f"{subnet.node}/24", "dev", subnet.bridge)
     namespaces.run("ip", "link", "set", subnet.bridge, "up")
     run("ip", "route", "add", subnet.pods, "via", _NODES_END)
