@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 OPERATOR_DIRECTORY = Path(__file__).resolve().parents[3] / "operator"
@@ -70,6 +72,15 @@ class OperatorProcess:
         """Send it a signal, such as SIGSTOP."""
         assert self._process is not None
         self._process.send_signal(number)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Keep it from looking at what is done in between, of which it learns all at once."""
+        self.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
 
     def ended(self, timeout: float = 30) -> int:
         """Wait until it has ended by itself; returns the exit code."""
