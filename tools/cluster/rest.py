@@ -60,6 +60,8 @@ ANSWER_SECONDS = 30.0
 """How long a busy API server may take for the answer to a call, or for the end of a watch whose time is over."""
 LOOK_UP_SECONDS = 2.0
 """How often a wait in which nothing happens looks whether a helper has failed."""
+TOO_MANY_REQUESTS = 429
+"""Try again in a moment; of an eviction it is the answer itself."""
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 """What to accept where an object's content is of no use."""
 
@@ -148,18 +150,24 @@ class Api:
         query: dict[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Object:
-        """One call. Raises ApiError for every answer that is no success."""
-        answer = self._pool.request(
-            method,
-            self._url(path, query),
-            body=None if body is None else json.dumps(body),
-            headers={**self._headers, "Content-Type": content_type},
-            timeout=ANSWER_SECONDS,
-        )
-        data: Object = json.loads(answer.data)
-        if answer.status >= 300:
-            raise ApiError(answer.status, data)
-        return data
+        """One call. Raises ApiError for every answer that is no success; one that comes too early for the API server,
+        as it does for objects of a kind that was defined a moment ago, is made again as every client does."""
+        limit = time.monotonic() + ANSWER_SECONDS
+        while True:
+            answer = self._pool.request(
+                method,
+                self._url(path, query),
+                body=None if body is None else json.dumps(body),
+                headers={**self._headers, "Content-Type": content_type},
+                timeout=ANSWER_SECONDS,
+            )
+            data: Object = json.loads(answer.data)
+            if answer.status < 300:
+                return data
+            too_early = answer.status == TOO_MANY_REQUESTS and not path.endswith("/eviction")
+            if not too_early or time.monotonic() >= limit:
+                raise ApiError(answer.status, data)
+            time.sleep(0.1)
 
     def watch(
         self,
