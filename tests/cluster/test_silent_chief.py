@@ -31,7 +31,7 @@ async def test_a_chief_that_accepts_and_never_answers_is_a_condition(
         port = hung.getsockname()[1]
         api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": port}))
         kubelet.run("digits-chief-0-0", address="127.0.0.1")
-        return api.wait_for("dtjobs", namespace, "digits", unreachable, timeout=60)
+        return api.wait_for("dtjobs", namespace, "digits", unreachable)
 
     with socket.create_server(("127.0.0.1", 0)) as hung:
         async with operator_here(cluster, namespace, report_seconds=1):

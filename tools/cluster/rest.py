@@ -55,7 +55,8 @@ GROUPS = {
 SHORT = {"dtjob": "distributedtrainingjobs", "dtjobs": "distributedtrainingjobs"}
 
 CRD = "distributedtrainingjobs.training.dtjob.dev"
-DEFAULT_TIMEOUT = 60.0
+DEFAULT_TIMEOUT = 120.0
+"""For one wait, in seconds: only what never comes takes that long, also on a machine that is busy with other things."""
 ANSWER_SECONDS = 30.0
 """How long a busy API server may take for the answer to a call, or for the end of a watch whose time is over."""
 LOOK_UP_SECONDS = 2.0
