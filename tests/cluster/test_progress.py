@@ -40,8 +40,16 @@ class ServedStatus:
         wait_until(lambda: self._answered >= enough, "the operator asks for the status twice")
 
     def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._end_answers(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    async def _end_answers(self) -> None:
+        """Leave none half given: whoever collects it later is told so, in another test."""
+        answers = asyncio.all_tasks() - {asyncio.current_task()}
+        for one in answers:
+            one.cancel()
+        await asyncio.gather(*answers, return_exceptions=True)
 
 
 @pytest.fixture
