@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tools.cluster.rest import Api
 
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+"""How many tests of each tier this run has left out as slow."""
 TIERS = ("unit", "cluster", "trainer", "e2e")
 SLOW = {"cluster": "`make cluster-slow` runs them", "trainer": "`make trainer-slow` and `make chaos` run them"}
 
@@ -21,10 +23,24 @@ def tier_of(path: Path) -> str | None:
     return below[0] if below and below[0] in TIERS else None
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+    if config.pluginmanager.hasplugin("xdist"):
+        from tests import side_by_side
+
+        config.pluginmanager.register(side_by_side.SideBySide(LEFT_OUT))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if tier := tier_of(item.path):
             item.add_marker(tier)
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.config.stash[LEFT_OUT][tier_of(item.path) or "other"] += 1
 
 
 @pytest.fixture
@@ -46,11 +62,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         skipped[
             tier_of(Path(report.nodeid.split("::")[0])) or "other", re.sub(r"^(Skipped|[\w.]+Error): ", "", reason)
         ] += 1
-    slow = Counter(
-        tier_of(item.path) or "other"
-        for item in terminalreporter.stats.get("deselected", ())
-        if item.get_closest_marker("slow")
-    )
+    slow = terminalreporter.config.stash[LEFT_OUT]
     if skipped or slow:
         terminalreporter.section("not everything was tested")
         for (tier, reason), count in sorted(skipped.items()):

@@ -297,6 +297,6 @@ def test_helm_test_runs_the_check(helm: Helm, api: Api, installed: InstalledOper
             text=True,
         )
         kubelet.exit(f"{RELEASE}-test", checked.returncode)
-        said, _ = testing.communicate(timeout=60)
+        said, _ = testing.communicate(timeout=120)
     assert checked.stdout.startswith("the cluster serves DistributedTrainingJobs")
     assert testing.returncode == 0, said

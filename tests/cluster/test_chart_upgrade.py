@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.support.chart import AuditedControlPlane, Helm, InstalledOperator, install, older_chart, says
 from tests.cluster.support.jobs import GROUP, job, uids, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
-from tools.cluster.rest import CRD, Api, ApiError
+from tools.cluster.rest import CRD, DEFAULT_TIMEOUT, Api, ApiError
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 
@@ -59,7 +59,7 @@ def test_upgrade_with_a_job_that_the_new_rules_refuse(
 
 def until_answers(call: Callable[[], object], status: int) -> None:
     """Make the call until it is answered with this HTTP status: the API server takes in a CRD a moment later."""
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + DEFAULT_TIMEOUT
     while True:
         try:
             call()
@@ -68,7 +68,7 @@ def until_answers(call: Callable[[], object], status: int) -> None:
             found = error.status
         if found == status:
             return
-        assert time.monotonic() < limit, f"answered with {found} for 60 s, not with {status}"
+        assert time.monotonic() < limit, f"answered with {found} for {DEFAULT_TIMEOUT:.0f} s, not with {status}"
         time.sleep(0.1)
 
 

@@ -11,7 +11,7 @@ from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
-from tests.cluster.test_progress import ServedStatus, run_at
+from tests.cluster.test_progress import ServedStatus
 from tools.cluster.rest import Api, Object
 
 CLAIM: Object = {"persistentVolumeClaim": {"claimName": "digits"}}
@@ -69,7 +69,6 @@ def test_what_was_really_restored_is_said_and_no_step_is_promised_that_nothing_h
     api: Api,
     namespace: str,
     kubelet: Kubelet,
-    kubectl: Kubectl,
     supervisor: ServedStatus,
     kept: bool,
 ) -> None:
@@ -81,7 +80,7 @@ def test_what_was_really_restored_is_said_and_no_step_is_promised_that_nothing_h
     uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
     said = {"jobUid": uid, "attempt": 0, "incarnation": 0, "restoredStep": 0, "step": 110}
     supervisor.status = {**said, "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02Z"}}
-    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    kubelet.run("digits-chief-0-0", address="127.0.0.1")
     api.wait_for("dtjobs", namespace, "digits", lambda f: f and "checkpoint" in f.get("status", {}))
     kubelet.exit("digits-chief-0-0", 1)
     found = api.wait_for(
@@ -91,15 +90,20 @@ def test_what_was_really_restored_is_said_and_no_step_is_promised_that_nothing_h
     assert ("checkpoint" in found["status"]) == kept
     again = {"attempt": 1, "restoredStep": 100, "step": 100, "checkpoint": {"step": 100}} if kept else {"attempt": 1}
     supervisor.status = {**said, "step": 0, **again}
-    run_at(api, namespace, kubelet, "digits-chief-0-1", "127.0.0.1")
+    kubelet.run("digits-chief-0-1", address="127.0.0.1")
     found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "restored" in f["status"])
     assert found is not None
     assert found["status"]["restored"]["step"] == (100 if kept else 0)
-    events = kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout
-    if kept:
-        assert "training restarts from the checkpoint at step 100" in events
-        assert "Training went on from the checkpoint at step 100" in events
-    else:
-        assert "training restarts at step 0, as the checkpoint at step 100 ends with the chief's pod" in events
-        assert "Training began again at step 0" in events
-        assert "from the checkpoint at step" not in events
+    where = "the checkpoint at step 100"
+    wanted = (
+        (f"training restarts from {where}", f"Training went on from {where}")
+        if kept
+        else (f"training restarts at step 0, as {where} ends with the chief's pod", "Training began again at step 0")
+    )
+
+    def said_by(events: dict[str, Object]) -> str:
+        return "\n".join(one["message"] for one in events.values())
+
+    # An event follows the status that it tells of.
+    events = api.wait("events", namespace, lambda found: all(words in said_by(found) for words in wanted))
+    assert kept or "from the checkpoint at step" not in said_by(events)

@@ -7,7 +7,7 @@ from typing import Any
 from dtjob import times
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import columns, job
-from tests.cluster.support.kubelet import Kubelet, run_at
+from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.cluster.test_progress import ServedStatus
 from tests.cluster.test_progress import served as served  # a fixture
@@ -36,7 +36,7 @@ def test_the_next_operator_counts_on(
     api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
     who = {"jobUid": api.get("dtjobs", namespace, "digits")["metadata"]["uid"]}
     served.status = who | told(10)  # nobody trains longer than there was time, and all run since a moment ago only
-    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    kubelet.run("digits-chief-0-0", address="127.0.0.1")
     before = api.wait_for("dtjobs", namespace, "digits", counts(10, 0))
     assert before is not None
     operator.kill()

@@ -103,6 +103,37 @@ def test_auto_runs_every_pod_also_over_an_outage(
     api.wait_for("pods", namespace, "after", lambda item: item and item["status"]["phase"] == "Running")
 
 
+def test_auto_leaves_alone_what_has_ended_or_gone_by_the_time_it_looks(
+    kubelet: Kubelet, api: Api, namespace: str, start: Callable[[str], Object]
+) -> None:
+    late = Kubelet(api, namespace, auto=True)
+    ended, gone = start("ended"), start("gone")
+    kubelet.exit("ended", 1)
+    api.delete("pods", namespace, "gone", grace=0)
+    for made in (ended, gone):
+        late._look_at(made)
+    assert api.get("pods", namespace, "ended")["status"]["phase"] == "Failed"
+
+
+def test_what_goes_wrong_beside_the_test_fails_what_it_waits_for(
+    api: Api, namespace: str, start: Callable[[str], Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Object) -> None:
+        raise ApiError(422, {"message": "not like this"})
+
+    helper = Kubelet(api, namespace, auto=True)
+    monkeypatch.setattr(helper, "_look_at", refuse)
+    with helper:
+        start("a")
+        with pytest.raises(AssertionError, match="a helper has failed") as failure:
+            api.wait_for("pods", namespace, "a", lambda item: item is None)
+        with pytest.raises(ApiError, match="not like this"):
+            helper.close()
+        helper.errors.clear()
+    assert isinstance(failure.value.__cause__, ApiError)
+    assert api.wait_for("pods", namespace, "a", lambda item: item is not None)
+
+
 def test_waiting_in_vain_says_what_was_there(api: Api, namespace: str, start: Callable[[str], Object]) -> None:
     start("a")
     with pytest.raises(AssertionError, match="Pending"):

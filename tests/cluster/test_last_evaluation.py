@@ -83,7 +83,7 @@ def test_an_evaluator_that_fails_on_what_was_saved_last_is_given_up(
     api.wait_for("pods", namespace, "digits-evaluator-0-1", lambda pod: pod and pod["status"]["phase"] == "Running")
     auto_kubelet.exit("digits-evaluator-0-1", 1)
     given_up = "condition=EvaluationGivenUp"
-    kubectl("wait", f"--for={given_up}", "dtjob/digits", "--timeout=60s")
+    kubectl("wait", f"--for={given_up}", "dtjob/digits", "--timeout=120s")
     found = api.get("dtjobs", namespace, "digits")
     assert found["status"]["phase"] == "Succeeded"
     assert found["status"]["restarts"]["evaluator"] == 1

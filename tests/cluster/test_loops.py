@@ -16,7 +16,7 @@ from tools.cluster.rest import Api
 
 
 async def until(holds: Any, what: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not await asyncio.to_thread(holds):
             await asyncio.sleep(0.1)
     assert holds(), what

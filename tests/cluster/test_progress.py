@@ -13,7 +13,7 @@ from dtjob_trainer.supervisor.server import StatusServer
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
-from tests.cluster.support.kubelet import Kubelet, run_at
+from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api
 
@@ -40,8 +40,16 @@ class ServedStatus:
         wait_until(lambda: self._answered >= enough, "the operator asks for the status twice")
 
     def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._end_answers(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    async def _end_answers(self) -> None:
+        """Leave none half given: whoever collects it later is told so, in another test."""
+        answers = asyncio.all_tasks() - {asyncio.current_task()}
+        for one in answers:
+            one.cancel()
+        await asyncio.gather(*answers, return_exceptions=True)
 
 
 @pytest.fixture
@@ -58,7 +66,7 @@ def test_step_and_checkpoint_come_from_the_chief(
     uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
     checkpoint = {"step": 100, "time": "2026-11-21T10:00:02Z"}
     served.status = {"jobUid": uid, "step": 120, "totalSteps": 480, "etaSeconds": 90, "checkpoint": checkpoint}
-    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    kubelet.run("digits-chief-0-0", address="127.0.0.1")
     found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "checkpoint" in f.get("status", {}))
     assert found is not None
     assert found["status"]["checkpoint"] == checkpoint
@@ -76,7 +84,7 @@ def test_a_new_checkpoint_refills_the_budget(
     for attempt in range(3):
         step = 100 * (attempt + 1)
         served.status = {"jobUid": uid, "step": step, "checkpoint": {"step": step, "time": "2026-11-21T10:00:00Z"}}
-        run_at(api, namespace, kubelet, f"digits-chief-0-{attempt}", "127.0.0.1")
+        kubelet.run(f"digits-chief-0-{attempt}", address="127.0.0.1")
         served.wait_taken()
         kubelet.exit(f"digits-chief-0-{attempt}", 1)
     kubelet.run("digits-chief-0-3")
@@ -89,7 +97,7 @@ def test_another_jobs_report_is_not_believed(
 ) -> None:
     api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}))
     served.status = {"jobUid": "somebody-else", "step": 7}
-    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    kubelet.run("digits-chief-0-0", address="127.0.0.1")
     wait_phase(api, namespace, "Running")
     served.status = {"jobUid": api.get("dtjobs", namespace, "digits")["metadata"]["uid"], "step": 8}
     found = api.wait_for("dtjobs", namespace, "digits", lambda f: f and "progress" in f.get("status", {}))
@@ -123,7 +131,7 @@ def test_what_a_report_brings_never_keeps_a_job_from_going_on(
     api.create("dtjobs", namespace, job(strategy="Mirrored", **spec))
     uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
     served.status = {"jobUid": uid, "step": 120, **bad}
-    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    kubelet.run("digits-chief-0-0", address="127.0.0.1")
     served.wait_taken()
     kubelet.exit("digits-chief-0-0", 1)
     wait_pods(api, namespace, "digits-chief-0-1")

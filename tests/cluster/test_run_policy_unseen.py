@@ -8,7 +8,11 @@ from dtjob import times
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
-from tools.cluster.rest import Api
+from tools.cluster.rest import Api, Object
+
+
+def is_active(found: Object | None) -> bool:
+    return "since" in (found or {}).get("status", {}).get("active", {})
 
 
 def test_deadlines_are_known_to_the_next_operator(
@@ -19,7 +23,9 @@ def test_deadlines_are_known_to_the_next_operator(
     api.create("dtjobs", namespace, job("left", "Default", runPolicy={"activeDeadlineSeconds": 15}))
     since = {}
     for name in ("over", "left"):
-        since[name] = times.parse(wait_phase(api, namespace, "Running", name)["status"]["active"]["since"])
+        found = api.wait_for("dtjobs", namespace, name, is_active)
+        assert found is not None
+        since[name] = times.parse(found["status"]["active"]["since"])
     operator.kill()
     while time.time() < since["over"].timestamp() + 6:
         time.sleep(0.2)

@@ -12,7 +12,7 @@ import pytest
 from dtjob.plan.policies import reachability
 from tests.cluster.support.in_process import operator_here
 from tests.cluster.support.jobs import job
-from tests.cluster.support.kubelet import Kubelet, run_at
+from tests.cluster.support.kubelet import Kubelet
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
@@ -30,8 +30,8 @@ async def test_a_chief_that_accepts_and_never_answers_is_a_condition(
     def life() -> Any:
         port = hung.getsockname()[1]
         api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": port}))
-        run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
-        return api.wait_for("dtjobs", namespace, "digits", unreachable, timeout=60)
+        kubelet.run("digits-chief-0-0", address="127.0.0.1")
+        return api.wait_for("dtjobs", namespace, "digits", unreachable)
 
     with socket.create_server(("127.0.0.1", 0)) as hung:
         async with operator_here(cluster, namespace, report_seconds=1):

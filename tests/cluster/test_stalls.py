@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.support.jobs import job, wait_phase
-from tests.cluster.support.kubelet import Kubelet, run_at
+from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.cluster.test_progress import ServedStatus
 from tests.unit.operator import builders
@@ -87,7 +87,7 @@ def test_a_silent_task_that_runs_is_replaced_over_the_chiefs_word(
     for pod in ("digits-worker-0-0", "digits-worker-1-0"):
         api.wait_for("pods", namespace, pod, lambda found: found is not None)
         kubelet.run(pod)
-    run_at(api, namespace, kubelet, "digits-chief-0-0", "127.0.0.1")
+    kubelet.run("digits-chief-0-0", address="127.0.0.1")
     served.wait_taken()
     assert api.get("dtjobs", namespace, "digits")["status"].get("restarts", {}).get("total", 0) == 0
     served.status = {**served.status, "silent": {"worker-1": 0}}

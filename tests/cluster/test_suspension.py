@@ -29,6 +29,10 @@ def reasons(api: Api, namespace: str) -> list[str]:
     return [one["reason"] for one in events if one["involvedObject"]["kind"] == "DistributedTrainingJob"]
 
 
+def is_told_to_end(pods: dict[str, Object]) -> bool:
+    return all("deletionTimestamp" in pod["metadata"] for pod in pods.values())
+
+
 def running(kubelet: Kubelet, api: Api, namespace: str, *pods: str) -> Object:
     for pod in pods:
         kubelet.run(pod)
@@ -66,13 +70,12 @@ def test_a_job_gives_all_pods_back_and_goes_on_with_what_it_has(
     api.create("dtjobs", namespace, job())
     running(kubelet, api, namespace, *FIRST)
     kubelet.exit("digits-worker-1-0", 3)
-    pods = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
-    before = running(kubelet, api, namespace, *pods)["status"]
+    second = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
+    before = running(kubelet, api, namespace, *second)["status"]
     kubelet.hang("digits-chief-0-0")  # it saves
     suspend(kubectl, True)
-    api.wait("pods", namespace, lambda pods: set(pods) == {"digits-chief-0-0"})
-    saving = api.get("pods", namespace, "digits-chief-0-0")
-    assert saving["metadata"]["deletionTimestamp"]
+    pods = api.wait("pods", namespace, lambda pods: set(pods) == {"digits-chief-0-0"} and is_told_to_end(pods))
+    saving = pods["digits-chief-0-0"]
     assert "training.dtjob.dev/serving" in saving["metadata"]["labels"]  # its peers still reach it
     suspend(kubectl, False)
     new = ("digits-worker-0-1", "digits-worker-1-2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +53,23 @@ def test_undisturbed(undisturbed):
     assert Path(undisturbed["model"]).is_file()
 
 
+def restarts(statuses: Mapping[str, Mapping[str, Any]]) -> int:
+    """How often the chief's training process was started again in its supervisor."""
+    return int(statuses.get("chief-0", {}).get("restartsInPlace", 0))
+
+
 def test_kills_change_nothing(digits, undisturbed, tmp_path):
     """kill -9 of a worker's training process, of a worker's supervisor, of the chief: the result has the same bits."""
     with LocalRun(digits, tmp_path) as run:
         first = run.wait_for_step(60)
         os.kill(first["worker-1"]["trainingPid"], signal.SIGKILL)
-        run.wait_until(lambda now: now.get("chief-0", {}).get("restartsInPlace") == 1, "the chief's restart in place")
+        run.wait_until(lambda now: restarts(now) > restarts(first), "the chief's restart in place")
         second = run.wait_for_step(110)
         assert second["chief-0"]["pid"] == first["chief-0"]["pid"]
         assert second["worker-0"]["pid"] == first["worker-0"]["pid"]
         assert second["worker-1"]["pid"] != first["worker-1"]["pid"]
         os.kill(second["worker-0"]["pid"], signal.SIGKILL)
-        run.wait_until(lambda now: now.get("chief-0", {}).get("restartsInPlace") == 2, "the chief's second restart")
+        run.wait_until(lambda now: restarts(now) > restarts(second), "the chief's second restart")
         third = run.wait_for_step(160)
         os.kill(third["chief-0"]["trainingPid"], signal.SIGKILL)
         code, result = run.end()

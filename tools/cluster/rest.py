@@ -55,7 +55,14 @@ GROUPS = {
 SHORT = {"dtjob": "distributedtrainingjobs", "dtjobs": "distributedtrainingjobs"}
 
 CRD = "distributedtrainingjobs.training.dtjob.dev"
-DEFAULT_TIMEOUT = 60.0
+DEFAULT_TIMEOUT = 120.0
+"""For one wait, in seconds: only what never comes takes that long, also on a machine that is busy with other things."""
+ANSWER_SECONDS = 30.0
+"""How long a busy API server may take for the answer to a call, or for the end of a watch whose time is over."""
+LOOK_UP_SECONDS = 2.0
+"""How often a wait in which nothing happens looks whether a helper has failed."""
+TOO_MANY_REQUESTS = 429
+"""Try again in a moment; of an eviction it is the answer itself."""
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 """What to accept where an object's content is of no use."""
 
@@ -92,6 +99,8 @@ class Api:
                 file.flush()
                 context.load_cert_chain(file.name)
         self._pool = urllib3.PoolManager(maxsize=16, ssl_context=context, retries=False)
+        self.helpers_errors: list[BaseException] = []
+        """What those who work beside the caller ran into: nobody waits any longer for what they were to do."""
 
     def get(self, resource: str, namespace: str | None, name: str) -> Object:
         """One object. Raises ApiError (404 where there is none)."""
@@ -142,18 +151,24 @@ class Api:
         query: dict[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Object:
-        """One call. Raises ApiError for every answer that is no success."""
-        answer = self._pool.request(
-            method,
-            self._url(path, query),
-            body=None if body is None else json.dumps(body),
-            headers={**self._headers, "Content-Type": content_type},
-            timeout=30.0,
-        )
-        data: Object = json.loads(answer.data)
-        if answer.status >= 300:
-            raise ApiError(answer.status, data)
-        return data
+        """One call. Raises ApiError for every answer that is no success; one that comes too early for the API server,
+        as it does for objects of a kind that was defined a moment ago, is made again as every client does."""
+        limit = time.monotonic() + ANSWER_SECONDS
+        while True:
+            answer = self._pool.request(
+                method,
+                self._url(path, query),
+                body=None if body is None else json.dumps(body),
+                headers={**self._headers, "Content-Type": content_type},
+                timeout=ANSWER_SECONDS,
+            )
+            data: Object = json.loads(answer.data)
+            if answer.status < 300:
+                return data
+            too_early = answer.status == TOO_MANY_REQUESTS and not path.endswith("/eviction")
+            if not too_early or time.monotonic() >= limit:
+                raise ApiError(answer.status, data)
+            time.sleep(0.1)
 
     def watch(
         self,
@@ -164,7 +179,8 @@ class Api:
         opened: Callable[[Callable[[], None]], None] = lambda interrupt: None,
         accept: str = "application/json",
     ) -> Iterator[tuple[str, Object]]:
-        """Events (type, object) after this resourceVersion, until the time is over or the server ends the stream.
+        """Events (type, object) after this resourceVersion, until the server ends the stream: when the time is over,
+        or after an ERROR.
 
         `opened` is given a function that ends the stream from another thread. `accept` may ask for METADATA_ONLY.
         """
@@ -173,12 +189,15 @@ class Api:
             "GET",
             self._url(path_of(resource, namespace), query),
             headers={**self._headers, "Accept": accept},
-            timeout=urllib3.Timeout(connect=10.0, read=max(0.1, timeout)),
+            timeout=urllib3.Timeout(connect=10.0, read=max(0.1, timeout) + ANSWER_SECONDS),
             preload_content=False,
         )
+        if stream.status >= 300:  # that version is too old, say
+            yield "ERROR", json.loads(stream.read())
+            return
 
         def interrupt() -> None:
-            with contextlib.suppress(OSError):  # it has ended by itself
+            with contextlib.suppress(OSError, ValueError):  # it has ended by itself
                 stream.shutdown()
 
         opened(interrupt)
@@ -201,23 +220,30 @@ class Api:
         condition: Callable[[dict[str, Object]], Any],
         timeout: float = DEFAULT_TIMEOUT,
     ) -> dict[str, Object]:
-        """Return {name: object} as soon as `condition` holds for it. Raises AssertionError with what was there."""
+        """Return {name: object} as soon as `condition` holds for it. Raises AssertionError with what was there, and at
+        once where a helper has failed (`helpers_errors`)."""
         limit = time.monotonic() + timeout
+        version = ""
+        seen: dict[str, Object] = {}
         while True:
-            listing = self.call("GET", path_of(resource, namespace))
-            seen = {item["metadata"]["name"]: item for item in listing["items"]}
-            if condition(seen):
-                return seen
-            for kind, item in self.watch(
-                resource, namespace, listing["metadata"]["resourceVersion"], limit - time.monotonic()
-            ):
+            if not version:
+                listing = self.call("GET", path_of(resource, namespace))
+                seen, version = {item["metadata"]["name"]: item for item in listing["items"]}, _version(listing)
+                if condition(seen):
+                    return seen
+            left = min(limit - time.monotonic(), LOOK_UP_SECONDS)
+            for kind, item in self.watch(resource, namespace, version, left):
                 if kind == "ERROR":
+                    version = ""
                     break
+                version = _version(item)
                 seen[item["metadata"]["name"]] = item
                 if kind == "DELETED":
                     del seen[item["metadata"]["name"]]
                 if condition(seen):
                     return seen
+            if self.helpers_errors:
+                raise AssertionError(f"a helper has failed: {self.helpers_errors[0]!r}") from self.helpers_errors[0]
             if time.monotonic() >= limit:
                 found = json.dumps({name: _summary(item) for name, item in seen.items()}, indent=1)
                 raise AssertionError(f"after {timeout:.0f} s still not so for {resource} in {namespace}: {found}")
@@ -252,6 +278,11 @@ def path_of(resource: str, namespace: str | None, name: str = "", sub: str = "")
     resource = SHORT.get(resource, resource)
     parts = [GROUPS[resource], *(["namespaces", namespace] if namespace else []), resource, name, sub]
     return "/".join(filter(None, parts))
+
+
+def _version(found: Object) -> str:
+    """The resourceVersion of an object or a list."""
+    return str(found["metadata"]["resourceVersion"])
 
 
 def _summary(item: Object) -> Object:

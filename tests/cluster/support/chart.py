@@ -23,7 +23,7 @@ from dtjob.local.addresses import free_ports
 from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
-from tools.cluster.rest import Api, Object
+from tools.cluster.rest import DEFAULT_TIMEOUT, Api, Object
 
 CHART = Path(__file__).resolve().parents[3] / "helm" / "dtjob"
 NAMESPACE = "dtjob-system"
@@ -230,7 +230,7 @@ def says(words: str) -> Callable[[Object | None], bool]:
     return lambda found: words in json.dumps((found or {}).get("status"))
 
 
-def wait_until(holds: Callable[[], bool], what: str, timeout: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], what: str, timeout: float = DEFAULT_TIMEOUT) -> None:
     """Return once it holds, where there is nothing to watch. Raises AssertionError where that takes too long."""
     limit = time.monotonic() + timeout
     while not holds():

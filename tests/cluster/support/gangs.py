@@ -36,7 +36,7 @@ def serve(cluster: ControlPlane, definition: str) -> str:
     """Have the API server serve what this definition (YAML) defines; gives its name."""
     cluster.kubectl("create", "--filename=-", stdin=definition)
     name: str = yaml.safe_load(definition)["metadata"]["name"]
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=120s")
     plural, group = name.split(".", 1)
     version = yaml.safe_load(definition)["spec"]["versions"][0]["name"]
     wait_until(

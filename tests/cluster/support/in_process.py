@@ -24,7 +24,7 @@ async def operator_here(cluster: ControlPlane, namespace: str, report_seconds: f
     try:
         yield
         os.kill(os.getpid(), signal.SIGTERM)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             await running
     finally:
         running.cancel()

@@ -10,7 +10,8 @@
         kubelet.hang("digits-ps-0-0")                   # a lost node: deletion is never confirmed, until release()
 
 Every method waits (by watch) for the pod to be there and returns it as the API server has it afterwards. A thread
-follows the namespace's pods: one with a deletionTimestamp is ended (143) and removed, unless it hangs.
+follows the namespace's pods: one with a deletionTimestamp is ended (143) and removed, unless it hangs. What goes wrong
+in it fails whatever the test waits for.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Kubelet:
         self._interrupt: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._follow, name=f"kubelet-{namespace}", daemon=True)
         self.errors: list[BaseException] = []
-        """What went wrong in the thread; close() raises the first of them."""
+        """What went wrong in the thread: every wait of `api` raises the first of them, and so does close()."""
 
     def __enter__(self) -> Self:
         try:
@@ -75,27 +76,15 @@ class Kubelet:
         self._stopping.set()
         self._interrupt()
         self._thread.join()
+        self.api.helpers_errors = [one for one in self.api.helpers_errors if one not in self.errors]
         if self.errors:
             raise self.errors[0]
 
-    def run(self, pod: str, ready: bool = True) -> Object:
-        """Bind the pod and let all its containers run."""
+    def run(self, pod: str, ready: bool = True, address: str = "") -> Object:
+        """Bind the pod and let all its containers run, at this address where it has none yet."""
         self._bind(pod)
-        address = next(Kubelet._addresses)
-
-        def edit(status: Object) -> None:
-            status.setdefault("podIP", f"10.244.{address // 250}.{address % 250 + 1}")
-            status["podIPs"] = [{"ip": status["podIP"]}]
-            status["hostIP"] = "127.0.0.1"
-            status["hostIPs"] = [{"ip": "127.0.0.1"}]
-            status.setdefault("startTime", now())
-            status["phase"] = "Running"
-            _set_containers(status, self._names(pod), {"running": {"startedAt": now()}}, ready)
-            for kind in ("PodScheduled", "Initialized"):
-                _set_condition(status, kind, True)
-            _set_ready(status, ready)
-
-        return self._edit(pod, edit)
+        names = _names(self._existing(pod))
+        return self._edit(pod, lambda status: _set_running(status, names, ready, address or self._address()))
 
     def unready(self, pod: str) -> Object:
         """The pod runs on, but its readiness probe fails."""
@@ -104,11 +93,12 @@ class Kubelet:
     def wait(self, pod: str, reason: str = "ImagePullBackOff", message: str = "Back-off pulling image") -> Object:
         """The pod is bound, but its containers wait: ImagePullBackOff, ErrImagePull, CreateContainerConfigError ..."""
         self._bind(pod)
+        names = _names(self._existing(pod))
 
         def edit(status: Object) -> None:
             status["phase"] = "Pending"
             status.setdefault("startTime", now())
-            _set_containers(status, self._names(pod), {"waiting": {"reason": reason, "message": message}}, False)
+            _set_containers(status, names, {"waiting": {"reason": reason, "message": message}}, False)
             _set_condition(status, "PodScheduled", True)
             _set_ready(status, False)
 
@@ -224,10 +214,35 @@ class Kubelet:
         for pod in self.api.list("pods", self.namespace):
             self._look_at(pod)
 
+    def _address(self) -> str:
+        number = next(Kubelet._addresses)
+        return f"10.244.{number // 250}.{number % 250 + 1}"
+
+    def _begin(self, pod: Object) -> None:
+        """Run a new pod, unless the test was faster: it may run already, or have ended. It is never waited for: the
+        thread has others to look after. Raises ApiError (404) where it is gone."""
+        name, names = pod["metadata"]["name"], _names(pod)
+        if not pod["spec"].get("nodeName"):
+            self._bind_unbound(name)
+        while True:
+            current = self.api.get("pods", self.namespace, name)
+            status = current["status"]
+            if current["metadata"]["uid"] != pod["metadata"]["uid"] or not _is_new(status):
+                return
+            _set_running(status, names, True, self._address())
+            try:
+                self.api.replace("pods", self.namespace, current, "status")
+                return
+            except ApiError as error:
+                if error.status != 409:
+                    raise
+
     def _bind(self, pod: str) -> None:
         """Bind as the scheduler does. A pod without a node would vanish at its deletion, with no grace period."""
-        if self._existing(pod)["spec"].get("nodeName"):
-            return
+        if not self._existing(pod)["spec"].get("nodeName"):
+            self._bind_unbound(pod)
+
+    def _bind_unbound(self, pod: str) -> None:
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod, "namespace": self.namespace}}
         binding["target"] = {"apiVersion": "v1", "kind": "Node", "name": self.node}
         try:
@@ -244,9 +259,6 @@ class Kubelet:
         found = self.api.wait_for("pods", self.namespace, pod, lambda item: item is not None)
         assert found is not None
         return found
-
-    def _names(self, pod: str) -> list[tuple[str, str]]:
-        return [(own["name"], own["image"]) for own in self._existing(pod)["spec"]["containers"]]
 
     def _edit(self, pod: str, edit: Edit) -> Object:
         """Change the pod's status against the version that was read, again where another writer came between."""
@@ -281,6 +293,7 @@ class Kubelet:
                         raise
         except BaseException as error:
             self.errors.append(error)
+            self.api.helpers_errors.append(error)
 
     def _opened(self, interrupt: Callable[[], None]) -> None:
         """A watch is open: close() may have come before it."""
@@ -299,7 +312,7 @@ class Kubelet:
                     self._end(pod)
             elif self.auto and meta["uid"] not in self._seen:
                 self._seen.add(meta["uid"])
-                self.run(meta["name"])
+                self._begin(pod)
         except ApiError as error:
             if error.status not in (404, 409):  # it went meanwhile
                 raise
@@ -316,6 +329,29 @@ class Kubelet:
             _set_ready(status, False)
             self.api.replace("pods", self.namespace, pod, "status")
         self.api.delete("pods", self.namespace, meta["name"], grace=0, uid=meta["uid"])
+
+
+def _names(pod: Object) -> list[tuple[str, str]]:
+    """Its containers, each with its image."""
+    return [(own["name"], own["image"]) for own in pod["spec"]["containers"]]
+
+
+def _is_new(status: Object) -> bool:
+    """Whether no node has said anything of the pod yet."""
+    return status.get("phase") == "Pending" and not status.get("containerStatuses")
+
+
+def _set_running(status: Object, containers: list[tuple[str, str]], ready: bool, address: str) -> None:
+    status.setdefault("podIP", address)
+    status["podIPs"] = [{"ip": status["podIP"]}]
+    status["hostIP"] = "127.0.0.1"
+    status["hostIPs"] = [{"ip": "127.0.0.1"}]
+    status.setdefault("startTime", now())
+    status["phase"] = "Running"
+    _set_containers(status, containers, {"running": {"startedAt": now()}}, ready)
+    for kind in ("PodScheduled", "Initialized"):
+        _set_condition(status, kind, True)
+    _set_ready(status, ready)
 
 
 def _set_containers(status: Object, containers: list[tuple[str, str]], state: Object, ready: bool) -> None:
@@ -346,11 +382,3 @@ def _set_condition(status: Object, kind: str, value: bool, reason: str = "", mes
     condition |= {"message": message} if message else {}
     others = [own for own in status.get("conditions", []) if own["type"] != kind]
     status["conditions"] = [*others, condition]
-
-
-def run_at(api: Api, namespace: str, kubelet: Kubelet, pod: str, address: str) -> None:
-    """Run the pod and give it this address."""
-    kubelet.run(pod)
-    found = api.get("pods", namespace, pod)
-    found["status"] |= {"podIP": address, "podIPs": [{"ip": address}]}
-    api.replace("pods", namespace, found, "status")

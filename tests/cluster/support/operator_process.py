@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from tools.cluster.rest import DEFAULT_TIMEOUT
 
 OPERATOR_DIRECTORY = Path(__file__).resolve().parents[3] / "operator"
 PR_SET_PDEATHSIG = 1
@@ -64,19 +68,28 @@ class OperatorProcess:
         """SIGTERM; returns the exit code."""
         assert self._process is not None
         self._process.terminate()
-        return self._process.wait(timeout=30)
+        return self._process.wait(DEFAULT_TIMEOUT)
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal, such as SIGSTOP."""
         assert self._process is not None
         self._process.send_signal(number)
 
-    def ended(self, timeout: float = 30) -> int:
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Keep it from looking at what is done in between, of which it learns all at once."""
+        self.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
+
+    def ended(self, timeout: float = DEFAULT_TIMEOUT) -> int:
         """Wait until it has ended by itself; returns the exit code."""
         assert self._process is not None
         return self._process.wait(timeout)
 
-    def wait_log(self, words: str, timeout: float = 60) -> None:
+    def wait_log(self, words: str, timeout: float = DEFAULT_TIMEOUT) -> None:
         """Wait until its log says this. Raises AssertionError with the log where it does not."""
         limit = time.monotonic() + timeout
         while words not in self.log.read_text():

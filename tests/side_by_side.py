@@ -1,0 +1,55 @@
+"""All tests by two processes at once, as `make test` has it (`pytest -n 2`, with pytest-xdist): one runs the tiers that
+need the machine's cores, or its nodes, to themselves, test after test, while the other runs those that mostly wait.
+
+Files stay whole, as their tests share what a module makes. Each process that runs tests of the cluster tier has a
+control plane of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+ALONE = ("tests/trainer/", "tests/e2e/")
+"""Where the tests are no two of which run at once."""
+
+
+class Scheduling(LoadScopeScheduling):
+    """Hands out a file at a time, and all that is alone as if it were one file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "alone" if nodeid.startswith(ALONE) else nodeid.split("::", 1)[0]
+
+
+class SideBySide:
+    """The plugin. `left_out` is where each process counts what it leaves out."""
+
+    def __init__(self, left_out: pytest.StashKey[Counter[str]]) -> None:
+        self._left_out = left_out
+
+    @pytest.hookimpl
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Scheduling:
+        config.option.loadscopereorder = False  # begin with what was collected first
+        return Scheduling(config, log)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Begin with what is alone: it takes longest."""
+        if hasattr(config, "workerinput"):
+            items.sort(key=lambda item: not item.nodeid.startswith(ALONE))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Tell the process that started this one what was left out here: only who collects sees that."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["left_out"] = dict(session.config.stash[self._left_out])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: WorkerController) -> None:
+        """Every process has collected, and left out, the same; one that crashed has told nothing."""
+        told = getattr(node, "workeroutput", {})
+        if "left_out" in told:
+            node.config.stash[self._left_out] = Counter(told["left_out"])

@@ -1,0 +1,45 @@
+"""`make test` runs two processes: what is alone stays with one of them, and the run's end says what was left out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import os, pathlib, pytest
+
+@pytest.mark.parametrize("number", range(8))
+def test_it(number):
+    with (pathlib.Path(__file__).parents[2] / "who").open("a") as who:
+        who.write(f"{pathlib.Path(__file__).parent.name} {os.environ['PYTEST_XDIST_WORKER']}\\n")
+
+@pytest.mark.slow
+def test_more():
+    pass
+
+def test_never():
+    pytest.skip("no such machine")
+"""
+
+
+def test_two_processes_and_one_for_what_is_alone(tmp_path: Path) -> None:
+    for folder in ("unit", "cluster", "trainer", "e2e"):
+        (tmp_path / "tests" / folder).mkdir(parents=True)
+        (tmp_path / "tests" / folder / "test_them.py").write_text(PROGRAM)
+    for file in ("conftest.py", "side_by_side.py", "__init__.py"):
+        (tmp_path / "tests" / file).write_text((ROOT / "tests" / file).read_text())
+    (tmp_path / "tools").symlink_to(ROOT / "tools")
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    command = [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = [line.split() for line in (tmp_path / "who").read_text().splitlines()]
+    assert sorted(tier for tier, _ in ran) == sorted(["unit", "cluster", "trainer", "e2e"] * 8)
+    assert len({process for tier, process in ran if tier in ("trainer", "e2e")}) == 1
+    assert len({process for _, process in ran}) == 2
+    for tier in ("unit", "cluster", "trainer", "e2e"):
+        assert f"tier {tier}: 1 skipped: no such machine" in done.stdout
+        assert re.search(rf"tier {tier}: 1 left out as slow: `", done.stdout), done.stdout
