@@ -36,7 +36,7 @@ simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each t
 cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 	@$(BIN)/python -m pytest tests/cluster
 
-cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, and small benchmarks of the operator
+cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, an operator killed at every step of gangs, and small benchmarks of it
 	@$(BIN)/python -m pytest -m slow tests/cluster
 
 trainer: $(STAMP)  ## Only the tests that run TensorFlow processes

@@ -44,7 +44,7 @@ async def measure(kubeconfig: str, side: str, pods: int) -> dict[str, int]:
 
 
 async def _take_in(kube: Kube, store: Store) -> None:
-    await resync(kube, store, ())
+    await resync(kube, store, (), set())
 
 
 async def _take_in_whole(kube: Kube, store: Store) -> None:

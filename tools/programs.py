@@ -55,7 +55,7 @@ class Tool:
         """Arguments of `go build`: without the version flags, Kubernetes' programs call themselves v0.0.0."""
         linker = "-s -w"
         found = re.match(r"v(\d+)\.(\d+)", self.version)
-        if found and self.module == "kubernetes":
+        if found and self.module.startswith("kubernetes"):
             version = {"gitVersion": self.version, "gitMajor": found[1], "gitMinor": found[2]}
             linker += "".join(f" -X {_VERSION_PACKAGE}.{key}={value}" for key, value in version.items())
         return ("-trimpath", "-ldflags", linker)
@@ -69,6 +69,9 @@ class Tool:
         content = hashlib.sha256(" ".join((self.package, self.version, *self.flags, *self.files)).encode())
         return cache() / "bin" / content.hexdigest()[:16] / self.name
 
+
+NEXT = "1.37"
+"""The second version of Kubernetes that gangs are run under: their API is another there."""
 
 _STAGES = tuple(
     f"kustomize/stage/{name}.yaml"
@@ -85,6 +88,14 @@ TOOLS = {
         Tool("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl", "1 minute"),
         Tool("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"),
         Tool("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet", "3 minutes"),
+        *(
+            Tool(f"{name}-{NEXT}", f"kubernetes-{NEXT}", f"k8s.io/kubernetes/cmd/{name}", minutes)
+            for name, minutes in (
+                ("kube-apiserver", "10 minutes"),
+                ("kube-controller-manager", "2 minutes"),
+                ("kube-scheduler", "1 minute"),
+            )
+        ),
         Tool("coredns", "coredns", "github.com/coredns/coredns", "4 minutes"),
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
@@ -116,7 +127,9 @@ NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
 BENCHMARKS = (*CONTROL_PLANE, "kube-scheduler", "kwok")
 """What the operator's benchmarks run, without the peer."""
-GANGS = ("vc-scheduler", "vc-controller-manager", "scheduler-with-plugins")
+NEXT_KUBERNETES = tuple(f"{name}-{NEXT}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"))
+"""The next Kubernetes, as far as gangs need it."""
+GANGS = ("vc-scheduler", "vc-controller-manager", "scheduler-with-plugins", *NEXT_KUBERNETES)
 """What binds gangs beside Kubernetes' own scheduler."""
 SETS = {
     "control-plane": CONTROL_PLANE,

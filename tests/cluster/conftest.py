@@ -25,6 +25,8 @@ from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
 ROOT = Path(__file__).resolve().parents[2]
+START_TIMEOUT = 240.0
+"""Seconds that an operator may take to start: its imports took a whole minute where fifty processes shared a core."""
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -91,6 +93,7 @@ def operator(
     resync = float(marker.args[0]) if marker else 180.0
     process = OperatorProcess(cluster.kubeconfig, namespace, tmp_path / "operator.log", resync)
     process.start()
+    process.wait_log("is watching", START_TIMEOUT)
     yield process
     if process.running():
         process.kill()
@@ -102,6 +105,7 @@ def operator_of_all(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFact
     """What `shared_operator` shares."""
     process = OperatorProcess(cluster.kubeconfig, None, tmp_path_factory.mktemp("operator") / "operator.log")
     process.start()
+    process.wait_log("is watching", START_TIMEOUT)
     yield process
     process.kill()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.support.gangs import COSCHEDULING, VOLCANO, gang_job, group_of, serve, wait_until_gone
+from tests.cluster.support.gangs import COSCHEDULING, MEMBERS, VOLCANO, gang_job, group_of, serve, wait_until_gone
 from tests.cluster.support.jobs import phase_is, wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
@@ -16,17 +16,6 @@ from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
 FOUR = {f"digits-{one}-0" for one in ("chief-0", "worker-0", "worker-1", "worker-2")}
-MEMBERS = {
-    "Volcano": lambda pod: (
-        pod["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name") == "digits"
-        and pod["spec"]["schedulerName"] == "volcano"
-    ),
-    "Coscheduling": lambda pod: (
-        pod["metadata"]["labels"].get("scheduling.x-k8s.io/pod-group") == "digits"
-        and pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
-    ),
-}
-"""How a pod of each provider is told to be a member."""
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,12 @@ from tests.cluster.support.gangs import bound, gang_job, group_of, looked_for, n
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools import binaries
-from tools.cluster.control_plane import ControlPlane, Options
+from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
 from tools.programs import CONTROL_PLANE
 
 ROOT = Path(__file__).resolve().parents[2]
 PROVIDER = "Kubernetes"
-GATES = "--feature-gates=GenericWorkload=true"
 RACK = "dtjob.test/rack"
 _POLICY: Object = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "drops"}}
 DROPS: Object = {
@@ -49,11 +49,7 @@ BINDING: Object = {**_POLICY, "kind": "MutatingAdmissionPolicyBinding", "spec": 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """A control plane of its own, with the feature gates of gangs and a scheduler."""
-    options = Options(
-        api_arguments=(GATES, "--runtime-config=scheduling.k8s.io/v1alpha2=true"),
-        controller_arguments=(GATES, "--controllers=podgroup-protection-controller"),
-        scheduler_arguments=(f"{GATES},GangScheduling=true",),
-    )
+    options = replace(gangs.GANG_OPTIONS, scheduler_arguments=(f"{gangs.GATES},GangScheduling=true",))
     try:
         programs = binaries.find((*CONTROL_PLANE, "kube-scheduler"))
     except binaries.BinariesError as error:

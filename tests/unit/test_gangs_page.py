@@ -10,4 +10,4 @@ from tests.cluster.support.gangs import APIS, page_manifest
 def test_there_is_one_for_each_provider_and_an_api_server_takes_it() -> None:
     for provider in GangProvider:
         assert problems(page_manifest(provider.value)) == []
-    assert set(APIS) == set(GangProvider)
+    assert {*APIS, GangProvider.KUBERNETES} == set(GangProvider)

@@ -35,6 +35,8 @@ from dtjob.plan.actions import Event
 logger = logging.getLogger(__name__)
 
 CALL_TIMEOUT_SECONDS = 30
+CONNECT_TIMEOUT_SECONDS = 5
+"""A pod's first packets may be dropped until its network is set up: a new connection gets through then."""
 FIELD_MANAGER = "dtjob"
 """Whose the fields are that we write, as `kubectl get -o yaml --show-managed-fields` shows it."""
 USER_AGENT = f"{FIELD_MANAGER}/{__version__} ({platform.system().lower()}/{platform.machine()})"
@@ -95,7 +97,7 @@ class Kube(workload_calls.WorkloadCalls):
         version = await self._version(kind)
         path = f"{path_of(kind, metadata['namespace'], version)}?fieldValidation=Strict"
         try:
-            stored = typed(kind, await self._call("POST", path, {**manifest, "apiVersion": version}), version)
+            stored = typed(kind, await self._call("POST", path, gangs.as_served(manifest, version)), version)
             await pod_groups.refuse_dropped(self, manifest, stored)
             return stored
         except ApiError as error:
@@ -273,7 +275,7 @@ async def connect(
     await configure(configuration, kubeconfig, context)
     async with (
         client.ApiClient(configuration) as api_client,
-        Transport(api_client, CALL_TIMEOUT_SECONDS) as transport,
+        Transport(api_client, CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS) as transport,
     ):
         yield Kube(api_client, transport, observer)
 

@@ -8,9 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol
+
+from dtjob.api.job import KIND
+from dtjob.controller.cluster import ClusterError
+from dtjob.objects.manifest import Manifest
+
+LOOK_EVERY_SECONDS = 5.0
+"""How often a refused namespace is asked for: one call each. A resync comes every few minutes."""
 
 logger = logging.getLogger(__name__)
+
+
+class Lists(Protocol):
+    """What lists objects: `Kube`."""
+
+    def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[tuple[list[Manifest], int]]:
+        """The objects of this kind, page by page, each with the version of the whole LIST."""
 
 
 class Watched:
@@ -31,6 +46,11 @@ class Watched:
         """Those to be watched now."""
         return [name for name in self._all if name not in self._refused]
 
+    @property
+    def refused(self) -> list[str]:
+        """Those that are left alone."""
+        return sorted(self._refused)
+
     def note(self, refused: Mapping[str, str]) -> None:
         """Take in what a resync found; each change is logged once."""
         lost, back = refused.keys() - self._refused, self._refused - refused.keys()
@@ -41,3 +61,17 @@ class Watched:
         self._refused = frozenset(refused)
         if lost or back:
             self.changed.set()
+
+
+async def look_for_refused(kube: Lists, watched: Watched, answers: asyncio.Event) -> None:
+    """Ask for ever whether jobs of a refused namespace may be listed by now: its role was made again, say. Sets
+    `answers`, upon which a resync is to come, which finds what else may be listed."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY_SECONDS)
+        for name in watched.refused:
+            try:
+                async for _ in kube.pages(KIND, name):
+                    answers.set()
+                    break
+            except ClusterError as error:
+                logger.debug("namespace %s: %s", name, error)

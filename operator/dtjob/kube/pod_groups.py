@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from dtjob.api.job import KIND
 from dtjob.api.scheduling import GangProvider
-from dtjob.controller.cluster import JobKey, Refused
+from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
 from dtjob.objects import gangs, labels
@@ -31,7 +31,7 @@ _MENDS = {
     gangs.KINDS[GangProvider.KUBERNETES]: (
         "kube-apiserver needs --feature-gates=GenericWorkload=true with "
         "--runtime-config=scheduling.k8s.io/v1alpha2=true (Kubernetes 1.36) or scheduling.k8s.io/v1beta1=true (1.37), "
-        "and kube-scheduler --feature-gates=GenericWorkload=true,GangScheduling=true"
+        "and kube-scheduler the same feature gate (1.36: --feature-gates=GenericWorkload=true,GangScheduling=true)"
     ),
     gangs.KINDS[GangProvider.VOLCANO]: "install Volcano, or its definitions",
     gangs.KINDS[GangProvider.COSCHEDULING]: "install scheduler-plugins, or its definition of PodGroups",
@@ -127,28 +127,32 @@ class PodGroups:
         self._kube, self._store, self._defaults = kube, store, defaults
         self._namespaces: list[str | None] = list(namespaces) or [None]
 
-    async def look(self) -> set[JobKey]:
-        """List those of the providers in use. Gives the jobs for which something differed; raises ClusterError. What
-        the cluster does not serve, or does not let us list, is left as it is: a job that needs it is told."""
-        changed: set[JobKey] = set()
+    async def look(self, changed: set[JobKey]) -> None:
+        """List those of the providers in use; the jobs for which something differed go into `changed`. What the cluster
+        does not serve, does not let us list, or does not answer for now, is left as it is: a job that needs it is told,
+        and all others go on."""
         for kind in kinds_in_use(self._store, self._defaults):
-            present: set[str] = set()
-            refused: list[str] = []
-            versions: list[int] = []
-            for namespace in self._namespaces:
-                try:
-                    versions.append(await self._take_in(kind, namespace, present, changed))
-                except Refused:
-                    versions.clear()
-                    break
-                except ApiError as error:
-                    if error.code != 403:
-                        raise
-                    logger.warning("%s are not listed: %s", kind, error)
-                    refused.append(namespace or "")
-            if versions:
-                changed |= self._store.prune(kind, present, min(versions), refused)
-        return changed
+            try:
+                await self._look_for(kind, changed)
+            except ClusterError as error:
+                logger.warning("%s are not listed: %s", kind, error)
+
+    async def _look_for(self, kind: str, changed: set[JobKey]) -> None:
+        present: set[str] = set()
+        refused: list[str] = []
+        versions: list[int] = []
+        for namespace in self._namespaces:
+            try:
+                versions.append(await self._take_in(kind, namespace, present, changed))
+            except Refused:
+                return
+            except ApiError as error:
+                if error.code != 403:
+                    raise
+                logger.warning("%s are not listed: %s", kind, error)
+                refused.append(namespace or "")
+        if versions:
+            changed |= self._store.prune(kind, present, min(versions), refused)
 
     async def _take_in(self, kind: str, namespace: str | None, present: set[str], changed: set[JobKey]) -> int:
         version = 0

@@ -24,7 +24,7 @@ from dtjob.kube.leader import Election, Leader
 from dtjob.kube.liveness import Pulse
 from dtjob.kube.loops import keep_running
 from dtjob.kube.metrics import Metrics
-from dtjob.kube.namespaces import Watched
+from dtjob.kube.namespaces import Watched, look_for_refused
 from dtjob.kube.pod_groups import PodGroups
 from dtjob.kube.reports import Reports
 from dtjob.kube.resync import resync
@@ -44,6 +44,10 @@ RECURSION_LIMIT = 50_000
 SECOND_RESYNC_SECONDS = 10.0
 """How soon after a watch began with a LIST (first of all, or after a 410) a resync comes: what was deleted before that
 brings no event."""
+
+
+FIRST_RESYNC_AGAIN_SECONDS = 2.0
+"""How long at most until the first resync is tried again: no job is looked at before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +99,16 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
 
     async def resync_once() -> None:
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
-        found = await resync(cluster, store, options.namespaces)
-        for key in found.changed | await pod_groups.look():
-            queue.add(key)
-        watched.note(found.refused)
+        changed: set[JobKey] = set()
+        try:
+            watched.note(await resync(cluster, store, options.namespaces, changed))
+            await pod_groups.look(changed)
+        finally:  # what a failed resync has merged is no news to the next one
+            for key in changed:
+                queue.add(key)
         await config_maps.look_for_unknown()
         if store.kueue is Kueue.UNKNOWN:  # before anything is decided; later they have a loop of their own
-            await workloads.resync()
+            await _kueue_aside(workloads.resync)
         metrics.resynced()
 
     if not await _unless_stopped(stop, _first_resync(resync_once)):
@@ -121,6 +128,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         "Workloads": workloads.watch_forever,
         "watch": lambda: watching.watch_forever(spawn, watched, resync_once),
     }
+    if options.namespaces:
+        loops["refused namespaces"] = lambda: look_for_refused(cluster, watched, listed)
     tasks = [asyncio.create_task(keep_running(name, run), name=name) for name, run in loops.items()]
     logger.info("dtjob operator is watching %s", ", ".join(watched.namespaces) or "all namespaces")
     await stop.wait()
@@ -150,17 +159,28 @@ async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) 
 
 
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:
-    """Fill the store before anything is decided; an API server that is away is waited for."""
-    seconds = 0.5
+    """Fill the store before anything is decided; an API server that is away, or does not know jobs yet, is waited
+    for."""
+    seconds, told = FIRST_RESYNC_AGAIN_SECONDS / 4, ""
     while True:
         try:
             await resync_once()
             return
         except Exception as error:
-            unexpected = None if isinstance(error, ClusterError) else error
-            logger.warning("cannot list jobs yet: %s; trying again in %.1f s", error, seconds, exc_info=unexpected)
+            if str(error) != told:
+                told, unexpected = str(error), None if isinstance(error, ClusterError) else error
+                logger.warning("cannot list jobs yet: %s; trying until it can", error, exc_info=unexpected)
             await asyncio.sleep(seconds)
-            seconds = min(2 * seconds, 30.0)
+            seconds = min(2 * seconds, FIRST_RESYNC_AGAIN_SECONDS)
+
+
+async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> None:
+    """Look for Kueue. Where it does not answer (its conversion webhook is away, say) only jobs in queues wait for it:
+    its own loop asks again."""
+    try:
+        await resync_workloads()
+    except ClusterError as error:
+        logger.warning("Workloads are not listed: %s", error)
 
 
 async def _resync_forever(

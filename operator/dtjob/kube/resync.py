@@ -21,26 +21,19 @@ LISTS_AT_ONCE = 4
 """Namespaces of which pages are in memory at a time."""
 
 
-@dataclass(frozen=True)
-class Resynced:
-    """What a resync found: the keys of the jobs for which something differed, and the namespaces that the API server
-    does not let us list, with its words."""
+async def resync(kube: Kube, store: Store, namespaces: Sequence[str], changed: set[JobKey]) -> dict[str, str]:
+    """Bring the store up to what the API server has. Gives the namespaces that it does not let us list, with its words.
 
-    changed: set[JobKey]
-    refused: dict[str, str]
-
-
-async def resync(kube: Kube, store: Store, namespaces: Sequence[str]) -> Resynced:
-    """Bring the store up to what the API server has.
+    The keys of the jobs for which something differed go into `changed` as they are found: those that came before a
+    failure are to be looked at too, for no later resync finds a difference there.
 
     A named namespace that may not be listed is left as it is: its roles go with it when it is deleted, and the others
     must not suffer. Jobs are listed last: a job without its children would look like one whose pods were all deleted.
     Raises ClusterError where another LIST failed, or all were refused; what was merged before that stays.
     """
-    changed: set[JobKey] = set()
     refused: dict[str, str] = {}
     for kind in (*LISTED_KINDS, KIND):
-        listing = _Listing(kube, store, kind)
+        listing = _Listing(kube, store, kind, changed)
         names = [name for name in namespaces_or_all(namespaces) if name not in refused]
         answers = await asyncio.gather(*(listing.take_in(name) for name in names))
         errors = {name: answer for name, answer in zip(names, answers, strict=True) if isinstance(answer, ApiError)}
@@ -49,19 +42,19 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str]) -> Resynce
         if not versions:
             raise next(iter(errors.values()))
         # The oldest of the lists' versions: an object newer than that may be missing from a list that is older.
-        changed |= listing.changed | store.prune(kind, listing.present, min(versions), refused)
-    return Resynced(changed, refused)
+        changed |= store.prune(kind, listing.present, min(versions), refused)
+    return refused
 
 
 @dataclass
 class _Listing:
-    """The lists of one kind: the uids that they hold, and the jobs for which something differed."""
+    """The lists of one kind: the uids that they hold; the jobs for which something differs go into `changed`."""
 
     kube: Kube
     store: Store
     kind: str
+    changed: set[JobKey]
     present: set[str] = field(default_factory=set)
-    changed: set[JobKey] = field(default_factory=set)
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LISTS_AT_ONCE))
 
     async def take_in(self, namespace: str | None) -> int | ApiError:

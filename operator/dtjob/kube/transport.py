@@ -19,10 +19,12 @@ from dtjob.kube import deep_json
 class Transport:
     """One session of connections. To be entered before the first request, where an event loop runs."""
 
-    def __init__(self, api_client: client.ApiClient, timeout_seconds: float) -> None:
+    def __init__(
+        self, api_client: client.ApiClient, timeout_seconds: float, connect_seconds: float | None = None
+    ) -> None:
         self._configuration = api_client.configuration
         self._trusted = api_client.rest_client.ssl_context
-        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=connect_seconds)
         self.proxy: str | None = self._configuration.proxy or _proxy_for(URL(self._configuration.host))
         """Through which requests go, None where there is none."""
         known = {

@@ -21,7 +21,7 @@ from dtjob.controller.pace import gather_seconds
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import streams
-from dtjob.kube.client import CALL_TIMEOUT_SECONDS, USER_AGENT, Credentials
+from dtjob.kube.client import CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS, USER_AGENT, Credentials
 from dtjob.kube.kinds import KINDS
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
@@ -30,6 +30,9 @@ WATCHED_KINDS = (KIND, *LISTED_KINDS)
 
 IDLE_SECONDS = 0.01
 """How long kopf keeps the worker of an object that reaches it: they hold no state for us."""
+
+ERROR_BACKOFFS = (1, 1, 2, 3, 5, 5, 5, 5)
+"""Seconds between the tries of a call of kopf's that was answered with 403, 429 or 5xx, or not at all."""
 
 LIST_CHUNK = 100
 """Objects that are taken in at once while kopf lists, in one turn of the event loop."""
@@ -84,6 +87,11 @@ def settings() -> kopf.OperatorSettings:
     chosen.watching.chunk_size = LIST_CHUNK
     # A LIST over a connection that is half open waits so long; kopf's own is five minutes.
     chosen.networking.request_timeout = CALL_TIMEOUT_SECONDS
+    chosen.networking.connect_timeout = CONNECT_TIMEOUT_SECONDS
+    # kopf's own go up to 21 s, so long after the API server is back; where they are over, the watches begin anew.
+    chosen.networking.error_backoffs = ERROR_BACKOFFS
+    # A login that failed (the token's file was being replaced) would be tried again after a minute.
+    chosen.execution.default_backoff = ERROR_BACKOFFS[0]
     for _, plural in (KINDS[kind] for kind in LISTED_KINDS):
         chosen.watching.label_selectors[plural] = labels.JOB_NAME
     return chosen

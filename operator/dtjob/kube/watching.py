@@ -24,7 +24,8 @@ from dtjob.kube.namespaces import Watched
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT_SECONDS = 1.0
-LONGEST_WAIT_SECONDS = 60.0
+LONGEST_WAIT_SECONDS = 5.0
+"""What ended them may pass at any moment, and then nothing but a resync tells of a job until they begin again."""
 LASTED_SECONDS = 300.0
 """Watches that lasted this long and then failed are begun again after the shortest wait."""
 

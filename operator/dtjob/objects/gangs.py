@@ -68,6 +68,15 @@ def on_the_wire(manifest: Any) -> Any:
     return manifest
 
 
+def as_served(manifest: Manifest, version: str) -> Manifest:
+    """The object in the API version that a cluster has. In 1.36 a PodGroup has a priority behind one more feature gate,
+    and schedulers look at its pods'; from 1.37 on they look at the PodGroup's, for its place and whom it preempts."""
+    if version != FIXED_VERSION:
+        return {**manifest, "apiVersion": version}
+    spec = {name: value for name, value in manifest["spec"].items() if name != "priorityClassName"}
+    return {**manifest, "apiVersion": version, "spec": spec}
+
+
 def provider_of(job: Job, defaults: Defaults) -> GangProvider | None:
     """Whose gang the job is: as it says, else as it began, else today's default; None: it has none."""
     if job.spec.scheduling.gang is None:
@@ -138,14 +147,14 @@ def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = 
     needed = max(1, min(min_available(job), min_available(job) if at_most is None else at_most))
     made: Manifest = {"apiVersion": VERSIONS[KINDS[provider]][0], "kind": KINDS[provider]}
     made["metadata"] = owned_metadata(job, job.metadata.name)
+    priority = job.spec.scheduling.priority_class_name
+    named = {"priorityClassName": priority} if priority else {}
     if provider is GangProvider.KUBERNETES:
-        return {**made, "spec": {"schedulingPolicy": {"gang": {"minCount": needed}}}}
+        return {**made, "spec": {"schedulingPolicy": {"gang": {"minCount": needed}}, **named}}
     if provider is GangProvider.COSCHEDULING:
         timeout = {"scheduleTimeoutSeconds": gang.timeout_seconds} if gang.timeout_seconds else {}
         return {**made, "spec": {"minMember": needed, **timeout}}
-    spec: dict[str, Any] = {"minMember": needed, "queue": gang.queue or "default"}
-    if job.spec.scheduling.priority_class_name:
-        spec["priorityClassName"] = job.spec.scheduling.priority_class_name
+    spec: dict[str, Any] = {"minMember": needed, "queue": gang.queue or "default", **named}
     if least := _least(job, defaults, needed):
         spec["minResources"] = least
     return {**made, "spec": spec}
@@ -178,12 +187,18 @@ def drifted(wanted: Manifest, there: Manifest) -> str:
     spec = there.get("spec") or {}
     if is_fixed(there):
         return ""
-    return next((f"spec.{name}" for name, value in wanted["spec"].items() if spec.get(name) != value), "")
+    return next((f"spec.{name}" for name, value in _changeable(wanted).items() if spec.get(name) != value), "")
 
 
 def mended(wanted: Manifest, there: Manifest) -> Manifest:
     """The PodGroup that is there, with all that dtjob says of it; others' fields stay."""
-    return {**there, "spec": {**(there.get("spec") or {}), **wanted["spec"]}}
+    return {**there, "spec": {**(there.get("spec") or {}), **_changeable(wanted)}}
+
+
+def _changeable(wanted: Manifest) -> dict[str, Any]:
+    """What of a PodGroup an API server lets change: of Kubernetes' own the policy only."""
+    fixed = ("priorityClassName",) if wanted["kind"] == KINDS[GangProvider.KUBERNETES] else ()
+    return {name: value for name, value in wanted["spec"].items() if name not in fixed}
 
 
 def reduced(manifest: Manifest) -> Manifest:

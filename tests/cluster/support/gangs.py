@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import yaml
 from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
-from tools.cluster.control_plane import ControlPlane
+from tools.cluster.control_plane import ControlPlane, Options
 from tools.cluster.rest import Api, ApiError, Object
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "gangs.md"
@@ -22,11 +22,28 @@ RECORDED = Path(__file__).resolve().parents[2] / "recorded"
 VOLCANO = RECORDED / "volcano-v1.15.0-podgroups.yaml"
 COSCHEDULING = RECORDED / "scheduler-plugins-v0.34.7-podgroups.yaml"
 APIS = {
-    "Kubernetes": "scheduling.k8s.io/v1alpha2",
     "Volcano": "scheduling.volcano.sh/v1beta1",
     "Coscheduling": "scheduling.x-k8s.io/v1alpha1",
 }
-"""Where each provider's PodGroups are."""
+"""Where other providers' PodGroups are."""
+MEMBERS: dict[str, Callable[[Object], bool]] = {
+    "Kubernetes": lambda pod: pod["spec"].get("schedulingGroup") == {"podGroupName": "digits"},
+    "Volcano": lambda pod: (
+        pod["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name") == "digits"
+        and pod["spec"]["schedulerName"] == "volcano"
+    ),
+    "Coscheduling": lambda pod: (
+        pod["metadata"]["labels"].get("scheduling.x-k8s.io/pod-group") == "digits"
+        and pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
+    ),
+}
+"""How a pod of each provider is told to be a member."""
+GATES = "--feature-gates=GenericWorkload=true"
+GANG_OPTIONS = Options(
+    api_arguments=(GATES, "--runtime-config=scheduling.k8s.io/v1alpha2=true"),
+    controller_arguments=(GATES, "--controllers=podgroup-protection-controller"),
+)
+"""A control plane that serves Kubernetes' own PodGroups."""
 OF_TEST = "dtjob.test/namespace"
 """Label of nodes that are one test's."""
 FOUR = ("chief-0", "worker-0", "worker-1", "worker-2")
@@ -111,10 +128,18 @@ def on_nodes_of(manifest: Object, namespace: str) -> Object:
     return manifest
 
 
+def api_of(api: Api, provider: str) -> str:
+    """Where the provider's PodGroups are: those of Kubernetes are elsewhere from 1.37 on."""
+    if provider in APIS:
+        return APIS[provider]
+    versions = [one["groupVersion"] for one in api.call("GET", "apis/scheduling.k8s.io")["versions"]]
+    return next(one for one in ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha2") if one in versions)
+
+
 def group_of(api: Api, namespace: str, provider: str, name: str = "digits") -> Object | None:
     """The job's PodGroup, None where there is none or it is going."""
     try:
-        found = api.call("GET", f"apis/{APIS[provider]}/namespaces/{namespace}/podgroups/{name}")
+        found = api.call("GET", f"apis/{api_of(api, provider)}/namespaces/{namespace}/podgroups/{name}")
     except ApiError as error:
         if error.status != 404:
             raise
@@ -196,9 +221,9 @@ def two_jobs_never_hold_half_each(api: Api, namespace: str, kubelet: Kubelet, pr
         wait_until_gone(api, namespace, provider, winner)
         for name in (name for name in pods if name.startswith(winner) and "chief" not in name):
             kubelet.succeed(name)
-        api.wait("pods", namespace, lambda pods: len(bound(pods, loser)) == 3)
+        api.wait("pods", namespace, lambda pods: len(bound(pods, loser)) == 3, timeout=120)
 
 
-def wait_until_gone(api: Api, namespace: str, provider: str, name: str = "digits") -> None:
+def wait_until_gone(api: Api, namespace: str, provider: str, name: str = "digits", timeout: float = 60) -> None:
     """Wait until the job's PodGroup is gone, or going."""
-    wait_until(lambda: group_of(api, namespace, provider, name) is None, f"the PodGroup of {name} is gone")
+    wait_until(lambda: group_of(api, namespace, provider, name) is None, f"the PodGroup of {name} is gone", timeout)

@@ -37,7 +37,9 @@ def command(cluster: ControlPlane) -> list[list[str]]:
             }
         )
     )
-    return [[str(cluster.programs["scheduler-with-plugins"]), f"--config={configuration}", "--secure-port=0"]]
+    # A gang that was let go while the last nodes came free is told of no other change: it waits for this, or 5 minutes.
+    again = "--pod-max-in-unschedulable-pods-duration=10s"
+    return [[str(cluster.programs["scheduler-with-plugins"]), f"--config={configuration}", "--secure-port=0", again]]
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
-from dtjob.kube.namespaces import Watched
+from dtjob.kube.api_error import ApiError
+from dtjob.kube.namespaces import Watched, look_for_refused
+from tests.unit.operator.simulation.time import SimulatedLoop
 
 
 async def test_a_refused_namespace_is_not_watched_until_it_answers(caplog: pytest.LogCaptureFixture):
@@ -28,3 +33,38 @@ async def test_a_refused_namespace_is_not_watched_until_it_answers(caplog: pytes
 def test_the_whole_cluster_is_no_list_of_namespaces():
     assert Watched([]).whole_cluster
     assert not Watched(["a"]).whole_cluster
+
+
+class Namespaces:
+    """Answers for those of `answering`, and refuses the others."""
+
+    def __init__(self) -> None:
+        self.answering: set[str] = set()
+        self.asked: list[str | None] = []
+
+    async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[tuple[list[Any], int]]:
+        self.asked.append(namespace)
+        if namespace not in self.answering:
+            raise ApiError(403, "Forbidden", "distributedtrainingjobs is forbidden")
+        yield [], 5
+
+
+def test_a_refused_namespace_is_asked_for_until_it_answers():
+    """Else the next resync finds it, minutes later."""
+
+    async def story() -> tuple[list[str | None], bool, bool]:
+        kube, watched, answers = Namespaces(), Watched(["a", "b"]), asyncio.Event()
+        looking = asyncio.create_task(look_for_refused(kube, watched, answers))
+        await asyncio.sleep(20)
+        assert kube.asked == []
+        watched.note({"b": "pods is forbidden"})
+        await asyncio.sleep(10)
+        before = answers.is_set()
+        kube.answering = {"b"}
+        await asyncio.sleep(5)
+        looking.cancel()
+        return kube.asked, before, answers.is_set()
+
+    loop = SimulatedLoop()
+    assert loop.run_until_complete(story()) == (["b"] * 3, False, True)
+    loop.close()

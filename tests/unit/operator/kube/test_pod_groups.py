@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.scheduling import GangProvider
-from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.pod_groups import NOT_AGAIN_SECONDS, PodGroups, Served, kinds_in_use, refuse_dropped
@@ -118,6 +118,13 @@ def group(name: str = "digits", version: int = 50) -> Manifest:
     return {**made, "metadata": metadata}
 
 
+async def looked(looking: PodGroups) -> set[JobKey]:
+    """The jobs for which a look finds something new."""
+    changed: set[JobKey] = set()
+    await looking.look(changed)
+    return changed
+
+
 def test_kinds_are_those_that_some_job_uses():
     store = Store()
     assert kinds_in_use(store, NO_DEFAULTS) == []
@@ -137,7 +144,7 @@ def test_kinds_are_those_that_some_job_uses():
 
 async def test_a_cluster_without_gangs_is_asked_nothing():
     server = Server()
-    assert await PodGroups(server, Store(), [], NO_DEFAULTS).look() == set()
+    assert await looked(PodGroups(server, Store(), [], NO_DEFAULTS)) == set()
     assert server.calls == []
 
 
@@ -146,11 +153,11 @@ async def test_what_there_is_comes_in_and_what_has_gone_goes():
     store.apply(stored())
     server.groups = [group()]
     looking = PodGroups(server, store, [], NO_DEFAULTS)
-    assert await looking.look() == {("default", "digits")}
+    assert await looked(looking) == {("default", "digits")}
     assert [one["kind"] for one in store.children(("default", "digits")).objects] == [KUBERNETES]
-    assert await looking.look() == set()
+    assert await looked(looking) == set()
     server.groups = []
-    assert await looking.look() == {("default", "digits")}
+    assert await looked(looking) == {("default", "digits")}
     assert store.children(("default", "digits")).objects == ()
     assert server.calls == [f"LIST {KUBERNETES} None"] * 3
 
@@ -159,7 +166,7 @@ async def test_one_that_was_made_after_the_list_stays():
     server, store = Server(), Store()
     store.apply(stored())
     store.apply(group(version=101))
-    assert await PodGroups(server, store, [], NO_DEFAULTS).look() == set()
+    assert await looked(PodGroups(server, store, [], NO_DEFAULTS)) == set()
     assert len(store.children(("default", "digits")).objects) == 1
 
 
@@ -169,16 +176,18 @@ async def test_what_may_not_be_listed_is_left_as_it_is(error: ClusterError):
     store.apply(stored())
     store.apply(group())
     server.error = error
-    assert await PodGroups(server, store, ["default"], NO_DEFAULTS).look() == set()
+    assert await looked(PodGroups(server, store, ["default"], NO_DEFAULTS)) == set()
     assert len(store.children(("default", "digits")).objects) == 1
 
 
-async def test_an_outage_fails_the_look():
+async def test_an_api_that_is_away_holds_up_no_resync(caplog: pytest.LogCaptureFixture):
     server, store = Server(), Store()
     store.apply(stored())
-    server.error = ApiError(500, "", "away")
-    with pytest.raises(ClusterError, match="away"):
-        await PodGroups(server, store, [], NO_DEFAULTS).look()
+    store.apply(group())
+    server.error = ApiError(503, "", "away")
+    assert await looked(PodGroups(server, store, [], NO_DEFAULTS)) == set()
+    assert len(store.children(("default", "digits")).objects) == 1
+    assert "not listed: away" in caplog.text
 
 
 def test_one_that_was_deleted_is_known_no_more():

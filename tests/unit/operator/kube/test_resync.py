@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from dtjob.api.job import KIND
+from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
@@ -26,9 +27,11 @@ class Cluster:
 
     def __init__(self, *namespaces: str, **errors: ApiError) -> None:
         self.namespaces, self.errors = namespaces, errors
+        self.fails_at = ""
+        """The only kind that fails; empty: each of them."""
 
     async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[Page]:
-        if error := self.errors.get(namespace or "everywhere"):
+        if (error := self.errors.get(namespace or "everywhere")) and self.fails_at in ("", kind):
             raise error
         yield [job_in(namespace)] if kind == KIND and namespace in self.namespaces else [], 50
 
@@ -41,19 +44,31 @@ def job_in(namespace: str | None) -> Manifest:
 
 async def test_a_namespace_that_is_refused_spoils_nothing_for_the_others():
     store = Store()
-    await resync(cast(Kube, Cluster("a", "b")), store, ["a", "b"])
-    found = await resync(cast(Kube, Cluster(b=FORBIDDEN)), store, ["a", "b"])
-    assert found.refused == {"b": "pods is forbidden"}
-    assert found.changed == {("a", "digits")}
+    await resync(cast(Kube, Cluster("a", "b")), store, ["a", "b"], set())
+    changed: set[JobKey] = set()
+    refused = await resync(cast(Kube, Cluster(b=FORBIDDEN)), store, ["a", "b"], changed)
+    assert refused == {"b": "pods is forbidden"}
+    assert changed == {("a", "digits")}
     assert store.job_keys() == [("b", "digits")]  # nobody said that it is gone
 
 
 async def test_a_namespace_that_answers_again_is_taken_in():
     store = Store()
-    await resync(cast(Kube, Cluster("a", b=FORBIDDEN)), store, ["a", "b"])
+    await resync(cast(Kube, Cluster("a", b=FORBIDDEN)), store, ["a", "b"], set())
     assert store.job_keys() == [("a", "digits")]
-    found = await resync(cast(Kube, Cluster("a", "b")), store, ["a", "b"])
-    assert (found.changed, found.refused) == ({("b", "digits")}, {})
+    changed: set[JobKey] = set()
+    assert await resync(cast(Kube, Cluster("a", "b")), store, ["a", "b"], changed) == {}
+    assert changed == {("b", "digits")}
+
+
+async def test_what_was_found_before_a_failure_is_told_of_all_the_same():
+    """The next resync finds it in the store, and no difference."""
+    store, changed = Store(), set[JobKey]()
+    broken = Cluster("a", b=ApiError(500, "InternalError", "no leader"))
+    broken.fails_at = KIND
+    with pytest.raises(ApiError):
+        await resync(cast(Kube, broken), store, ["a", "b"], changed)
+    assert changed == {("a", "digits")}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +82,7 @@ async def test_a_namespace_that_answers_again_is_taken_in():
 )
 async def test_what_leaves_nothing_or_may_pass_is_raised(cluster: Cluster, namespaces: list[str]):
     with pytest.raises(ApiError):
-        await resync(cast(Kube, cluster), Store(), namespaces)
+        await resync(cast(Kube, cluster), Store(), namespaces, set())
 
 
 class Paged:
@@ -102,7 +117,7 @@ async def test_what_the_watch_tells_between_two_pages_stands():
         store.apply(changed)
         store.apply(new)
 
-    await resync(cast(Kube, Paged([early], [late], between=meanwhile)), store, ())
+    await resync(cast(Kube, Paged([early], [late], between=meanwhile)), store, (), set())
     found = {
         one["metadata"]["uid"]: one["metadata"]["resourceVersion"]
         for one in store.children(("default", "digits")).objects
@@ -125,6 +140,6 @@ async def test_only_one_page_is_in_memory():
                 yield [cast(Manifest, Tracked(pod(name, 10))) for name in names], 50
                 assert sum(one() is not None for one in alive) <= 10, "whole pods of earlier pages are still there"
 
-    await resync(cast(Kube, Endless()), store, ())
+    await resync(cast(Kube, Endless()), store, (), set())
     assert len(store.children(("default", "digits")).objects) == 50
     assert len(alive) == 50

@@ -186,6 +186,15 @@ def test_nothing_is_written_to_objects_and_only_our_children_are_watched() -> No
     assert 0 < (chosen.watching.chunk_size or 0) <= 200  # else it lists everything at once
 
 
+def test_kopf_waits_for_nothing_longer_than_seconds() -> None:
+    """Its own defaults are a minute after a login that failed, and up to 21 s after an answer that did."""
+    chosen = watch.settings()
+    assert chosen.execution.default_backoff <= 2
+    assert isinstance(chosen.networking.error_backoffs, tuple)
+    assert max(chosen.networking.error_backoffs) <= 5
+    assert (chosen.networking.connect_timeout or 60) <= 5
+
+
 def test_nothing_of_an_object_is_copied_to_be_compared() -> None:
     """kopf's own `build` copies the whole object at every event, 0.3 to 0.8 ms for a pod."""
     assert watch.settings().persistence.diffbase_storage.build(body=kopf.Body(_pod())) == {}

@@ -49,6 +49,26 @@ def test_kubernetes_own():
     assert "schedulerName" not in spec
 
 
+def test_kubernetes_own_has_a_priority_from_1_37_on():
+    """The scheduler goes by that of the PodGroup there, and not by the pods'; in 1.36 the field is refused."""
+    made = group_of(gang_job("Kubernetes", scheduling={"priorityClassName": "high"}))
+    beta = gangs.as_served(made, "scheduling.k8s.io/v1beta1")
+    assert beta["spec"]["priorityClassName"] == "high"
+    alpha = gangs.as_served(made, gangs.FIXED_VERSION)
+    assert alpha["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}}
+    assert (beta["apiVersion"], alpha["apiVersion"]) == ("scheduling.k8s.io/v1beta1", gangs.FIXED_VERSION)
+
+
+def test_a_priority_that_cannot_change_is_left_as_it_is():
+    """One that an operator before this made has none."""
+    made = group_of(gang_job("Kubernetes", scheduling={"priorityClassName": "high"}))
+    there = {**made, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}, "disruptionMode": {"single": {}}}}
+    assert drift.drifted(made, there) == "spec.schedulingPolicy"
+    mended = drift.mended(made, there)
+    assert mended["spec"] == {"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"single": {}}}
+    assert drift.drifted(made, mended) == ""
+
+
 def test_volcano():
     resources = {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}
     with_resources = gang_job("Volcano", queue="team-a", scheduling={"priorityClassName": "high"})

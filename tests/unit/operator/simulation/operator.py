@@ -185,7 +185,9 @@ class World:
         self._operator = self.loop.create_task(made.run(3))
 
     async def _resync(self) -> None:
-        for key in (await resync(cast(Kube, self.cluster), self.store, ())).changed:
+        changed: set[JobKey] = set()
+        await resync(cast(Kube, self.cluster), self.store, (), changed)
+        for key in changed:
             self.queue.add(key)
         await self._config_maps.look_for_unknown()
         self.cluster.rules.resynced(self.now())
