@@ -21,7 +21,7 @@ from tools.cluster.rest import Api, ApiError, Object
 RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "kueue-v0.19.2.json.gz"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "kueue.md"
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
-PLURALS = ("workloads", "resourceflavors", "workloadpriorityclasses")
+PLURALS = ("workloads", "localqueues", "clusterqueues", "resourceflavors", "workloadpriorityclasses")
 NOW = "2026-11-21T10:00:00Z"
 
 
