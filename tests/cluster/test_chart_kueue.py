@@ -76,7 +76,7 @@ def test_queued_jobs_need_the_rights_that_kueue_enabled_gives(
             found = kueue.on_the_page()[one]
             api.create(f"{one.lower()}s", namespace if one == "LocalQueue" else None, found | _inside(found, namespace))
         near = {"priorityClassName": "none", "topology": {"required": "example.com/rack"}}
-        poor = job("poor", "Default", scheduling=near)
+        poor = job("poor", scheduling=near)
         poor["metadata"]["labels"] = {QUEUE: "team-a"}
         api.create("dtjobs", namespace, poor)
         api.wait_for("dtjobs", namespace, "poor", says("there is no PriorityClass none"))

@@ -17,7 +17,7 @@ from dtjob.objects import kueue
 from dtjob.plan.actions import Action, Create, Delete
 from dtjob.plan.placement import COUNT, Conflict, flavours_of, pod_sets
 from dtjob.plan.policies.elastic import placeholders
-from dtjob.plan.policies.queue_priority import priority
+from dtjob.plan.policies.queue_priority import priority, priority_changes
 from dtjob.plan.queue_entry import QueueEntry
 from dtjob.plan.situation import Situation
 from dtjob.plan.slices import Slices
@@ -89,14 +89,15 @@ def surplus(others: tuple[Workload, ...]) -> tuple[Action, ...]:
 
 def without_successor(slices: Slices) -> tuple[Action, ...]:
     """Take away the one that asks for more, as the job does not run any more."""
-    return _without(slices.successor)
+    one = slices.successor
+    return () if one is None or one.shape is None else (_delete(one, "the job does not run any more"),)
 
 
 def _more(situation: Situation, current: Workload, successor: Workload | None) -> Asked:
     """Ask for all of it beside what there is. It is written anew where it asks for another number."""
     wanted = situation.wanted
     if successor is not None and (successor.reserved or successor.shape == kueue.shape_of(wanted)):
-        return Asked()
+        return Asked(*priority_changes(situation, successor))
     read, chosen, missing = priority(situation)
     if read or missing:
         return Asked(read)

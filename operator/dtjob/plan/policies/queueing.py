@@ -71,8 +71,8 @@ def queueing(situation: Situation) -> Step:
     """The situation with the job's place in its queue in its status, and what that means for it."""
     slices = slices_of(situation)
     situation, found = _queueing(situation, slices)
-    more = surplus(slices.others)
-    if found.pause is not None or situation.status.ended or situation.status.queue is None:
+    entry, more = situation.status.queue, surplus(slices.others)
+    if situation.status.ended or entry is None or not entry.runs:
         more = (*without_successor(slices), *more)
     return situation, replace(found, actions=(*found.actions, *more)) if more else found
 

@@ -12,7 +12,7 @@ from dtjob.plan.actions import Delete
 from dtjob.plan.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
-from tests.unit.operator.queued import CLAIM, Story, condition
+from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition
 
 REPLICAS = {"chief": {}, "worker": {"count": 2, "min": 1}}
 REPLACED = condition("Finished", True, "WorkloadSliceReplaced", "Replaced to accommodate a workload")
@@ -126,6 +126,15 @@ def test_what_is_deleted_must_not_have_been_admitted_meanwhile() -> None:
     story.scale(2)
     deleted = [one for one in story.look(at(20)).actions if isinstance(one, Delete)]
     assert [(one.uid, one.version) for one in deleted] == [(uid(asks), asks["metadata"]["resourceVersion"])]
+
+
+def test_who_goes_first_may_change_for_what_asks_too() -> None:
+    story = asking()
+    story.there["WorkloadPriorityClass", "high"] = {"metadata": {"name": "high"}, "value": 1000}
+    story.label(**{**QUEUE, kueue.PRIORITY_CLASS: "high"})
+    story.settle(at(20))
+    assert story.workloads[4]["spec"]["priorityClassRef"]["name"] == "high"
+    assert "priorityClassRef" not in story.workloads[2]["spec"]  # it has quota, and had none
 
 
 def test_evicted_meanwhile_it_asks_for_all_in_the_place_that_it_had() -> None:
