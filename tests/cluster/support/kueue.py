@@ -37,6 +37,12 @@ def on_the_page() -> dict[str, Object]:
     return {one["kind"]: one for one in yaml.safe_load_all(text) if one}
 
 
+def topology_on_the_page() -> dict[str, Object]:
+    """The Topology of docs/kueue.md and the flavour that names it, by kind."""
+    text = PAGE.read_text().split("## Topologies", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
+    return {one["kind"]: one for one in yaml.safe_load_all(text)}
+
+
 def install(api: Api) -> None:
     """Apply the definitions, and wait until the API server serves their objects."""
     for one in definitions():

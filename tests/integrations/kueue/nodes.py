@@ -1,6 +1,6 @@
 """kwok's nodes under the real scheduler: pods are bound where there is room, run at once, and go when they are deleted.
 
-Four nodes of two cores in two racks, with the labels that a Topology of Kueue goes by.
+Four nodes of two cores in two racks, with the labels that the Topology of docs/kueue.md goes by.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from pathlib import Path
 import yaml
 
 from tests.cluster.support.kubelet import Kubelet
-from tests.cluster.support.kueue import GROUP, VERSION
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import Program
 from tools.cluster.rest import Api, Object
 
-RACK, HOST, POOL = "dtjob.test/rack", "kubernetes.io/hostname", "dtjob.test/pool"
+RACK, HOST, POOL = "example.com/rack", "kubernetes.io/hostname", "example.com/pool"
 RACKS = {"node-1": "a", "node-2": "a", "node-3": "b", "node-4": "b"}
 CORES = 2
 SAVES = "dtjob.test/saves"
@@ -97,19 +96,13 @@ def bound(api: Api, namespace: str, claim: Object) -> None:
     api.create("persistentvolumeclaims", namespace, {**claim, "spec": {**spec, "volumeName": volume}})
 
 
-def topology(name: str) -> Object:
-    """Kueue's Topology of these nodes."""
-    levels = [{"nodeLabel": RACK}, {"nodeLabel": HOST}]
-    return {**_object("Topology", name, {"levels": levels}), "apiVersion": f"{GROUP}/{VERSION}"}
-
-
 def _object(kind: str, name: str, spec: Object) -> Object:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 def _node(name: str) -> Object:
     metadata = {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}}
-    metadata["labels"] = {HOST: name, RACK: RACKS[name], POOL: "all"}
+    metadata["labels"] = {HOST: name, RACK: RACKS[name], POOL: "training"}
     room = {"cpu": str(CORES), "memory": "8Gi", "pods": "110"}
     return {
         "apiVersion": "v1",

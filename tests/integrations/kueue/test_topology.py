@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.support.jobs import wait_phase
-from tests.cluster.support.kueue import GROUP, VERSION
+from tests.cluster.support.kueue import topology_on_the_page
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.cluster.test_kueue import says
-from tests.integrations.kueue.nodes import HOST, POOL, RACK, RACKS, Pods, topology
+from tests.integrations.kueue.nodes import HOST, POOL, RACK, RACKS, Pods
 from tests.integrations.kueue.test_kueue import create, pods, run, wait_job, workload
 from tools.cluster.rest import Api, Object
 
@@ -21,11 +21,12 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture
 def racks(page: dict[str, Object], api: Api, namespace: str) -> Iterator[dict[str, Object]]:
     """The page's queue with quota for all nodes, which Kueue knows by their racks."""
-    name = f"near-{namespace[-5:]}"
-    api.create("topologies", None, topology(name))
-    spec = {"nodeLabels": {POOL: "all"}, "topologyName": name}
-    flavour = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
-    api.create("resourceflavors", None, flavour)
+    found, name = topology_on_the_page(), f"near-{namespace[-5:]}"
+    found["ResourceFlavor"]["spec"]["topologyName"] = name
+    for one in found.values():
+        one["metadata"]["name"] = name
+    api.create("topologies", None, found["Topology"])
+    api.create("resourceflavors", None, found["ResourceFlavor"])
     resources = [{"name": "cpu", "nominalQuota": 8}, {"name": "memory", "nominalQuota": "32Gi"}]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": name, "resources": resources}]}
     api.patch("clusterqueues", None, "research", {"spec": {"resourceGroups": [group]}})
@@ -67,7 +68,7 @@ def test_a_job_gets_one_rack_or_waits(
     for pod in pods("first"):
         found = on_nodes.run(pod)["spec"]
         assert "podAffinity" not in found.get("affinity", {})
-        assert found["nodeSelector"] == {POOL: "all", HOST: found["nodeName"]}
+        assert found["nodeSelector"] == {POOL: "training", HOST: found["nodeName"]}
     create(api, namespace, page, "second")
     waiting = wait_job(api, namespace, "second", says("fit only"))
     assert waiting["status"]["message"].startswith("queued in team-a, position unknown; needs 3 cpu")
