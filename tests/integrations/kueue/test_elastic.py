@@ -14,7 +14,7 @@ from tests.integrations.kueue.nodes import Pods
 from tests.integrations.kueue.test_kueue import create, wait_job, workload
 from tools.cluster.rest import Api, Object
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(300, func_only=True)
 Step = Callable[[], None]
 
 

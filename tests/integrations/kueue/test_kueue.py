@@ -14,7 +14,7 @@ from tests.integrations.kueue.manager import Kueue
 from tests.integrations.kueue.nodes import Pods
 from tools.cluster.rest import DEFAULT_TIMEOUT, Api, Object
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(300, func_only=True)
 PRIORITY = "kueue.x-k8s.io/priority-class"
 
 

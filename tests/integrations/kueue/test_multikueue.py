@@ -20,7 +20,7 @@ from tests.integrations.kueue.test_kueue import create, pods, run, wait_job, wor
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
 
-pytestmark = pytest.mark.timeout(900)  # a second cluster comes up in it
+pytestmark = pytest.mark.timeout(300, func_only=True)
 CONTROLLER = "kueue.x-k8s.io/multikueue"
 
 

@@ -15,7 +15,7 @@ from tests.integrations.kueue.nodes import HOST, POOL, RACK, RACKS, Pods
 from tests.integrations.kueue.test_kueue import create, pods, run, wait_job, workload
 from tools.cluster.rest import Api, Object
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(300, func_only=True)
 
 
 @pytest.fixture
