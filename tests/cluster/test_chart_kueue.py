@@ -17,7 +17,7 @@ from tests.cluster.support.chart import (
 )
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
-from tools.cluster.rest import Api
+from tools.cluster.rest import Api, Object
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 GROUPS = ("kueue.x-k8s.io", "scheduling.k8s.io")
@@ -31,6 +31,12 @@ def cluster(audited_cluster: AuditedControlPlane) -> AuditedControlPlane:
 @pytest.fixture(scope="module")
 def api(cluster: AuditedControlPlane) -> Api:
     return Api(cluster.kubeconfig)
+
+
+def _inside(found: Object, namespace: str) -> Object:
+    """The object's metadata in this namespace, which an object of the cluster's own has none of."""
+    there = {"namespace": namespace} if "namespace" in found["metadata"] else {}
+    return {"metadata": {**found["metadata"], **there}}
 
 
 def test_queued_jobs_need_the_rights_that_kueue_enabled_gives(
@@ -66,7 +72,11 @@ def test_queued_jobs_need_the_rights_that_kueue_enabled_gives(
         adopts["metadata"]["labels"] = {QUEUE: "team-a", "kueue.x-k8s.io/prebuilt-workload-name": "theirs"}
         api.create("dtjobs", namespace, adopts)
         controller.workload(lambda one: one["metadata"].get("ownerReferences"))
-        poor = job("poor", "Default", scheduling={"priorityClassName": "none"})
+        for one in ("ClusterQueue", "LocalQueue"):
+            found = kueue.on_the_page()[one]
+            api.create(f"{one.lower()}s", namespace if one == "LocalQueue" else None, found | _inside(found, namespace))
+        near = {"priorityClassName": "none", "topology": {"required": "example.com/rack"}}
+        poor = job("poor", scheduling=near)
         poor["metadata"]["labels"] = {QUEUE: "team-a"}
         api.create("dtjobs", namespace, poor)
         api.wait_for("dtjobs", namespace, "poor", says("there is no PriorityClass none"))

@@ -89,7 +89,7 @@ capabilities: {drop: [ALL]}
 {{- /* What of the cluster's own a queued job's place depends on. */ -}}
 {{- define "dtjob.kueueRules" -}}
 - apiGroups: [kueue.x-k8s.io]
-  resources: [resourceflavors, workloadpriorityclasses]
+  resources: [clusterqueues, localqueues, resourceflavors, workloadpriorityclasses]
   verbs: [get]
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]

@@ -42,11 +42,11 @@ async def read(
     cluster: Cluster, slots: asyncio.Semaphore, job: Job, children: Children, wanted: Sequence[tuple[str, str]]
 ) -> Children:
     """The children with the answers about objects, by kind and name, that are not the job's: of the cluster's own, and
-    Workloads of the job's namespace. Raises ClusterError where the cluster did not answer."""
+    those of Kueue of the job's namespace. Raises ClusterError where the cluster did not answer."""
 
     async def ask(kind: str, name: str) -> Manifest | None:
         async with slots:
-            return await cluster.get(kind, job.metadata.namespace if kind == kueue.KIND else None, name)
+            return await cluster.get(kind, job.metadata.namespace if kind in kueue.NAMESPACED else None, name)
 
     found = await asyncio.gather(*(ask(kind, name) for kind, name in wanted))
     return replace(children, read={**children.read, **dict(zip(wanted, found, strict=True))})

@@ -30,6 +30,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.managed_by import is_ours
+from dtjob.plan.policies.queue_remote import runs_elsewhere
 
 logger = logging.getLogger(__name__)
 
@@ -120,12 +121,14 @@ class Reconciler:
         if manifest["spec"] == TOO_DEEP:
             await self._say_invalid(manifest, TOO_DEEP_MESSAGE)
             return None
-        if not is_ours(manifest["spec"]):
+        ours = is_ours(manifest["spec"])
+        if not ours and not runs_elsewhere(manifest["spec"]):
             return None
         try:
             job = Job.model_validate(manifest)
         except ValidationError as error:
-            await self._report_invalid(manifest, error)
+            if ours:
+                await self._report_invalid(manifest, error)
             return None
         now = self._clock()
         decided = await self._decide(key, job, now)

@@ -18,6 +18,8 @@ from dtjob.plan.actions import PatchWorkload
 
 KINDS = {
     kueue.KIND: (kueue.API_VERSION, kueue.PLURAL),
+    "LocalQueue": (kueue.API_VERSION, "localqueues"),
+    "ClusterQueue": (kueue.API_VERSION, "clusterqueues"),
     "ResourceFlavor": (kueue.API_VERSION, "resourceflavors"),
     "WorkloadPriorityClass": (kueue.API_VERSION, "workloadpriorityclasses"),
     "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses"),

@@ -93,11 +93,11 @@ FIELDS: dict[str, dict[str, Any]] = {
             **_IDENTITY,
             "generation": OWN,
             "labels": dict.fromkeys((labels.JOB_NAME, labels.JOB_UID), COMMON),
-            "annotations": {kueue.SHAPE: OWN},
+            "annotations": dict.fromkeys((kueue.SHAPE, kueue.REPLACES), OWN),
         },
         "spec": {
             **dict.fromkeys(("queueName", "active", "priorityClassRef"), OWN),
-            "podSets": Each({"name": COMMON, "count": OWN}),
+            "podSets": Each({"name": COMMON, "count": OWN, "minCount": OWN, "topologyRequest": OWN}),
         },
         "status": dict.fromkeys(
             ("conditions", "admission", "admissionChecks", "reclaimablePods", "accumulatedPastExecutionTimeSeconds"),

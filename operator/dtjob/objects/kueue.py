@@ -20,19 +20,23 @@ from dtjob.api.replicas import Replica, Role
 from dtjob.objects import labels, quantities, shared
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.nearness import topology_request
 from dtjob.objects.pod import pod
 from dtjob.objects.topology import Task
 
 GROUP = "kueue.x-k8s.io"
 API_VERSION = f"{GROUP}/v1beta2"
 KIND, PLURAL = "Workload", "workloads"
+NAMESPACED = (KIND, "LocalQueue")
+"""Of its kinds that dtjob reads, those that are in namespaces."""
 
 QUEUE = f"{GROUP}/queue-name"
 """On a job: the LocalQueue that it waits in."""
 PRIORITY_CLASS = f"{GROUP}/priority-class"
 """On a job: its WorkloadPriorityClass, which says who goes first, and says nothing of its pods."""
 PREBUILT = f"{GROUP}/prebuilt-workload-name"
-"""On a job: the Workload that somebody else has made for it, as MultiKueue does in the cluster that it sends it to."""
+"""On a job, an annotation (MultiKueue's since v0.18) or a label: the Workload that somebody else has made for it, as
+MultiKueue does in the cluster that it sends it to."""
 MAX_EXEC_TIME = f"{GROUP}/max-exec-time-seconds"
 JOB_UID = f"{GROUP}/job-uid"
 """On a Workload: whose it is."""
@@ -44,6 +48,13 @@ TOPOLOGY_GATE = f"{GROUP}/topology"
 """The scheduling gate that Kueue takes away when it has given the pod that place."""
 SHAPE = f"{JOB_GROUP}/shape"
 """On a Workload of ours, an annotation: the hash of what it was made for; the job may change while it is suspended."""
+TOPOLOGY = f"{GROUP}/podset-"
+"""On pods, an annotation, with `required-`, `preferred-` or `unconstrained-` and `topology` behind it: by which of
+these Kueue sees that it is to give them a place."""
+REPLACES = f"{GROUP}/workload-slice-replacement-for"
+"""On a Workload, an annotation: the one (namespace/name) whose place and quota it takes over when it is admitted."""
+ELASTIC = f"{GROUP}/elastic-job"
+"""On a Workload that replaces another, an annotation, `true`."""
 PROVISIONING = "provreq.kueue.x-k8s.io/"
 """Annotations of a job with this prefix are for ProvisioningRequests, and belong on its Workload too."""
 
@@ -75,7 +86,7 @@ def queue_of(job: Job) -> str | None:
 
 def prebuilt_of(job: Job) -> str | None:
     """The name of the Workload that somebody else makes for the job, None where dtjob does."""
-    return _label(job, PREBUILT)
+    return _metadata(job, "annotations").get(PREBUILT) or _label(job, PREBUILT)
 
 
 def priority_class_of(job: Job) -> tuple[str, str] | None:
@@ -85,9 +96,11 @@ def priority_class_of(job: Job) -> tuple[str, str] | None:
     return ("PriorityClass", name) if (name := job.spec.scheduling.priority_class_name) else None
 
 
-def workload_name(job: Job) -> str:
-    """The name of the job's Workload, formed as Kueue does it for the kinds that it knows."""
-    text = "\n".join((JOB_KIND, JOB_GROUP, job.metadata.name, job.metadata.uid))
+def workload_name(job: Job, generation: int | None = None) -> str:
+    """The name of the job's Workload, formed as Kueue does it for the kinds that it knows. With a generation: of the
+    one that takes that one's place."""
+    of_slice = () if generation is None else (str(generation),)
+    text = "\n".join((JOB_KIND, JOB_GROUP, job.metadata.name, job.metadata.uid, *of_slice))
     hashed = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:5]
     return f"{f'{JOB_KIND.lower()}-{job.metadata.name}'[: LONGEST_NAME - 6]}-{hashed}"
 
@@ -101,20 +114,33 @@ def shape_of(job: Job) -> str:
     return hashlib.sha256(json.dumps(replicas, sort_keys=True).encode()).hexdigest()[:10]
 
 
-def workload(job: Job, defaults: Defaults, priority: Priority | None) -> Manifest:
-    """The job's Workload. Raises ValueError where the job is in no queue."""
+def workload(job: Job, defaults: Defaults, priority: Priority | None, near: bool = False) -> Manifest:
+    """The job's Workload. `near`: its queue can place pods near each other (`scheduling.topology`). Raises ValueError
+    where the job is in no queue."""
     queue = queue_of(job)
     if queue is None:
         raise ValueError(f"{job.metadata.name} has no label {QUEUE}")
     metadata = shared.owned_metadata(job, workload_name(job), {JOB_UID: job.metadata.uid})
     passed_on = {name: text for name, text in _metadata(job, "annotations").items() if name.startswith(PROVISIONING)}
     metadata["annotations"] = {**passed_on, SHAPE: shape_of(job)}
-    spec: dict[str, Any] = {"queueName": queue, "active": True, "podSets": pod_sets(job, defaults)}
+    spec: dict[str, Any] = {"queueName": queue, "active": True, "podSets": _near(job, pod_sets(job, defaults), near)}
     if priority is not None:
         spec |= priority.spec()
     if (seconds := _label(job, MAX_EXEC_TIME)) and seconds.isdecimal() and int(seconds) > 0:
         spec["maximumExecutionTimeSeconds"] = int(seconds)
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def replacement(job: Job, defaults: Defaults, priority: Priority | None, replaces: str) -> Manifest:
+    """The Workload that asks for what the job needs now, all of it or nothing, while its pods run with the quota of the
+    Workload `replaces`. Kueue counts what it asks for beyond that, and in one step admits it and finishes that one."""
+    made = workload(job, defaults, priority)
+    metadata = made["metadata"]
+    metadata["name"] = workload_name(job, job.metadata.generation)
+    metadata["annotations"] |= {REPLACES: f"{job.metadata.namespace}/{replaces}", ELASTIC: "true"}
+    for one in made["spec"]["podSets"]:
+        one.pop("minCount", None)  # Kueue takes no Workload that is both
+    return made
 
 
 def pod_sets(job: Job, defaults: Defaults) -> list[dict[str, Any]]:
@@ -132,6 +158,18 @@ def pod_sets(job: Job, defaults: Defaults) -> list[dict[str, Any]]:
             one["minCount"] = least
         found.append(one)
     return found
+
+
+def _near(job: Job, sets: list[dict[str, Any]], near: bool) -> list[dict[str, Any]]:
+    """The sets, those that train with the topology that the job asks for.
+
+    Kueue places each set by itself, but for two of which one is a single pod: those it places as one.
+    """
+    request: dict[str, Any] = dict(topology_request(job)) if near else {}
+    training = [one for one in sets if one["name"] != Role.EVALUATOR.value]
+    if request and len(training) == 2 and any(one["count"] == 1 for one in training):
+        request["podSetGroupName"] = "training"
+    return [{**one, "topologyRequest": request} if request and one in training else one for one in sets]
 
 
 def min_count(replica: Replica) -> int | None:

@@ -14,6 +14,7 @@ from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
+from dtjob.objects.nearness import placed_by_others
 from dtjob.plan.workload import Workload
 
 PodSet = dict[str, Any]
@@ -47,6 +48,8 @@ def placed(pod: Manifest, pod_set: Mapping[str, Any]) -> Manifest:
     spec = dict(spec)
     if selector := pod_set.get("nodeSelector"):
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **selector}
+    if any(f"{kueue.TOPOLOGY}{how}-topology" in (annotations or {}) for how in ("required", "preferred")):
+        spec = placed_by_others(spec)
     for name in ("tolerations", "schedulingGates"):
         there = spec.get(name) or []
         if more := [one for one in pod_set.get(name) or () if one not in there]:
@@ -64,6 +67,7 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
         made[COUNT] = count
     if assigned.get("topologyAssignment"):
         made["schedulingGates"] = [{"name": kueue.TOPOLOGY_GATE}]
+        made["annotations"] |= _in_topology(workload.topology_request(name))
     selector, tolerations = _of_flavours(assigned, flavours)
     for check in workload.checks:
         for update in check.get("podSetUpdates") or ():
@@ -77,6 +81,14 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
     _joined(_template_selector(job, name), selector, f"Kueue gives replicas.{name}")
     made |= {"labels": labels, "nodeSelector": selector, "tolerations": tolerations}
     return {key: value for key, value in made.items() if value}
+
+
+def _in_topology(request: Mapping[str, Any]) -> dict[str, str]:
+    """The annotation of pods that Kueue gives a place, without which it never looks at them again."""
+    for how in ("required", "preferred"):
+        if label := request.get(how):
+            return {f"{kueue.TOPOLOGY}{how}-topology": label}
+    return {f"{kueue.TOPOLOGY}unconstrained-topology": "true"}
 
 
 def _count(job: Job, workload: Workload, name: str) -> int | None:

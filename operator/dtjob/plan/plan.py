@@ -39,6 +39,7 @@ from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
+from dtjob.plan.policies.queue_remote import keep_workload
 from dtjob.plan.policies.queueing import joined, queueing
 from dtjob.plan.policies.reachability import nothing_to_reach, reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
@@ -61,7 +62,7 @@ def plan(job: Job, children: Children, now: datetime, defaults: Defaults = NO_DE
     controller is this very job (by uid).
     """
     if not is_ours({"managedBy": job.spec.managed_by}):
-        return Plan()
+        return keep_workload(job, children, now, defaults)
     situation, queued = queueing(Situation.of(job, children, now, defaults))
     if queued.read:
         return Plan(read=queued.read)

@@ -23,6 +23,8 @@ EVICTED, FINISHED, PODS_READY, REQUEUED = "Evicted", "Finished", "PodsReady", "R
 """Conditions of a Workload."""
 _REQUEUED_AT_ONCE = ("Preempted", "NodeFailures")
 """Evictions after which a Workload goes back into its queue at once; after the others Kueue says when."""
+_REPLACED = "WorkloadSliceReplaced"
+"""Why a Workload is finished whose place another has taken."""
 LONGEST_MESSAGE = 32_768
 
 
@@ -79,7 +81,22 @@ class Workload:
     @property
     def shape(self) -> str | None:
         """What it was made for; None for one that somebody else has made."""
-        return (self.manifest["metadata"].get("annotations") or {}).get(kueue.SHAPE)
+        return self._annotation(kueue.SHAPE)
+
+    @property
+    def replaces(self) -> str:
+        """The name of the Workload whose place it takes when it is admitted; empty: none's."""
+        return (self._annotation(kueue.REPLACES) or "").partition("/")[2]
+
+    @property
+    def replaced(self) -> bool:
+        """Whether it is over because another has taken its place."""
+        return self.finished and self.condition(FINISHED).get("reason") == _REPLACED
+
+    @property
+    def in_force(self) -> bool:
+        """Whether it holds quota that it is not to give back."""
+        return self.reserved and not (self.evicted or self.finished or self.is_going)
 
     @property
     def reserved(self) -> bool:
@@ -125,6 +142,23 @@ class Workload:
         """Whether this condition holds."""
         return self.condition(type_).get("status") == "True"
 
+    @property
+    def in_topology(self) -> bool:
+        """Whether Kueue places its pods one by one: such a Workload's numbers stay as they are."""
+        assigned = (self.admission or {}).get("podSetAssignments") or ()
+        sets = self._spec.get("podSets") or ()
+        return any(one.get("topologyAssignment") for one in assigned) or any(one.get("topologyRequest") for one in sets)
+
+    def topology_request(self, name: str) -> Mapping[str, Any]:
+        """The topology that a set of pods asks for, empty where it asks for none."""
+        found = (one for one in self._spec.get("podSets") or () if one["name"] == name)
+        return next((one.get("topologyRequest") or {} for one in found), {})
+
+    def asked(self, name: str) -> tuple[int, int | None]:
+        """How many pods of a set it asks for, and the least that it takes; 0 where it has no such set."""
+        found = next((one for one in self._spec.get("podSets") or () if one["name"] == name), {"count": 0})
+        return found.get("count", 1), found.get("minCount")
+
     def counts(self) -> dict[str, int]:
         """How many pods of each set were admitted; fewer than asked for where it said `minCount`."""
         asked = {one["name"]: one.get("count", 1) for one in self._spec.get("podSets") or ()}
@@ -163,6 +197,22 @@ class Workload:
             return None
         conditions = self._with([(PODS_READY, ready, reason, message)], now)
         return self._patch_status(conditions, status, "its pods have changed")
+
+    def ask_anew(self, made: Manifest) -> PatchWorkload:
+        """Ask for what a Workload of the job would ask for that is made now, in the same place of the queue. Only one
+        that holds no quota may change so."""
+        here = (kueue.SHAPE, kueue.REPLACES, kueue.ELASTIC)
+        annotations = {name: made["metadata"]["annotations"].get(name) for name in here}
+        body = {"metadata": {"annotations": annotations}, "spec": {"podSets": made["spec"]["podSets"]}}
+        return PatchWorkload(self.name, self.uid, self._version, body, False, "the job asks for something else by now")
+
+    def lower(self, full: Manifest, name: str, count: int, shape: str) -> PatchWorkload:
+        """Give the quota of some pods of a set back. `full` is this Workload with all its fields: a list is written
+        whole, and nothing else in it may change."""
+        sets = [{**one, "count": count} if one["name"] == name else one for one in full["spec"]["podSets"]]
+        body = {"metadata": {"annotations": {kueue.SHAPE: shape}}, "spec": {"podSets": sets}}
+        version = full["metadata"]["resourceVersion"]
+        return PatchWorkload(self.name, self.uid, version, body, False, f"{count} pods of {name} are needed")
 
     def change(self, spec: Mapping[str, Any], why: str) -> PatchWorkload:
         """Change fields of its spec."""
@@ -204,6 +254,9 @@ class Workload:
     def _patch_status(self, conditions: list[dict[str, Any]], more: Mapping[str, Any], why: str) -> PatchWorkload:
         body = {"status": {"conditions": conditions, **more}}
         return PatchWorkload(self.name, self.uid, self._version, body, True, why)
+
+    def _annotation(self, name: str) -> str | None:
+        return (self.manifest["metadata"].get("annotations") or {}).get(name)
 
     @property
     def _version(self) -> str:

@@ -21,7 +21,7 @@ from tools.cluster.rest import Api, ApiError, Object
 RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "kueue-v0.19.2.json.gz"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "kueue.md"
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
-PLURALS = ("workloads", "resourceflavors", "workloadpriorityclasses")
+PLURALS = ("workloads", "localqueues", "clusterqueues", "resourceflavors", "workloadpriorityclasses")
 NOW = "2026-11-21T10:00:00Z"
 
 
@@ -35,6 +35,12 @@ def on_the_page() -> dict[str, Object]:
     """The objects of the first block of YAML in docs/kueue.md, by kind."""
     text = PAGE.read_text().split("```yaml\n", 1)[1].split("```", 1)[0]
     return {one["kind"]: one for one in yaml.safe_load_all(text) if one}
+
+
+def topology_on_the_page() -> dict[str, Object]:
+    """The Topology of docs/kueue.md and the flavour that names it, by kind."""
+    text = PAGE.read_text().split("## Topologies", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
+    return {one["kind"]: one for one in yaml.safe_load_all(text)}
 
 
 def install(api: Api) -> None:

@@ -1,39 +1,58 @@
 """Fixtures: a control plane with the real Kueue and dtjob's definition, an operator, and a namespace with a queue.
 
-Tests play the kubelet, as the cluster tier does: what becomes of pods' containers is no matter of Kueue's.
+The scheduler is the real one and the nodes are kwok's: pods are bound and run, and no container does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.kueue import on_the_page
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.integrations.kueue.manager import Kueue, NoKueue
+from tests.integrations.kueue.nodes import Pods, bound, nodes
 from tools import binaries
-from tools.cluster.control_plane import ControlPlane
+from tools.cluster.control_plane import ControlPlane, Options
 from tools.cluster.rest import Api, Object
 from tools.programs import CONTROL_PLANE
 
 ROOT = Path(__file__).resolve().parents[3]
+PLURALS = {
+    "ResourceFlavor": "resourceflavors",
+    "ClusterQueue": "clusterqueues",
+    "WorkloadPriorityClass": "workloadpriorityclasses",
+    "LocalQueue": "localqueues",
+}
+"""The kinds of the page's objects but the job."""
+
+
+@contextmanager
+def control_plane() -> Iterator[ControlPlane]:
+    """A control plane with dtjob's definition and nodes. Raises BinariesError without its programs."""
+    programs = binaries.find((*CONTROL_PLANE, "kueue", "kube-scheduler", "kwok"))
+    controllers = (*Options().controllers, "persistentvolume-binder-controller")
+    options = Options(scheduler_arguments=(), controllers=controllers)
+    with ControlPlane(programs, options) as running:
+        running.kubectl("apply", "-f", str(ROOT / "crds"))
+        Api(running.kubeconfig).wait_established()
+        with nodes(running, programs["kwok"]):
+            yield running
 
 
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
-    """A control plane with dtjob's definition. Skips where its programs can be neither found nor built."""
+    """See `control_plane`. Skips where its programs can be neither found nor built."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
-            programs = binaries.find((*CONTROL_PLANE, "kueue"))
+            binaries.find((*CONTROL_PLANE, "kueue", "kube-scheduler", "kwok"))
     except binaries.BinariesError as error:
         pytest.skip(f"no Kueue or no Kubernetes programs: {str(error).splitlines()[0]}")
-    with ControlPlane(programs) as running:
-        running.kubectl("apply", "-f", str(ROOT / "crds"))
-        Api(running.kubeconfig).wait_established()
+    with control_plane() as running:
         yield running
 
 
@@ -56,24 +75,24 @@ def kueue(cluster: ControlPlane) -> Iterator[Kueue]:
     running.stop()
 
 
+def make(api: Api, namespace: str, page: dict[str, Object]) -> None:
+    """Apply the page's objects but the job, and the claim that the job names."""
+    page["LocalQueue"]["metadata"]["namespace"] = namespace
+    for kind, plural in PLURALS.items():
+        api.create(plural, namespace if kind == "LocalQueue" else None, page[kind])
+    bound(api, namespace, page["PersistentVolumeClaim"])
+
+
 @pytest.fixture
 def page(kueue: Kueue, api: Api, namespace: str, cluster: ControlPlane) -> Iterator[dict[str, Object]]:
     """The objects of docs/kueue.md by kind, the job's apart applied: quota for three cores, in the test's namespace."""
     found = on_the_page()
-    found["LocalQueue"]["metadata"]["namespace"] = namespace
-    plurals = {
-        "ResourceFlavor": "resourceflavors",
-        "ClusterQueue": "clusterqueues",
-        "WorkloadPriorityClass": "workloadpriorityclasses",
-        "LocalQueue": "localqueues",
-    }
-    for kind, plural in plurals.items():
-        api.create(plural, namespace if kind == "LocalQueue" else None, found[kind])
+    make(api, namespace, found)
     yield found
     for job in api.list("dtjobs", namespace):
         api.delete("dtjobs", namespace, job["metadata"]["name"])
     api.wait("workloads", namespace, lambda left: not left)
-    for kind, plural in reversed(plurals.items()):
+    for kind, plural in reversed(PLURALS.items()):
         name = found[kind]["metadata"]["name"]
         inside = namespace if kind == "LocalQueue" else None
         api.delete(plural, inside, name)
@@ -81,10 +100,9 @@ def page(kueue: Kueue, api: Api, namespace: str, cluster: ControlPlane) -> Itera
 
 
 @pytest.fixture
-def kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
-    """Plays the node: pods get the statuses that the test asks for; deleted pods go."""
-    with Kubelet(api, namespace) as running:
-        yield running
+def on_nodes(api: Api, namespace: str) -> Pods:
+    """The test's pods on the nodes."""
+    return Pods(api, namespace)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from tools.cluster.program import Program, answers
 from tools.cluster.rest import Api, ApiError, Object
 
 NAMESPACE = "kueue-system"
+FRAMEWORK = "DistributedTrainingJob.v1alpha1.training.dtjob.dev"
 SECRET = "kueue-webhook-server-cert"
 KINDS = (
     "CustomResourceDefinition",
@@ -127,8 +128,9 @@ class Kueue:
             "waitForPodsReady": {"timeout": "10m", "blockAdmission": False},
             "integrations": {
                 "frameworks": ["batch/job", "pod"],
-                "externalFrameworks": ["DistributedTrainingJob.v1alpha1.training.dtjob.dev"],
+                "externalFrameworks": [FRAMEWORK],
             },
+            "multiKueue": {"externalFrameworks": [{"name": FRAMEWORK}]},
         }
 
     def _copy_certificates(self) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.cluster.support.jobs import wait_phase, wait_pods
-from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.cluster.test_kueue import has, says
 from tests.integrations.kueue.manager import Kueue
+from tests.integrations.kueue.nodes import Pods
 from tools.cluster.rest import DEFAULT_TIMEOUT, Api, Object
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(300, func_only=True)
 PRIORITY = "kueue.x-k8s.io/priority-class"
 
 
@@ -32,11 +32,10 @@ def pods(name: str, attempt: int = 0) -> tuple[str, ...]:
     return tuple(f"{name}-{task}-{attempt}" for task in ("chief-0", "worker-0", "worker-1"))
 
 
-def run(api: Api, namespace: str, kubelet: Kubelet, name: str, attempt: int = 0) -> Object:
-    """Wait for the job's pods, and have them run."""
-    api.wait("pods", namespace, lambda found: set(pods(name, attempt)) <= set(found))
+def run(api: Api, namespace: str, on_nodes: Pods, name: str, attempt: int = 0) -> Object:
+    """Wait until the job's pods run."""
     for pod in pods(name, attempt):
-        kubelet.run(pod)
+        on_nodes.run(pod)
     return wait_phase(api, namespace, "Running", name)
 
 
@@ -62,10 +61,10 @@ def workload(
 
 
 def test_two_jobs_and_quota_for_one(
-    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], kubelet: Kubelet
+    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "first")
-    run(api, namespace, kubelet, "first")
+    run(api, namespace, on_nodes, "first")
     create(api, namespace, page, "second")
     waiting = wait_job(api, namespace, "second", says("Kueue says: couldn't assign flavors to pod set chief"))
     assert waiting["status"]["message"].startswith("queued in team-a, position unknown; needs 3 cpu, 6Gi memory")
@@ -73,42 +72,42 @@ def test_two_jobs_and_quota_for_one(
     assert set(wait_pods(api, namespace, *pods("first"))) == set(pods("first"))
     workload(api, namespace, "first", has("PodsReady", "True"))
     for pod in pods("first"):
-        kubelet.succeed(pod)
+        on_nodes.succeed(pod)
     wait_phase(api, namespace, "Succeeded", "first")
     workload(api, namespace, "first", has("Finished", "True", "Succeeded"))
-    run(api, namespace, kubelet, "second")
+    run(api, namespace, on_nodes, "second")
     assert has("Admitted", "True")(wait_job(api, namespace, "second", has("Admitted", "True")))
 
 
 def test_preempted_in_the_middle_of_training_it_saves_and_goes_on(
-    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], kubelet: Kubelet
+    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "low")
-    before = run(api, namespace, kubelet, "low")
-    kubelet.hang("low-chief-0-0")  # it saves
+    before = run(api, namespace, on_nodes, "low")
+    on_nodes.hang("low-chief-0-0")  # it saves
     create(api, namespace, page, "urgent", "high")
     api.wait("pods", namespace, lambda found: set(found) == {"low-chief-0-0"})
     wait_job(api, namespace, "low", says("evicted by Kueue (Preempted"))
     assert not has("Admitted", "True")(workload(api, namespace, "urgent"))  # what low holds is still in use
-    kubelet.release()
-    run(api, namespace, kubelet, "urgent")
+    on_nodes.release()
+    run(api, namespace, on_nodes, "urgent")
     wait_job(api, namespace, "low", says("queued in team-a, position unknown; needs 3 cpu"))
     for pod in pods("urgent"):
-        kubelet.succeed(pod)
+        on_nodes.succeed(pod)
     wait_phase(api, namespace, "Succeeded", "urgent")
-    after = run(api, namespace, kubelet, "low", 1)
+    after = run(api, namespace, on_nodes, "low", 1)
     assert after["status"]["restarts"] == before["status"]["restarts"]
     workload(api, namespace, "low", has("PodsReady", "True"))
     for pod in pods("low", 1):
-        kubelet.succeed(pod)
+        on_nodes.succeed(pod)
     workload(api, namespace, "low", has("Finished", "True", "Succeeded"))
 
 
 def test_a_deactivated_job_is_suspended_until_it_is_active_again(
-    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], kubelet: Kubelet
+    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "idle")
-    run(api, namespace, kubelet, "idle")
+    run(api, namespace, on_nodes, "idle")
     name = workload(api, namespace, "idle")["metadata"]["name"]
     api.patch("workloads", namespace, name, {"spec": {"active": False}})
     found = wait_job(api, namespace, "idle", says("is deactivated"))
@@ -116,38 +115,38 @@ def test_a_deactivated_job_is_suspended_until_it_is_active_again(
     workload(api, namespace, "idle", has("QuotaReserved", "False"))
     assert api.list("pods", namespace) == []
     api.patch("workloads", namespace, name, {"spec": {"active": True}})
-    run(api, namespace, kubelet, "idle", 1)
+    run(api, namespace, on_nodes, "idle", 1)
 
 
 def test_kueue_is_away_for_a_while(
-    operator: OperatorProcess, kueue: Kueue, api: Api, namespace: str, page: dict[str, Object], kubelet: Kubelet
+    operator: OperatorProcess, kueue: Kueue, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "running")
-    run(api, namespace, kubelet, "running")
+    run(api, namespace, on_nodes, "running")
     kueue.stop()
     try:
         create(api, namespace, page, "late", "high")
         wait_job(api, namespace, "late", says("queued in team-a"))
         for pod in pods("running"):
-            kubelet.succeed(pod)
+            on_nodes.succeed(pod)
         wait_phase(api, namespace, "Succeeded", "running")  # nobody waits for Kueue
     finally:
         kueue.start()
     # The operator has tried ever less often, once a minute in the end.
     workload(api, namespace, "running", has("Finished", "True"), timeout=150)
     workload(api, namespace, "late", has("Admitted", "True"), timeout=150)
-    run(api, namespace, kubelet, "late")
+    run(api, namespace, on_nodes, "late")
 
 
 def test_the_operator_is_killed_at_every_step(
-    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], kubelet: Kubelet
+    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     operator.kill()
     create(api, namespace, page, "low")
     operator.start()
     workload(api, namespace, "low")
     operator.restart()
-    run(api, namespace, kubelet, "low")
+    run(api, namespace, on_nodes, "low")
     operator.kill()
     create(api, namespace, page, "urgent", "high")
     operator.start()
@@ -155,31 +154,31 @@ def test_the_operator_is_killed_at_every_step(
     operator.restart()
     api.wait("pods", namespace, lambda found: not set(pods("low")) & set(found))
     operator.restart()
-    run(api, namespace, kubelet, "urgent")
+    run(api, namespace, on_nodes, "urgent")
     operator.kill()
     for pod in pods("urgent"):
-        kubelet.succeed(pod)
+        on_nodes.succeed(pod)
     operator.start()
     workload(api, namespace, "urgent", has("Finished", "True", "Succeeded"))
     operator.restart()
-    run(api, namespace, kubelet, "low", 1)
+    run(api, namespace, on_nodes, "low", 1)
 
 
 def test_a_stopped_queue_evicts_and_goes_on(
-    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], kubelet: Kubelet
+    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     create(api, namespace, page, "held")
-    run(api, namespace, kubelet, "held")
+    run(api, namespace, on_nodes, "held")
     api.patch("clusterqueues", None, "research", {"spec": {"stopPolicy": "HoldAndDrain"}})
     wait_job(api, namespace, "held", lambda found: found and found["status"]["phase"] == "Suspended")
     api.wait("pods", namespace, lambda found: not found)
     workload(api, namespace, "held", has("QuotaReserved", "False"))
     api.patch("clusterqueues", None, "research", {"spec": {"stopPolicy": "None"}})
-    run(api, namespace, kubelet, "held", 1)
+    run(api, namespace, on_nodes, "held", 1)
 
 
 def test_a_default_queue_does_not_gate_our_pods(
-    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], kubelet: Kubelet
+    operator: OperatorProcess, api: Api, namespace: str, page: dict[str, Object], on_nodes: Pods
 ) -> None:
     default = {**page["LocalQueue"], "metadata": {"name": "default", "namespace": namespace}}
     api.create("localqueues", namespace, default)

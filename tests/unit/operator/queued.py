@@ -99,17 +99,21 @@ class Story:
         children = self.children
         made = plan(self.job, children, now, NO_DEFAULTS)
         while made.ask_for or made.read:
-            read = {**children.read, **{key: self.there.get(key) for key in made.read}}
+            read = {**children.read, **{key: self.there.get(key) or self._stored(*key) for key in made.read}}
             children = replace(children, gone=children.gone | set(made.ask_for), read=read)
             made = plan(self.job, children, now, NO_DEFAULTS)
         return made
 
     def _patch(self, action: PatchWorkload) -> None:
-        found = self.there.get((kueue.KIND, action.name)) or self.workload
+        found = self.there.get((kueue.KIND, action.name)) or self._stored(kueue.KIND, action.name)
         assert found is not None
         assert (found["metadata"]["uid"], found["metadata"]["resourceVersion"]) == (action.uid, action.version)
         self.there.pop((kueue.KIND, action.name), None)
         self.put(merged(found, action.body))
+
+    def _stored(self, kind: str, name: str) -> Manifest | None:
+        found = (one for one in self.children.objects if (one["kind"], one["metadata"]["name"]) == (kind, name))
+        return next(found, None)
 
     # What others do
 
@@ -118,26 +122,28 @@ class Story:
         self.version += 1
         changed = copy.deepcopy(workload)
         changed["metadata"]["resourceVersion"] = str(self.version)
-        others = [one for one in self.children.objects if one["kind"] != kueue.KIND]
+        others = [one for one in self.children.objects if one["metadata"]["uid"] != changed["metadata"]["uid"]]
         self.children = replace(self.children, objects=(*others, kept(changed)))
 
-    def say(self, *conditions: Manifest, **status: Any) -> None:
-        """Kueue writes into the Workload's status."""
-        workload = self.workload
+    def say(self, *conditions: Manifest, of: Manifest | None = None, **status: Any) -> None:
+        """Kueue writes into the Workload's status; `of`: into that one's."""
+        workload = of or self.workload
         assert workload is not None
         there = {one["type"]: one for one in (workload.get("status") or {}).get("conditions") or ()}
         there |= {one["type"]: one for one in conditions}
         self.put(merged(workload, {"status": {"conditions": list(there.values()), **status}}))
 
-    def admit(self, now: datetime = NOW, flavours: dict[str, str] | None = None, **status: Any) -> None:
-        """Kueue admits the Workload."""
-        workload = self.workload
+    def admit(
+        self, now: datetime = NOW, flavours: dict[str, str] | None = None, of: Manifest | None = None, **status: Any
+    ) -> None:
+        """Kueue admits the Workload; `of`: that one."""
+        workload = of or self.workload
         assert workload is not None
         sets = workload["spec"]["podSets"]
         assigned = [{"name": one["name"], "count": one["count"], "flavors": flavours or {}} for one in sets]
         said = [condition(type_, True, now=now) for type_ in ("QuotaReserved", "Admitted")]
         admission = {"clusterQueue": "research", "podSetAssignments": assigned}
-        self.say(*said, condition("Evicted", False), admission=admission, **status)
+        self.say(*said, condition("Evicted", False), of=workload, admission=admission, **status)
 
     def evict(self, reason: str = "Preempted", message: str = "Preempted to accommodate a workload") -> None:
         """Kueue wants the quota back."""
@@ -156,6 +162,19 @@ class Story:
         """The user sets spec.suspend."""
         self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": value})})
 
+    def scale(self, workers: int, **fields: Any) -> None:
+        """The user asks for another number of workers."""
+        worker = self.job.spec.replicas.worker
+        assert worker is not None
+        changed = worker.model_copy(update={"count": workers, **fields})
+        replicas = self.job.spec.replicas.model_copy(update={"worker": changed})
+        self.job = self.job.model_copy(
+            update={
+                "spec": self.job.spec.model_copy(update={"replicas": replicas}),
+                "metadata": self.job.metadata.model_copy(update={"generation": self.job.metadata.generation + 1}),
+            }
+        )
+
     def label(self, **labels: str) -> None:
         """The user sets the job's labels."""
         self.job = labelled(self.job, labels)
@@ -166,6 +185,12 @@ class Story:
     def workload(self) -> Manifest | None:
         """The job's Workload."""
         return next((one for one in self.children.objects if one["kind"] == kueue.KIND), None)
+
+    @property
+    def workloads(self) -> dict[int, Manifest]:
+        """The job's Workloads, by how many workers each asks for."""
+        found = (one for one in self.children.objects if one["kind"] == kueue.KIND)
+        return {next(s["count"] for s in one["spec"]["podSets"] if s["name"] == "worker"): one for one in found}
 
     @property
     def pods(self) -> list[Manifest]:

@@ -23,6 +23,7 @@ from dtjob.plan.policies.deadlines import LOOK_AT_LEAST_EVERY, ran_before
 from dtjob.plan.policies.pending import unscheduled
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
+from dtjob.plan.slices import waiting_words
 from dtjob.plan.status import Status
 from dtjob.plan.workers import Resizing, Workers, whole
 
@@ -247,7 +248,7 @@ def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
 def _words_of_too_few(situation: Situation, workers: Workers) -> tuple[str, str]:
     has = _has(workers)
     if not _short(situation, workers):
-        return NO_ROOM, f"{has}; its queue has admitted no more"
+        return NO_ROOM, f"{has}; {waiting_words(situation) or 'its queue has admitted no more'}"
     if placeholders_wanted(situation):
         return NO_ROOM, f"{has}; a placeholder pod waits for room for each of the others{_refusal(situation)}"
     again = grows_from(situation)

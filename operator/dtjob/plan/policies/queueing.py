@@ -23,6 +23,9 @@ from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.queue_conditions import ended, mirrored, say_ignored, unreserved, without_entry
 from dtjob.plan.policies.queue_pause import pause_of, resized, told
 from dtjob.plan.policies.queue_priority import priority, priority_changes
+from dtjob.plan.policies.queue_slices import asked_for, only_resized, surplus, taken_over, without_successor
+from dtjob.plan.policies.queue_topology import places_pods
+from dtjob.plan.policies.queue_wait import delete, while_it_waits
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
 from dtjob.plan.policies.suspension import Pause, is_suspended
 from dtjob.plan.queue_entry import QueueEntry
@@ -36,6 +39,7 @@ from dtjob.plan.queue_words import (
     waits_for_prebuilt,
 )
 from dtjob.plan.situation import Situation
+from dtjob.plan.slices import Slices, slices_of
 from dtjob.plan.status import Status
 from dtjob.plan.workload import Kueue, Workload
 
@@ -60,14 +64,22 @@ class Queueing:
 
 
 Step = tuple[Situation, Queueing]
-FREE = Queueing()
-"""The queue has nothing to say."""
+FREE = Queueing()  # the queue has nothing to say
 
 
 def queueing(situation: Situation) -> Step:
     """The situation with the job's place in its queue in its status, and what that means for it."""
+    slices = slices_of(situation)
+    situation, found = _queueing(situation, slices)
+    entry, more = situation.status.queue, surplus(slices.others)
+    if situation.status.ended or entry is None or not entry.runs:
+        more = (*without_successor(slices), *more)
+    return situation, replace(found, actions=(*found.actions, *more)) if more else found
+
+
+def _queueing(situation: Situation, slices: Slices) -> Step:
     job, entry = situation.job, situation.status.queue
-    name, workload = kueue.queue_of(job), workload_of(situation)
+    name, workload = kueue.queue_of(job), slices.current
     if situation.children.kueue is Kueue.IGNORED or (name is None and entry is None and workload is None):
         return without_entry(situation), FREE
     if situation.status.ended:
@@ -76,15 +88,15 @@ def queueing(situation: Situation) -> Step:
         return _leave(situation, workload)
     if entry is None and _has_begun(situation.status):
         return without_entry(situation, ignored_label(name) if name else ""), FREE
-    return _in_queue(situation, workload, name)
+    return _in_queue(situation, slices, name)
 
 
-def _in_queue(situation: Situation, workload: Workload | None, name: str | None) -> Step:
+def _in_queue(situation: Situation, slices: Slices, name: str | None) -> Step:
     if situation.children.kueue is not Kueue.THERE:
         return _nobody_there(situation, name)
-    if workload is None:
+    if slices.current is None:
         return _without_workload(situation, name)
-    return _with_workload(mirrored(situation, workload), workload, name)
+    return _with_workload(mirrored(situation, slices.current), slices.current, slices, name)
 
 
 def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
@@ -105,15 +117,8 @@ def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
     )
 
 
-def workload_of(situation: Situation) -> Workload | None:
-    """The job's Workload, the one that is not being deleted first."""
-    found = situation.children.owned(situation.job, (kueue.KIND,))
-    found.sort(key=lambda one: (deleting(one), one["metadata"]["name"]))
-    return Workload(found[0]) if found else None
-
-
 def _has_begun(status: Status) -> bool:
-    """Whether the job runs without a queue: it has begun, and is not suspended."""
+    """Whether the job runs without a queue."""
     return status.start_time is not None and not holds(status.conditions, SUSPENDED)
 
 
@@ -129,7 +134,7 @@ def _leave(situation: Situation, workload: Workload | None) -> Step:
     ours = workload.shape is not None
     if not ours or workload.is_going or pods_left(situation):
         return situation, Queueing(look_again_at=next_loss(situation))
-    return situation, Queueing(actions=(_delete(workload, "the job is suspended (spec.suspend)"),))
+    return situation, Queueing(actions=(delete(workload, "the job is suspended (spec.suspend)"),))
 
 
 def _nobody_there(situation: Situation, name: str | None) -> Step:
@@ -163,12 +168,13 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
     if prebuilt := kueue.prebuilt_of(job):
         return situation, _adopt(situation, prebuilt, pause)
     read, chosen, missing = priority(situation)
-    if read:
-        return situation, Queueing(pause, read=read)
+    more, near = places_pods(situation, name)
+    if read or more:
+        return situation, Queueing(pause, read=(*read, *more))
     if missing:
         waits = replace(pause, reason="NoPriorityClass", message=missing)
         return situation, Queueing(waits, look_again_at=situation.now + LOOK_AGAIN)
-    make = Create.of(kueue.workload(situation.wanted, situation.defaults, chosen))
+    make = Create.of(kueue.workload(situation.wanted, situation.defaults, chosen, near))
     return situation, Queueing(pause, actions=(make,))
 
 
@@ -187,21 +193,36 @@ def _adopt(situation: Situation, name: str, pause: Pause) -> Queueing:
     return Queueing(waits, actions=(Workload(found).adopt(wanted),), look_again_at=later)
 
 
-def _with_workload(situation: Situation, workload: Workload, name: str | None) -> Step:
+def _with_workload(situation: Situation, workload: Workload, slices: Slices, name: str | None) -> Step:
     before = situation.status.queue or QueueEntry(workload.queue)
     entry = replace(before, name=workload.queue, workload=workload.name)
     stale = workload.shape not in (None, kueue.shape_of(situation.wanted))
-    if workload.admitted and not stale:
-        if entry.uid == workload.uid:
-            return _runs(situation, workload, entry, name)
+    fits = not stale or only_resized(situation.wanted, workload)
+    if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
+        return _runs(situation, slices, entry, name)
+    if workload.admitted and fits:
+        if before.runs and workload.replaces == before.workload:
+            read, entry = taken_over(situation, workload, before)
+            return (situation, Queueing(read=read)) if read else _took_over(situation, slices, entry, name)
         if not pods_left(situation):
-            return _begin(situation, workload, entry, name)
+            return _begin(situation, slices, entry, name)
     situation = situation.with_status(replace(situation.status, queue=entry.waiting()))
     return _waits(situation, workload, name, stale, before.runs)
 
 
-def _begin(situation: Situation, workload: Workload, entry: QueueEntry, name: str | None) -> Step:
+def _took_over(situation: Situation, slices: Slices, entry: QueueEntry, name: str | None) -> Step:
+    """More workers were admitted: the job goes on with the Workload that asked for them."""
+    assert slices.current is not None
+    entry = replace(entry, name=slices.current.queue, workload=slices.current.name)
+    admitted = Event("Normal", ADMITTED_EVENT, f"Admitted anew by cluster queue {slices.current.cluster_queue}")
+    situation, runs = _runs(situation, slices, entry, name)
+    return situation, replace(runs, events=(admitted, *runs.events))
+
+
+def _begin(situation: Situation, slices: Slices, entry: QueueEntry, name: str | None) -> Step:
     """The job was admitted: find out where its pods are to go, and write that down before any of them is made."""
+    workload = slices.current
+    assert workload is not None
     waiting = situation.with_status(replace(situation.status, queue=entry.waiting()))
     wanted = [("ResourceFlavor", one) for one in flavours_of(workload)]
     begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *told(workload.queue))
@@ -219,44 +240,43 @@ def _begin(situation: Situation, workload: Workload, entry: QueueEntry, name: st
         return waiting, Queueing(replace(begins, message=str(conflict)), actions=(failed,))
     entry = entry.admitted(workload.uid, workload.cluster_queue, sets)
     admitted = Event("Normal", ADMITTED_EVENT, f"Admitted by cluster queue {workload.cluster_queue}")
-    situation, runs = _runs(situation, workload, entry, name)
+    situation, runs = _runs(situation, slices, entry, name)
     return situation, replace(runs, events=(admitted, *runs.events))
 
 
-def _runs(situation: Situation, workload: Workload, entry: QueueEntry, name: str | None) -> Step:
+def _runs(situation: Situation, slices: Slices, entry: QueueEntry, name: str | None) -> Step:
     """The job is admitted, and its pods may be there."""
+    workload = slices.current
+    assert workload is not None
     situation = situation.with_status(replace(situation.status, queue=entry))
     ignored = changed_queue(workload.queue, name) if name != workload.queue else ""
     situation = say_ignored(situation, ignored)
     read, changes = priority_changes(situation, workload)
     if read:
         return situation, Queueing(read=read)
+    if slices.covers:  # it is over, and holds nothing that anybody would be told of
+        return situation, FREE
     ready = standing(situation).phase is Phase.RUNNING
     kept = None if changes else workload.keep(ready, done(situation), situation.now)
-    return situation, Queueing(actions=(*changes, *((kept,) if kept else ())))
+    asked = asked_for(situation, slices)
+    if asked.read:
+        return situation, Queueing(read=asked.read)
+    return situation, Queueing(actions=(*changes, *((kept,) if kept else ()), *asked.actions))
 
 
 def _waits(situation: Situation, workload: Workload, name: str | None, stale: bool, ran: bool) -> Step:
     """The job is not, or no more, admitted: what is left of it ends, and then its quota is given back."""
     situation = say_ignored(situation, "")
     if name is None and not (workload.reserved or pods_left(situation)):
-        gone = _delete(workload, f"the job's label {kueue.QUEUE} is gone")
+        gone = delete(workload, f"the job's label {kueue.QUEUE} is gone")
         return without_entry(situation), Queueing(actions=() if workload.is_going else (gone,))
     pause = resized(situation, workload) if stale else pause_of(situation, workload)
     later = next_loss(situation)
     events = (Event("Normal", EVICTED_EVENT, evicted(workload)),) if ran and workload.evicted else ()
     if workload.is_going or pods_left(situation):
         return situation, Queueing(pause, events=events, look_again_at=later)
-    if stale:
-        return situation, Queueing(pause, (_delete(workload, "it is for the job as it was before"),), events)
-    if workload.evicted and workload.reserved and not workload.finished:
-        return situation, Queueing(pause, (workload.release(situation.now),), events)
-    read, changes = priority_changes(situation, workload)
-    if read:
-        return situation, Queueing(pause, read=read)
-    if not changes and name not in (None, workload.queue) and not workload.reserved:
-        changes = (workload.change({"queueName": name}, f"the job's label {kueue.QUEUE} is {name}"),)
-    return situation, Queueing(pause, changes, events)
+    read, actions = while_it_waits(situation, workload, name, stale)
+    return situation, Queueing(read=read) if read else Queueing(pause, actions, events)
 
 
 def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
@@ -278,7 +298,3 @@ def _after_the_end(situation: Situation, workload: Workload | None) -> Queueing:
     status = situation.status
     outcome = "Succeeded" if status.phase is Phase.SUCCEEDED else "Failed"
     return Queueing(_OVER, (workload.finish(outcome, status.message or "", situation.now),))
-
-
-def _delete(workload: Workload, why: str) -> Delete:
-    return Delete(kueue.KIND, workload.name, workload.uid, why)

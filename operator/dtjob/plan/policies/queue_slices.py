@@ -1,0 +1,148 @@
+"""Another number of elastic workers while the job runs in a queue: it trains on with what it has.
+
+More: a second Workload asks for all that is needed, and takes the place of the first when there is quota; only then the
+group grows. Fewer: the group shrinks, and when the others have ended their quota is given back. Kueue does both in one
+step each for a Workload whose annotations say so (ElasticJobsViaWorkloadSlices, on unless somebody turns it off; where
+it is off there has to be quota for both, and fewer workers queue anew).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dtjob.api.job import Job
+from dtjob.api.replicas import Role
+from dtjob.objects import kueue
+from dtjob.plan.actions import Action, Create, Delete
+from dtjob.plan.placement import COUNT, Conflict, flavours_of, pod_sets
+from dtjob.plan.policies.elastic import placeholders
+from dtjob.plan.policies.queue_priority import priority, priority_changes
+from dtjob.plan.queue_entry import QueueEntry
+from dtjob.plan.situation import Situation
+from dtjob.plan.slices import Slices
+from dtjob.plan.workload import Workload
+
+WORKER = Role.WORKER.value
+Read = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to read first, and what to do."""
+
+    read: Read = ()
+    actions: tuple[Action, ...] = ()
+    look_again_at: datetime | None = None
+
+
+def only_resized(job: Job, workload: Workload) -> bool:
+    """Whether the Workload was made for this job but for the number of its workers, and what it has is enough for it
+    to go on. `job` is as its spec says."""
+    replica = job.spec.replicas.worker
+    if workload.shape is None or replica is None or not replica.elastic or workload.in_topology:
+        return False
+    asked, least = workload.asked(WORKER)
+    if (replica.min or 1) > workload.counts().get(WORKER, 0) or replica.count < (least or 1):
+        return False
+    alternatives = {replica.min} if replica.min is None else {replica.min, least or asked}
+    return any(kueue.shape_of(_of(job, asked, one)) == workload.shape for one in alternatives)
+
+
+def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> tuple[Read, QueueEntry]:
+    """What to read, and the job's place when this Workload has taken over that of the one with which it runs. Its
+    flavours are the same; admission checks may have added something."""
+    wanted = [("ResourceFlavor", one) for one in flavours_of(workload)]
+    read = situation.children.read
+    if unread := tuple(one for one in wanted if one not in read):
+        return unread, entry
+    flavours = {one: found for (_, one) in wanted if (found := read["ResourceFlavor", one]) is not None}
+    try:
+        sets = pod_sets(situation.wanted, workload, flavours) if len(flavours) == len(wanted) else None
+    except Conflict:
+        sets = None
+    if sets is None:  # the group stays where it is
+        sets = {name: dict(one) for name, one in entry.pod_sets.items()}
+        sets[WORKER] = {**sets.get(WORKER, {}), COUNT: workload.counts().get(WORKER, 0)}
+    return (), entry.admitted(workload.uid, workload.cluster_queue, sets)
+
+
+def asked_for(situation: Situation, slices: Slices) -> Asked:
+    """What a job that runs with the current Workload asks its queue for."""
+    current, successor, wanted = slices.current, slices.successor, situation.wanted
+    replica = wanted.spec.replicas.worker
+    if current is None or replica is None or not current.in_force or current.shape == kueue.shape_of(wanted):
+        return Asked(actions=_without(successor))
+    asked, _ = current.asked(WORKER)
+    if replica.count > asked:
+        return _more(situation, current, successor)
+    gone = _without(successor)
+    if replica.count < min(asked, current.counts()[WORKER]) and not gone and _has_ended_others(situation):
+        return _fewer(situation, current)
+    return Asked(actions=gone)
+
+
+def surplus(others: tuple[Workload, ...]) -> tuple[Action, ...]:
+    """Take away the Workloads that nothing needs any more."""
+    return tuple(_delete(one, "another Workload of the job has its place") for one in others)
+
+
+def without_successor(slices: Slices) -> tuple[Action, ...]:
+    """Take away the one that asks for more, as the job does not run any more."""
+    one = slices.successor
+    return () if one is None or one.shape is None else (_delete(one, "the job does not run any more"),)
+
+
+def _more(situation: Situation, current: Workload, successor: Workload | None) -> Asked:
+    """Ask for all of it beside what there is. It is written anew where it asks for another number."""
+    wanted = situation.wanted
+    if successor is not None and (successor.reserved or successor.shape == kueue.shape_of(wanted)):
+        return Asked(*priority_changes(situation, successor))
+    read, chosen, missing = priority(situation)
+    if read or missing:
+        return Asked(read)
+    made = kueue.replacement(wanted, situation.defaults, chosen, current.name)
+    made["spec"]["queueName"] = current.queue
+    if successor is None:
+        return Asked(actions=(Create.of(made),))
+    return Asked(actions=(successor.ask_anew(made),))
+
+
+def _fewer(situation: Situation, current: Workload) -> Asked:
+    key = (kueue.KIND, current.name)
+    if key not in situation.children.read:
+        return Asked(read=(key,))
+    full, wanted = situation.children.read[key], situation.wanted
+    replica = wanted.spec.replicas.worker
+    if full is None or replica is None or full["metadata"]["uid"] != current.uid:
+        return Asked()
+    return Asked(actions=(current.lower(full, WORKER, replica.count, kueue.shape_of(wanted)),))
+
+
+def _has_ended_others(situation: Situation) -> bool:
+    """Whether the group has no more workers than are wanted, and nothing is left of a bigger one."""
+    workers = situation.status.workers
+    if workers is None or workers.resizing is not None or placeholders(situation):
+        return False
+    return workers.replicas <= workers.desired
+
+
+def _without(successor: Workload | None) -> tuple[Action, ...]:
+    # With quota it is about to take over: then it is lowered.
+    if successor is None or successor.reserved or successor.shape is None:
+        return ()
+    return (_delete(successor, "the job asks for no more than it has"),)
+
+
+def _delete(workload: Workload, why: str) -> Delete:
+    version = workload.manifest["metadata"]["resourceVersion"]
+    return Delete(kueue.KIND, workload.name, workload.uid, why, version)
+
+
+def _of(job: Job, count: int, least: int | None) -> Job:
+    """The job with so many workers, and at least so many."""
+    replica = job.spec.replicas.worker
+    assert replica is not None  # the caller has looked
+    changed = {"count": count} if least == replica.min else {"count": count, "min": least}
+    replicas = job.spec.replicas.model_copy(update={"worker": replica.model_copy(update=changed)})
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"replicas": replicas})})
