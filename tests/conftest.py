@@ -12,7 +12,11 @@ import pytest
 from tools.cluster.rest import Api
 
 TIERS = ("unit", "cluster", "trainer", "e2e")
-SLOW = {"cluster": "`make cluster-slow` runs them", "trainer": "`make trainer-slow` and `make chaos` run them"}
+SLOW = {
+    "cluster": "`make cluster-slow` runs them",
+    "trainer": "`make trainer-slow` and `make chaos` run them",
+    "e2e": "`make e2e-slow` runs them",
+}
 
 
 def tier_of(path: Path) -> str | None:
