@@ -46,7 +46,7 @@ trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strat
 	@$(BIN)/python -m pytest -m slow tests/trainer \
 		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
 
-integrations: $(STAMP) binaries  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
+integrations: $(STAMP) binaries e2e-parts  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
 	@$(BIN)/python -m pytest tests/integrations
 
 table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
