@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -46,7 +46,7 @@ trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strat
 	@$(BIN)/python -m pytest -m slow tests/trainer \
 		--ignore=tests/trainer/test_chaos.py --ignore=tests/trainer/test_random_kills.py
 
-integrations: $(STAMP) binaries  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
+integrations: $(STAMP) binaries e2e-parts  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
 	@$(BIN)/python -m pytest tests/integrations
 
 table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
@@ -86,6 +86,9 @@ bench-recovery: $(STAMP)  ## What kill -9 costs real training, each minute, besi
 
 e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)
 	@$(BIN)/python -m pytest tests/e2e
+
+e2e-slow: $(STAMP) e2e-parts  ## Those of them that `make test` leaves out: elastic workers
+	@$(BIN)/python -m pytest -m slow tests/e2e
 
 e2e-parts: $(STAMP)
 	@$(BIN)/python -m tools.cluster.prepare

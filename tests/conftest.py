@@ -14,7 +14,11 @@ from tools.cluster.rest import Api
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 """How many tests of each tier this run has left out as slow."""
 TIERS = ("unit", "cluster", "trainer", "e2e")
-SLOW = {"cluster": "`make cluster-slow` runs them", "trainer": "`make trainer-slow` and `make chaos` run them"}
+SLOW = {
+    "cluster": "`make cluster-slow` runs them",
+    "trainer": "`make trainer-slow` and `make chaos` run them",
+    "e2e": "`make e2e-slow` runs them",
+}
 
 
 def tier_of(path: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.cluster.test_control_plane import wait_until
 from tools.cluster import existing
 from tools.cluster.bare_node import BareNode
 from tools.cluster.rest import Api
-from tools.node import busybox
+from tools.node import busybox, cgroup, leftovers
 from tools.node.busybox import FOREVER, enforce_restricted, in_phase, pod
 
 
@@ -56,6 +57,14 @@ def test_a_pod_reaches_the_api_server_as_clients_in_a_cluster_do(
     in_phase(api, namespace, "client", "Succeeded")
     said = node.kubectl("--namespace", namespace, "logs", "client").stdout
     assert json.loads(said)["gitVersion"].startswith("v1.")
+
+
+def test_its_pods_get_as_much_of_a_busy_machine_as_a_machine_of_their_own(node: BareNode) -> None:
+    cores = os.cpu_count() or 1
+    weights = {weight for top in leftovers.cgroups() if (weight := cgroup.weight_of(top)) is not None}
+    assert weights == {len(node.nodes) * cores}
+    each = (cgroup.weight_of(top / name) for top in leftovers.cgroups() for name in node.nodes)
+    assert {weight for weight in each if weight is not None} == {cores}
 
 
 def test_a_claim_of_no_class_gets_a_volume_that_goes_with_it(

@@ -8,7 +8,7 @@ import yaml
 
 from tools.cluster.control_plane import LOST_NODE_SECONDS
 from tools.cluster.program import Program
-from tools.node import leftovers, network
+from tools.node import cgroup, network
 from tools.node.namespaces import Namespaces, run
 from tools.node.network import Subnet
 
@@ -37,7 +37,7 @@ class Kubelet:
     def __init__(self, namespaces: Namespaces, name: str, subnet: Subnet, binary: Path, socket: Path) -> None:
         self._directory = namespaces.directory
         self._subnet = subnet
-        self._cgroup = f"{leftovers.CGROUP}/{name}"
+        self._name = name
         self._socket = socket
         self._command = namespaces.entering(
             str(binary),
@@ -51,8 +51,7 @@ class Kubelet:
         """Write what the kubelet reads, and make the cgroup of its pods."""
         (self._directory / "kubelet.kubeconfig").write_text(kubeconfig)
         (self._directory / "kubelet.yaml").write_text(yaml.safe_dump(self._config(client_ca)))
-        for top in leftovers.hierarchies():
-            (top / self._cgroup).mkdir(parents=True)
+        cgroup.make(self._name)
 
     def start(self) -> None:
         """Start the kubelet. Its node is Ready a few seconds later."""
@@ -75,7 +74,7 @@ class Kubelet:
             },
             "authorization": {"mode": "Webhook"},
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": f"/{self._cgroup}",
+            "cgroupRoot": f"/{cgroup.name(self._name)}",
             "clusterDNS": [network.DNS],
             "clusterDomain": "cluster.local",
             "containerRuntimeEndpoint": f"unix://{self._socket}",

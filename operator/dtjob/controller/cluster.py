@@ -40,9 +40,9 @@ class Cluster(Protocol):
     async def create(self, manifest: Manifest) -> Manifest:
         """Create the object and return it as stored. Raises AlreadyExists or Refused."""
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
-        """Delete the object with this uid; gone already, or another uid, is success. Raises Stale where a `version` is
-        given and the object has another."""
+    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> Manifest | None:
+        """Delete the object with this uid; gone already, or another uid, is success. Returns a pod as it is stored by
+        then, None where nobody says. Raises Stale where a `version` is given and the object has another."""
 
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
         """The object of this name as the cluster has it now, None where there is none; without a namespace one of the

@@ -219,7 +219,9 @@ class Reconciler:
         try:
             if isinstance(action, Delete):
                 logger.info("%s/%s: deleting %s %s: %s", *key, action.kind, action.name, action.why)
-                await self._cluster.delete(action.kind, namespace, action.name, action.uid, action.version)
+                stored = await self._cluster.delete(action.kind, namespace, action.name, action.uid, action.version)
+                if stored is not None and self._store.apply(stored):  # or the next plan would delete it once more
+                    self._queue.add(key)
                 if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
                     self._forget(key, action.uid)
                 self._tallies[key].deleted(action.kind, action.name)

@@ -107,7 +107,7 @@ class Kube(workload_calls.WorkloadCalls):
                 raise Refused(self._pod_groups.words(kind, error)) from None
             raise
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
+    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> Manifest | None:
         """DELETE with a precondition of the uid, and of the version where there is one."""
         body = {
             "kind": "DeleteOptions",
@@ -118,14 +118,16 @@ class Kube(workload_calls.WorkloadCalls):
         try:
             path = f"{path_of(kind, namespace, await self._version(kind))}/{name}"
         except Refused:  # there are no PodGroups any more
-            return
+            return None
         try:
-            await self._call("DELETE", path, body)
+            stored = await self._call("DELETE", path, body)
         except ApiError as error:
             if error.code == 409 and version:
                 raise Stale(str(error)) from None
             if error.code not in (404, 409):
                 raise
+            return None
+        return typed(kind, stored) if kind == "Pod" and stored.get("kind") == kind else None
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
         """Patch the serving label away; the uid in the patch makes another pod of this name a conflict."""

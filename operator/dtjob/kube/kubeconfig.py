@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import yaml
 from kubernetes.aio import client, config
 
@@ -22,6 +25,9 @@ async def configure(configuration: client.Configuration, kubeconfig: str | None,
 
 
 async def _load(configuration: client.Configuration, kubeconfig: str | None, context: str | None) -> None:
+    if not kubeconfig and not context and not _is_in_a_usual_place():  # the client would warn of each operator in a pod
+        config.load_incluster_config(client_configuration=configuration)
+        return
     try:
         await config.load_kube_config(config_file=kubeconfig, context=context, client_configuration=configuration)
     except config.ConfigException:
@@ -32,3 +38,9 @@ async def _load(configuration: client.Configuration, kubeconfig: str | None, con
         raise NoCluster("the kubeconfig cannot be read: it is empty or holds no clusters") from error
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise NoCluster(f"the kubeconfig cannot be read: {' '.join(str(error).split())}") from error
+
+
+def _is_in_a_usual_place() -> bool:
+    """Whether there is a kubeconfig where kubectl looks for one."""
+    places = config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION.split(os.pathsep)
+    return any(Path(place).expanduser().exists() for place in places if place)

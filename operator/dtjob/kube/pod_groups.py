@@ -116,7 +116,7 @@ class Lists(Protocol):
 class Deletes(Protocol):
     """What deletes objects: `Kube`."""
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
+    async def delete(self, kind: str, namespace: str, name: str, uid: str) -> Manifest | None:
         """Delete the object with this uid."""
 
 

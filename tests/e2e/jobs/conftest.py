@@ -35,15 +35,25 @@ def trainer_image(cluster: Cluster, pytestconfig: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
+def chart_values() -> tuple[str, ...]:
+    """What the operator is installed with, beside its image; others' tests say more."""
+    return ()
+
+
+@pytest.fixture(scope="session")
 def release(
-    cluster: Cluster, api: Api, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster,
+    api: Api,
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+    chart_values: tuple[str, ...],
 ) -> Iterator[Release]:
     """The operator, installed by helm for the session."""
     helm = find_helm()
     if helm is None:
         pytest.skip("no helm: it is neither on the PATH nor could it be built (DTJOB_HELM may name it)")
     image = _loaded(cluster, "operator", pytestconfig)
-    made = Release(cluster, api, helm, image, tmp_path_factory.mktemp("helm"))
+    made = Release(cluster, api, helm, image, tmp_path_factory.mktemp("helm"), chart_values)
     metadata = {"name": OPERATOR_NAMESPACE, "labels": RESTRICTED}
     if OPERATOR_NAMESPACE not in [one["metadata"]["name"] for one in api.list("namespaces")]:
         api.create("namespaces", None, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})

@@ -43,11 +43,12 @@ def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:
     return found is not None and found.kept is False and situation.chief.task in replaced
 
 
-def goes_on_from(situation: Situation, replaced: Collection[Task], step: int) -> str:
-    """What follows, of a job with a checkpoint at `step`, when these tasks get new pods: ends a sentence."""
+def goes_on_from(situation: Situation, replaced: Collection[Task], step: int, *, saves: bool = False) -> str:
+    """What follows, of a job with a checkpoint at `step`, when these tasks get new pods: ends a sentence. `saves`: they
+    were told to save before, at a step that nobody is there to tell."""
     found = keeping(situation.job, situation.defaults)
     if found is None or found.kept is True or situation.chief.task not in replaced:
-        return f" from the checkpoint at step {step}"
+        return f" from the checkpoint at step {step}{' or a later one' if saves else ''}"
     if found.kept is None:
         return f"; the checkpoint at step {step} is on the node of the chief's earlier pod"
     return f" at step 0, as the checkpoint at step {step} ends with the chief's pod"

@@ -30,7 +30,8 @@ def standing(situation: Situation) -> Standing:
     if not absent or (ran and trains_without(situation.job, absent)):
         return Standing(Phase.RUNNING, "AllTasksRunning", waits)
     if ran and was_resized_last(status):
-        return Standing(Phase.RESTARTING, RESIZED, waits or f"{len(absent)} tasks of the new group do not run yet")
+        what = "1 task of the new group does" if len(absent) == 1 else f"{len(absent)} tasks of the new group do"
+        return Standing(Phase.RESTARTING, RESIZED, waits or f"{what} not run yet")
     if ran or restarts(status, situation.now):
         return Standing(
             Phase.RESTARTING, status.first_failure.get("cause", Phase.RESTARTING.value), waits or _cause(situation)

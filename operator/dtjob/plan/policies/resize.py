@@ -49,7 +49,7 @@ def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datet
     workers = situation.status.workers
     assert workers is not None
     assert workers.resizing is not None
-    message = f"{workers.resizing.message}: the group of {workers.replicas} workers saves and ends"
+    message = f"{workers.resizing.message}: the group of {_counted(workers.replicas)} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     return situation.with_status(replace(count_tasks(status, situation.views), all_created=False)), away, _lost(pods)
 
@@ -67,14 +67,14 @@ def start_group(situation: Situation) -> tuple[Situation, list[Event]]:
     change = workers.resizing
     to, step = min(change.to, goal(situation, workers)), situation.status.progress.checkpoint_step
     replaced = [view.task for view in _group(situation)]
-    where = goes_on_from(situation, replaced, step) if step >= 0 else ""
+    where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
     situation = with_group_of(situation, to)
     adjusted = None if change.reason == SCALED else whole(situation.now)
     assert situation.status.workers is not None
     status = replace(situation.status, workers=replace(situation.status.workers, adjusted_at=adjusted))
     if checkpoints_end(situation, replaced):
         status = replace(status, progress=replace(status.progress, checkpoint={}))
-    told = Event("Normal", RESIZED, f"Training goes on with {to} worker{'s' if to > 1 else ''}{where}")
+    told = Event("Normal", RESIZED, f"Training goes on with {_counted(to)}{where}")
     return situation.with_status(status), [told]
 
 
@@ -145,6 +145,10 @@ def was_resized_last(status: Status) -> bool:
     if workers is None or workers.since is None:
         return False
     return incident is None or incident.started_at < workers.since
+
+
+def _counted(workers: int) -> str:
+    return f"{workers} worker{'s' if workers > 1 else ''}"
 
 
 def _group(situation: Situation) -> list[TaskView]:

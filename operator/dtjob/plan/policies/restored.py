@@ -32,10 +32,12 @@ def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
     restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
     if unnoted:
         return situation.with_status(replace(status, restored=restored)), []
-    event = _event(situation, step, situation.written.progress.checkpoint_step)
+    before = situation.written.progress
+    nothing_lost = not step and before.checkpoint_step < 0 and not before.training.get("step", 0)
+    told = [] if nothing_lost else [_event(situation, step, before.checkpoint_step)]
     newest = report.get("checkpoint", {})
     progress = replace(status.progress, checkpoint=newest if "step" in newest else {})
-    return situation.with_status(replace(status, restored=restored, progress=progress)), [event]
+    return situation.with_status(replace(status, restored=restored, progress=progress)), told
 
 
 def _start(report: dict[str, Any]) -> dict[str, int]:

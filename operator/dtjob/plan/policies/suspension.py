@@ -93,7 +93,7 @@ def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
     status = bump_attempts(status, tasks, everyone)
     if checkpoints_end(situation, tasks):
         status = replace(status, progress=replace(status.progress, checkpoint={}))
-    where = f"; training goes on{goes_on_from(situation, tasks, step)}" if step >= 0 else ""
+    where = f"; training goes on{goes_on_from(situation, tasks, step, saves=True)}" if step >= 0 else ""
     return go_on_as_desired(situation.with_status(status)), [Event("Normal", RESUMED, f"Job resumed{where}")]
 
 

@@ -16,13 +16,15 @@ TIMEOUT = 120.0
 
 
 class Release:
-    """One release of the chart. `image` is the operator's reference on the cluster's nodes."""
+    """One release of the chart. `image` is the operator's reference on the nodes, `values` are the chart's."""
 
-    def __init__(self, cluster: Cluster, api: Api, helm: Path, image: str, home: Path) -> None:
+    def __init__(
+        self, cluster: Cluster, api: Api, helm: Path, image: str, home: Path, values: tuple[str, ...] = ()
+    ) -> None:
         self._cluster, self._api = cluster, api
         self._helm = Helm(helm, cluster, home)
         repository, _, tag = image.rpartition(":")
-        self._settings = [*SETTINGS, f"image.repository={repository}", f"image.tag={tag}"]
+        self._settings = [*SETTINGS, *values, f"image.repository={repository}", f"image.tag={tag}"]
 
     def helm(self, *arguments: str, check: bool = True) -> str:
         """Run helm in the release's namespace; returns what it printed. Raises AssertionError with its complaint."""

@@ -15,6 +15,7 @@ from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
+from tests.unit.operator.simulation import operator
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 
@@ -73,6 +74,21 @@ def test_a_strangers_pod_of_our_name_is_said_once_and_left_alone():
         made.run(1)
         assert (phase(made), made.job.status["message"]) == ("Running", "")
         assert {c["type"]: c["status"] for c in made.job.status["conditions"]}["Blocked"] == "False"
+
+
+def test_a_pod_is_told_to_end_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
+    with world(builders.job()) as made:
+        made.run(10)
+        all_run(made)
+        made.run(10)
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=True))
+        made.run(operator.WATCH_LAG_SECONDS)
+        monkeypatch.setattr(operator, "WATCH_LAG_SECONDS", 5.0)
+        made.run(1)
+        made.queue.add(made.key)  # as a report of its progress brings it
+        made.run(1)
+        told = [call for call in made.cluster.calls if call.startswith("delete Pod")]
+        assert sorted(told) == [f"delete Pod {name}" for name in sorted(made.pods)]
 
 
 def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():

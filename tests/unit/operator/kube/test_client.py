@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+import certifi
 import pytest
 from aiohttp import web
 from kubernetes.aio import client
@@ -78,3 +79,20 @@ async def test_without_kubeconfig_and_outside_a_pod_there_is_no_cluster(
     with pytest.raises(NoCluster):
         async with connect():
             pass
+
+
+async def test_an_operator_in_a_pod_does_not_warn_that_it_has_no_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    where = str(tmp_path / "none")
+    monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", where)
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("secret")
+    ca.write_text(certifi.contents())
+    monkeypatch.setattr("kubernetes.aio.config.incluster_config.SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr("kubernetes.aio.config.incluster_config.SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    async with connect() as kube:
+        assert (await kube.credentials()).server == "https://127.0.0.1:1"
+    assert caplog.messages == []

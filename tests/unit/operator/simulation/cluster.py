@@ -84,8 +84,11 @@ class SimulatedCluster:
         stored: Manifest = await self._call(what, lambda: self._create(manifest))
         return stored
 
-    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> None:
-        await self._call(f"delete {kind} {name}", lambda: self._delete(kind, name, uid, version))
+    async def delete(self, kind: str, namespace: str, name: str, uid: str, version: str = "") -> Manifest | None:
+        stored: Manifest | None = await self._call(
+            f"delete {kind} {name}", lambda: self._delete(kind, name, uid, version)
+        )
+        return stored
 
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
         found: Manifest | None = await self._call(f"get {kind} {name}", lambda: self.objects.get((kind, name)))
@@ -220,14 +223,15 @@ class SimulatedCluster:
         self.change(wanted["kind"], wanted["metadata"]["name"], lambda one: one.update(mended))
         return copied(stored)
 
-    def _delete(self, kind: str, name: str, uid: str, version: str) -> None:
+    def _delete(self, kind: str, name: str, uid: str, version: str) -> Manifest | None:
         stored = self.objects.get((kind, name))
         if stored is None or stored["metadata"]["uid"] != uid:
-            return
+            return None
         if version and stored["metadata"]["resourceVersion"] != version:
             raise Stale(f"{name} has changed")
         self.rules.check_touch(stored)
         self.ask_to_delete(kind, name)
+        return copied(stored) if kind == "Pod" and (kind, name) in self.objects else None
 
     def _relabel(self, name: str, uid: str, wanted: Mapping[str, str]) -> Manifest | None:
         stored = self.objects.get(("Pod", name))

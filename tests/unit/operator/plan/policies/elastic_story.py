@@ -30,6 +30,8 @@ class Story:
         self.job = builders.job(strategy, checkpoint=spec.pop("checkpoint", CLAIM), replicas=roles, **spec)
         self.children = Children()
         self.events: list[Event] = []
+        self.said: list[str] = []
+        """The messages of its statuses."""
 
     def change(self, **spec: Any) -> None:
         """What a user or an HPA writes: fields of the spec by their Python names, or `count`, `min` and `max`."""
@@ -46,6 +48,7 @@ class Story:
         self.job = builders.with_status(self.job, made.status or self.job.status)
         self.children = builders.carried_out(self.children, made, now)
         self.events += made.events
+        self.said.append(self.job.status["message"])
         return made
 
     def settle(self, now: datetime) -> None:

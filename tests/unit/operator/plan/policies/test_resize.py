@@ -144,14 +144,34 @@ def test_the_count_may_change_while_the_group_ends() -> None:
     assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
 
 
+def test_it_counts_its_workers_in_words() -> None:
+    story = Story(least=1)
+    story.run()
+    story.change(count=1)
+    story.settle(at(10))
+    story.run(at(11))
+    story.change(count=2)
+    story.look(at(12))
+    story.places("worker-1-placeholder", now=at(13))
+    messages = [one.message for one in story.events if one.reason == "Resizing"]
+    assert messages == [
+        "Workers 4 -> 1: spec.replicas.worker.count is 1",
+        "Workers 1 -> 2: there is room for 1 more of 2",
+    ]
+    assert "there is room for 1 more of 2: the group of 1 worker saves and ends" in story.said
+
+
 def test_it_says_where_training_goes_on() -> None:
     story = Story()
     story.children = replace(story.children, reports={"chief-0": REPORT})
     story.run()
     story.change(count=2)
     story.settle(at(10))
-    assert told(story, "Resized") == ["Training goes on with 2 workers from the checkpoint at step 100"]
+    assert told(story, "Resized") == ["Training goes on with 2 workers from the checkpoint at step 100 or a later one"]
     assert (story.job.status["phase"], story.job.status["reason"]) == ("Restarting", "Resized")
+    assert story.job.status["message"] == "3 tasks of the new group do not run yet"
+    story.places("chief-0-1", "worker-0-1", now=at(11))
+    assert story.job.status["message"] == "1 task of the new group does not run yet"
     lost = Story(checkpoint={"directory": "/checkpoints", "volume": {"emptyDir": {}}})
     lost.children = replace(lost.children, reports={"chief-0": REPORT})
     lost.run()

@@ -103,6 +103,15 @@ def test_a_restart_before_the_first_checkpoint_says_that():
     assert told(made) == ["Warning StartedOver: Training began again at step 0: there was no checkpoint yet"]
 
 
+@pytest.mark.parametrize("job", [SAVING, FREE])
+def test_a_start_after_others_that_never_came_to_a_step_is_no_news(job: Job):
+    """As of workers that there was no room for: the group that is made in their place loses nothing."""
+    job, _ = look(job, {"attempt": 0, "incarnation": 0, "state": "waiting"})
+    job, made = look(job, {"attempt": 0, "incarnation": 1, "step": 0, "restoredStep": 0}, 1)
+    assert told(made) == []
+    assert job.status["restored"]["incarnation"] == 1
+
+
 def test_a_run_that_ends_before_the_next_look_has_told_it_too():
     job, _ = look(SAVING, SAVED)
     pods = builders.all_pods(job)

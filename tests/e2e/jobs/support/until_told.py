@@ -1,0 +1,62 @@
+"""The digits example, which trains until a test says that it is enough: no test guesses how fast its machine is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.jobs.support.training_job import TrainingJob, digits
+from tools.cluster.rest import Api, Object
+
+_CONFIG_MAP = "until-told"
+_DIRECTORY = "/program"
+_FILE = "until_told.py"
+_ENOUGH = "/checkpoints/enough"
+_PROGRAM = f"""
+import functools, pathlib, runpy
+import keras
+import dtjob_trainer as dt
+
+class UntilTold(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        if pathlib.Path("{_ENOUGH}").exists():
+            self.model.stop_training = True
+
+    def get_state(self):
+        return {{}}
+
+    def set_state(self, state):
+        pass
+
+dt.fit = functools.partial(dt.fit, callbacks=[UntilTold()])
+runpy.run_path("/workspace/examples/digits.py", run_name="__main__")
+"""
+_ENDLESS = 100_000
+"""Epochs."""
+
+
+def until_told(api: Api, namespace: str, image: str, replicas: Object, name: str = "digits", **spec: Any) -> Object:
+    """The job; makes the ConfigMap with its program, once in a namespace."""
+    if _CONFIG_MAP not in [one["metadata"]["name"] for one in api.list("configmaps", namespace)]:
+        metadata = {"name": _CONFIG_MAP}
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_FILE: _PROGRAM}}
+        api.create("configmaps", namespace, made)
+    mounted = {role: _with_program(replica) for role, replica in replicas.items()}
+    job = digits(image, name, epochs=_ENDLESS, replicas=mounted, **spec)
+    job["spec"]["program"]["entry"] = f"{_DIRECTORY}/{_FILE}"
+    return job
+
+
+def enough(job: TrainingJob) -> None:
+    """Have the training end with the epoch that it is at."""
+    job.kubectl("exec", job.pods()["chief-0"]["metadata"]["name"], "--", "touch", _ENOUGH)
+
+
+def _with_program(replica: Object) -> Object:
+    template = replica.get("template", {"spec": {}})
+    mount = {"name": "program", "mountPath": _DIRECTORY, "readOnly": True}
+    pod = {
+        **template["spec"],
+        "volumes": [{"name": "program", "configMap": {"name": _CONFIG_MAP}}],
+        "containers": [{"name": "tensorflow", "volumeMounts": [mount]}],
+    }
+    return {**replica, "template": {**template, "spec": pod}}
