@@ -39,6 +39,9 @@ TOLD_AFTER = timedelta(seconds=10)
 NODE_GONE = ("DeletionByTaintManager", "DeletionByPodGC")
 """Reasons of DisruptionTarget that come long after the pod was lost, from controllers that watch nodes."""
 
+EXPLAINED = (Cause.ERROR, Cause.SIGNAL, Cause.STALLED)
+"""Causes of incidents of which more may show later."""
+
 SHOWN_LATE = (Cause.DISRUPTION, Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED)
 """Causes of a replaced pod's end that cannot come from its replacement, which deletes it."""
 
@@ -46,7 +49,9 @@ SHOWN_LATE = (Cause.DISRUPTION, Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED)
 def first_cause(situation: Situation, failure: Failure) -> Failure:
     """What caused the failure: a peer that is being taken away but has not been seen to end, or else the failure
     itself. Who was taken tells of it last: its node, if that is still there, only when all of its containers have
-    ended."""
+    ended. A task that is silent and has not ended may be taken itself."""
+    if failure.cause is Cause.STALLED:
+        return _taken_itself(situation, failure) or failure
     if failure.cause is not Cause.ERROR:
         return failure
     suspects = _suspects(situation, failure.task.id, failure.exit_code)
@@ -75,12 +80,14 @@ def explain(situation: Situation) -> Explain | Nothing:
     """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
     been collateral. Most of these were replaced since. What rules say of it is in it."""
     incident, first = situation.status.incident, situation.status.first_failure
-    if incident is None or incident.attempts is None or incident.cause not in (Cause.ERROR, Cause.SIGNAL):
+    if incident is None or incident.attempts is None or incident.cause not in EXPLAINED:
         return Nothing()
     in_time, failed = situation.now - incident.started_at <= WINDOW, str(first.get("task", ""))
     views = [view for view in situation.training if view.task.id == failed] if in_time else []
     if incident.cause == Cause.ERROR:
         views += _suspects_of(situation, incident, first)
+    elif incident.cause == Cause.STALLED:  # whoever was replaced over it: who is silent may be on a node that is lost
+        views += [view for view in situation.training if view.attempt > incident.attempts.of(view.task.id)]
     was, began = incident.cause, incident.errors.attempts if incident.errors else incident.attempts
     now, candidates = situation.now, []
     for view in views:
@@ -106,6 +113,12 @@ def explain(situation: Situation) -> Explain | Nothing:
             incident = joined(incident, found.cause, verdict.of_a_rule, max(row, 1))
             return Explain(incident, was, found, max(row, 1), verdict.action)
     return Nothing()
+
+
+def _taken_itself(situation: Situation, failure: Failure) -> Failure | None:
+    """The disruption that the failed task's own pod is under, which has not ended; None where it is well."""
+    view = situation.by_task[failure.task]
+    return _being_taken(view.task, view.pod, _silent_nodes(situation), situation.now) if view.pod else None
 
 
 def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
