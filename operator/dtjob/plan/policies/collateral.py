@@ -82,12 +82,9 @@ def explain(situation: Situation) -> Explain | Nothing:
     incident, first = situation.status.incident, situation.status.first_failure
     if incident is None or incident.attempts is None or incident.cause not in EXPLAINED:
         return Nothing()
-    in_time, failed = situation.now - incident.started_at <= WINDOW, str(first.get("task", ""))
-    views = [view for view in situation.training if view.task.id == failed] if in_time else []
-    if incident.cause == Cause.ERROR:
-        views += _suspects_of(situation, incident, first)
-    elif incident.cause == Cause.STALLED:  # whoever was replaced over it: who is silent may be on a node that is lost
-        views += [view for view in situation.training if view.attempt > incident.attempts.of(view.task.id)]
+    in_time, views = situation.now - incident.started_at <= WINDOW, _suspects_of(situation, incident, first)
+    if in_time:
+        views = [*(view for view in situation.training if view.task.id == first.get("task")), *views]
     was, began = incident.cause, incident.errors.attempts if incident.errors else incident.attempts
     now, candidates = situation.now, []
     for view in views:
@@ -152,8 +149,13 @@ def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
 
 def _suspects_of(situation: Situation, incident: Incident, first: Mapping[str, Any]) -> list[TaskView]:
     """The tasks whose loss would explain the incident. `first` may be a later failure already, of a task's successor,
-    over which the job is about to fail: then a row of errors says that there are such tasks."""
+    over which the job is about to fail: then a row of errors says that there are such tasks. Over a stall it may be
+    whoever was replaced: a silent task's node may be lost."""
     task, began = str(first.get("task", "")), incident.attempts or Attempts()
+    if incident.cause == Cause.STALLED:
+        return [view for view in situation.training if view.attempt > began.of(view.task.id)]
+    if incident.cause != Cause.ERROR:
+        return []
     _, attempt = topology.named_attempt(situation.job.metadata.name, str(first.get("pod", "")))
     if attempt is None or attempt <= began.of(task):
         return _suspects(situation, task, first.get("exitCode"))
