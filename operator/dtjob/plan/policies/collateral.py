@@ -21,6 +21,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import TaskView, container_status, deleting, ended, finished, is_lost, node_of
+from dtjob.plan.conditions import stopped_running
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import WINDOW, Errors, Incident
@@ -35,6 +36,9 @@ is silent for 50 s, and TensorFlow's peers fail 9 s after a task fell silent."""
 
 TOLD_AFTER = timedelta(seconds=10)
 """A kubelet that ends a pod tells of its containers' ends first, and then what it did and that the pod has failed."""
+
+CLOCKS_AGREE = timedelta(seconds=10)
+"""A failure shows so soon after it at the latest, or its node's clock is not right, or no operator looked."""
 
 NODE_GONE = ("DeletionByTaintManager", "DeletionByPodGC")
 """Reasons of DisruptionTarget that come long after the pod was lost, from controllers that watch nodes."""
@@ -142,9 +146,21 @@ def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
     if failure.cause in (Cause.ERROR, Cause.SIGNAL):
         own = (view.pod for view in situation.views if view.task == failure.task)
         wait = max(wait, TOLD_AFTER) if any(pod is not None and not finished(pod) for pod in own) else wait
-    # The time is the node's: a clock that is ahead of ours must not hold the end back.
-    in_time = -timedelta(seconds=2) <= situation.now - failure.time < wait
-    return Wait(failure.time + wait, failure) if in_time else None
+    until = _until(situation, failure, wait) if wait else None
+    return Wait(until, failure) if until is not None else None
+
+
+def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime | None:
+    """So long after the failure, None once that is over. A clock that is ahead of ours must not hold the end back, and
+    one that is behind must not hasten it."""
+    now = situation.now
+    if -timedelta(seconds=2) <= now - failure.time < wait:  # by the node's clock
+        return failure.time + wait
+    goes_on = situation.job.spec.strategy is Strategy.PARAMETER_SERVER and failure.task != situation.chief.task
+    since = None if goes_on else stopped_running(situation.status.conditions, now)
+    if since is None or abs(since - failure.time) <= CLOCKS_AGREE:
+        return None
+    return since + wait if now < since + wait else None
 
 
 def _suspects_of(situation: Situation, incident: Incident, first: Mapping[str, Any]) -> list[TaskView]:
