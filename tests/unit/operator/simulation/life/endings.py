@@ -85,6 +85,10 @@ class Endings(Deadlines, Programs):
         self.end_all()
         self.check_charges()
         self.check_quota_is_given_back()
+        self.check_rest()
+
+    def check_rest(self) -> None:
+        """Nothing happens any more, and nothing is asked for."""
         cluster = self.world.cluster
         self.world.run(200)
         calls, versions = len(cluster.calls), self.versions()
