@@ -45,6 +45,7 @@ class Scripted(Life):
         self.settle()
         self.check_charges()
         self.check_quota_is_given_back()
+        self.world.run(3700)  # so long an evaluator is waited for that its queue lets have no pod any more
         self.check_rest()
 
     def evict(self) -> None:
