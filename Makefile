@@ -30,8 +30,11 @@ lint: $(STAMP)  ## ruff, mypy --strict, and the arrows between the rooms
 unit: $(STAMP)  ## Only the unit tests (seconds)
 	@$(BIN)/python -m pytest tests/unit
 
-simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…; about 5 minutes)
-	@DTJOB_SIMULATED_LIVES=$(or $(LIVES),3000) $(BIN)/python -m pytest --timeout=0 tests/unit/operator/plan/test_plan_properties.py
+simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about 10 minutes)
+	@seed=$(or $(SEED),$$RANDOM); echo "make simulate SEED=$$seed looks through the same lives again"; \
+	DTJOB_SIMULATED_LIVES=$(or $(LIVES),3000) PYTHONHASHSEED=$$seed $(BIN)/python -m pytest --timeout=0 \
+		--hypothesis-seed=$$seed tests/unit/operator/plan/test_plan_properties.py \
+		tests/unit/operator/plan/test_plan_crashes.py
 
 cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 	@$(BIN)/python -m pytest tests/cluster

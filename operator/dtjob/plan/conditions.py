@@ -68,3 +68,12 @@ def running_since(conditions: Iterable[dict[str, Any]]) -> datetime | None:
     held = (one for one in conditions if one["type"] == Phase.RUNNING and one["status"] == "True")
     since = next(held, {}).get("lastTransitionTime")
     return times.parse(since) if since else None
+
+
+def stopped_running(conditions: Iterable[dict[str, Any]], now: datetime) -> datetime | None:
+    """Since when not all that training needs has been running, where something has failed of it: now, while nobody has
+    said so. None where it never ran."""
+    said = next((one for one in conditions if one["type"] == Phase.RUNNING), None)
+    if said is None:
+        return None
+    return now if said["status"] == "True" else times.parse(said["lastTransitionTime"])

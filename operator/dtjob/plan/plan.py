@@ -80,11 +80,12 @@ def _decide(situation: Situation, queued: Pause | None) -> Plan:
             return Plan(ask_for=names)
         situation, away, told = suspend(situation, pause)
         return _finish(situation, [*away, *release_gang(situation)], told, [])
-    return _active(*go_on(situation))
+    return _active(*go_on(situation), may_evaluate=queued is None)
 
 
-def _active(situation: Situation, resumed: Iterable[Event]) -> Plan:
-    """A job that is to be active. `resumed` is what users are told where it was suspended until now."""
+def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) -> Plan:
+    """A job that is to be active. `resumed` is what users are told where it was suspended until now. Without
+    `may_evaluate` its queue lets it have no pods any more, be it that it has succeeded."""
     if lacks_image(situation.job, situation.defaults):
         return _without_image(situation, resumed)
     situation = note_gang(_with_image(situation))
@@ -93,7 +94,7 @@ def _active(situation: Situation, resumed: Iterable[Event]) -> Plan:
     situation = note_first_step(situation)
     told = [*resumed, *kept, *restored]
     if succeeded(situation):
-        return _succeed(situation, told)
+        return _succeed(situation, told, may_evaluate)
     if names := vanished(situation):
         return Plan(ask_for=names)
     if late := overdue(situation):
@@ -165,11 +166,12 @@ def _without_image(situation: Situation, resumed: Iterable[Event]) -> Plan:
     return _finish(situation.with_status(status), [], [*resumed, *events], [deadline_changes_at(situation)])
 
 
-def _succeed(situation: Situation, told: Iterable[Event]) -> Plan:
+def _succeed(situation: Situation, told: Iterable[Event], may_evaluate: bool) -> Plan:
     status = set_phase(situation.status, Phase.SUCCEEDED, "Completed", "training has ended", situation.now)
     situation = situation.with_status(status)
     situation, moved = write_ahead(situation, leave_the_chief(situation))
-    return _after_the_end(situation, [*told, Event("Normal", Phase.SUCCEEDED.value, "Training has ended"), *moved])
+    ended = Event("Normal", Phase.SUCCEEDED.value, "Training has ended")
+    return _after_the_end(situation, [*told, ended, *moved], may_evaluate)
 
 
 def _give_up(situation: Situation, decision: GiveUp, told: Iterable[Event]) -> Plan:

@@ -21,6 +21,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import TaskView, container_status, deleting, ended, finished, is_lost, node_of
+from dtjob.plan.conditions import stopped_running
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import WINDOW, Errors, Incident
@@ -36,8 +37,14 @@ is silent for 50 s, and TensorFlow's peers fail 9 s after a task fell silent."""
 TOLD_AFTER = timedelta(seconds=10)
 """A kubelet that ends a pod tells of its containers' ends first, and then what it did and that the pod has failed."""
 
+CLOCKS_AGREE = timedelta(seconds=10)
+"""A failure shows so soon after it at the latest, or its node's clock is not right, or no operator looked."""
+
 NODE_GONE = ("DeletionByTaintManager", "DeletionByPodGC")
 """Reasons of DisruptionTarget that come long after the pod was lost, from controllers that watch nodes."""
+
+EXPLAINED = (Cause.ERROR, Cause.SIGNAL, Cause.STALLED)
+"""Causes of incidents of which more may show later."""
 
 SHOWN_LATE = (Cause.DISRUPTION, Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED)
 """Causes of a replaced pod's end that cannot come from its replacement, which deletes it."""
@@ -46,7 +53,9 @@ SHOWN_LATE = (Cause.DISRUPTION, Cause.OOM_KILLED, Cause.STORAGE_LIMIT_EXCEEDED)
 def first_cause(situation: Situation, failure: Failure) -> Failure:
     """What caused the failure: a peer that is being taken away but has not been seen to end, or else the failure
     itself. Who was taken tells of it last: its node, if that is still there, only when all of its containers have
-    ended."""
+    ended. A task that is silent and has not ended may be taken itself."""
+    if failure.cause is Cause.STALLED:
+        return _taken_itself(situation, failure) or failure
     if failure.cause is not Cause.ERROR:
         return failure
     suspects = _suspects(situation, failure.task.id, failure.exit_code)
@@ -75,12 +84,11 @@ def explain(situation: Situation) -> Explain | Nothing:
     """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
     been collateral. Most of these were replaced since. What rules say of it is in it."""
     incident, first = situation.status.incident, situation.status.first_failure
-    if incident is None or incident.attempts is None or incident.cause not in (Cause.ERROR, Cause.SIGNAL):
+    if incident is None or incident.attempts is None or incident.cause not in EXPLAINED:
         return Nothing()
-    in_time, failed = situation.now - incident.started_at <= WINDOW, str(first.get("task", ""))
-    views = [view for view in situation.training if view.task.id == failed] if in_time else []
-    if incident.cause == Cause.ERROR:
-        views += _suspects_of(situation, incident, first)
+    in_time, views = situation.now - incident.started_at <= WINDOW, _suspects_of(situation, incident, first)
+    if in_time:
+        views = [*(view for view in situation.training if view.task.id == first.get("task")), *views]
     was, began = incident.cause, incident.errors.attempts if incident.errors else incident.attempts
     now, candidates = situation.now, []
     for view in views:
@@ -108,6 +116,12 @@ def explain(situation: Situation) -> Explain | Nothing:
     return Nothing()
 
 
+def _taken_itself(situation: Situation, failure: Failure) -> Failure | None:
+    """The disruption that the failed task's own pod is under, which has not ended; None where it is well."""
+    view = situation.by_task[failure.task]
+    return _being_taken(view.task, view.pod, _silent_nodes(situation), situation.now) if view.pod else None
+
+
 def comes_of(situation: Situation, failure: Failure, gone: Set[Task]) -> bool:
     """Whether the failure may come of the loss of one of these tasks alone: one of its suspects is among them."""
     spec, task = situation.job.spec, failure.task
@@ -132,15 +146,32 @@ def wait_for_word(situation: Situation, failure: Failure) -> Wait | None:
     if failure.cause in (Cause.ERROR, Cause.SIGNAL):
         own = (view.pod for view in situation.views if view.task == failure.task)
         wait = max(wait, TOLD_AFTER) if any(pod is not None and not finished(pod) for pod in own) else wait
-    # The time is the node's: a clock that is ahead of ours must not hold the end back.
-    in_time = -timedelta(seconds=2) <= situation.now - failure.time < wait
-    return Wait(failure.time + wait, failure) if in_time else None
+    until = _until(situation, failure, wait) if wait else None
+    return Wait(until, failure) if until is not None else None
+
+
+def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime | None:
+    """So long after the failure, None once that is over. A clock that is ahead of ours must not hold the end back, and
+    one that is behind must not hasten it."""
+    now = situation.now
+    if -timedelta(seconds=2) <= now - failure.time < wait:  # by the node's clock
+        return failure.time + wait
+    goes_on = situation.job.spec.strategy is Strategy.PARAMETER_SERVER and failure.task != situation.chief.task
+    since = None if goes_on else stopped_running(situation.status.conditions, now)
+    if since is None or abs(since - failure.time) <= CLOCKS_AGREE:
+        return None
+    return since + wait if now < since + wait else None
 
 
 def _suspects_of(situation: Situation, incident: Incident, first: Mapping[str, Any]) -> list[TaskView]:
     """The tasks whose loss would explain the incident. `first` may be a later failure already, of a task's successor,
-    over which the job is about to fail: then a row of errors says that there are such tasks."""
+    over which the job is about to fail: then a row of errors says that there are such tasks. Over a stall it may be
+    whoever was replaced: a silent task's node may be lost."""
     task, began = str(first.get("task", "")), incident.attempts or Attempts()
+    if incident.cause == Cause.STALLED:
+        return [view for view in situation.training if view.attempt > began.of(view.task.id)]
+    if incident.cause != Cause.ERROR:
+        return []
     _, attempt = topology.named_attempt(situation.job.metadata.name, str(first.get("pod", "")))
     if attempt is None or attempt <= began.of(task):
         return _suspects(situation, task, first.get("exitCode"))

@@ -26,8 +26,10 @@ from tests.unit.operator.simulation.api_schema import refusal
 from tests.unit.operator.simulation.facts import Facts
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.invariants import Rules
-from tests.unit.operator.simulation.plain import copied
+from tests.unit.operator.simulation.lifetimes import Lifetimes
+from tests.unit.operator.simulation.plain import copied, merge
 from tests.unit.operator.simulation.plans import PlanRules
+from tests.unit.operator.simulation.quota import QuotaRules
 
 
 class Crash(BaseException):
@@ -70,10 +72,12 @@ class SimulatedCluster:
         """Uids of pods whose nodes do not answer any more."""
         self.facts: dict[str, Facts] = {}
         """Of every pod that the operator ever made, by uid."""
+        self.lifetimes = Lifetimes()
         self._shown: dict[str, Manifest] = {}
         """Pods as the watch showed them last, by uid."""
         self.rules = Rules(self.objects, self.facts, must)
         self.plan_rules = PlanRules(self.facts, must)
+        self.quota_rules = QuotaRules(self.objects, self.facts, self.lost)
         self._versions = itertools.count(100)
         self._uids = itertools.count(1)
 
@@ -125,6 +129,10 @@ class SimulatedCluster:
         version = next(self._versions)
         for first in range(0, max(1, len(found)), 2):
             yield found[first : first + 2], version
+
+    async def has_kueue(self) -> bool:
+        """There is Kueue; it concerns only jobs that are labelled for a queue."""
+        return True
 
     async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
         found = self.objects.get((kind, name))
@@ -209,6 +217,8 @@ class SimulatedCluster:
             raise Refused(f"pods {key[1]!r} is forbidden: exceeded quota: small")
         self.rules.check_create(manifest, self.clock())
         if manifest["kind"] == "Pod":
+            if (job := self.rules.owner(manifest)) is not None:
+                self.quota_rules.check_create(job, manifest, self.clock())
             uid = f"uid-{next(self._uids)}"
             self.facts[uid] = Facts.of(manifest)
             manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
@@ -230,6 +240,10 @@ class SimulatedCluster:
         if version and stored["metadata"]["resourceVersion"] != version:
             raise Stale(f"{name} has changed")
         self.rules.check_touch(stored)
+        if kind == KIND:
+            self.lifetimes.check_deletion(stored, self.clock())
+        if kind == kueue.KIND:
+            self.quota_rules.check_delete(stored)
         self.ask_to_delete(kind, name)
         return copied(stored) if kind == "Pod" and (kind, name) in self.objects else None
 
@@ -255,6 +269,7 @@ class SimulatedCluster:
         if why := refusal(status):
             raise Refused(f"{KIND} {name!r} is invalid: {why}")
         self.rules.check_status(stored, status, self.clock())
+        self.lifetimes.check_status(stored, status, self.clock())
         written = json.loads(json.dumps(status, allow_nan=False))
         self.change(KIND, name, lambda one: one.update(status=written))
         self.plan_rules.written(stored["metadata"]["uid"])
@@ -264,8 +279,9 @@ class SimulatedCluster:
         stored = self.objects.get((kueue.KIND, action.name))
         if stored is None or stored["metadata"]["resourceVersion"] != action.version:
             raise Stale(f"{action.name} has changed")
+        self.quota_rules.check_patch(stored, action)
         merged = copied(stored)
-        _merge(merged, action.body)
+        merge(merged, action.body)
         self.change(kueue.KIND, action.name, lambda one: one.update(merged))
         return copied(stored)
 
@@ -292,14 +308,3 @@ class SimulatedCluster:
     def _tell(self, type_: str, manifest: Manifest) -> None:
         self.log.append((type_, copied(manifest)))
         self._watcher(type_, copied(manifest))
-
-
-def _merge(there: dict[str, Any], patch: Mapping[str, Any]) -> None:
-    """A JSON merge patch (RFC 7386)."""
-    for name, value in patch.items():
-        if isinstance(value, dict):
-            _merge(there.setdefault(name, {}), value)
-        elif value is None:
-            there.pop(name, None)
-        else:
-            there[name] = value

@@ -49,6 +49,15 @@ class Must(StrEnum):
     """Another number of workers is another group, never beside the one before it, of all new pods; nothing is counted
     for it, and with room for all it comes to what the spec says."""
 
+    DEADLINES_ARE_KEPT = "deadlines-are-kept"
+    """A job's deadlines end it when they are over and not before, and it goes when its time has come."""
+    CLOCKS_MAY_DIFFER = "clocks-may-differ"
+    """All of it holds though the nodes' clocks are not the operator's."""
+
+    QUOTA_IS_KEPT = "quota-is-kept"
+    """A job in a queue of Kueue has pods only while it is admitted, and gives its quota back when the last has ended,
+    and not before; nothing is counted for it."""
+
     PROGRAMS_FAIL_FAST = "programs-fail-fast"
     """A program that fails alike before its first step ends within two attempts; one of a job that was ever seen to
     step never for that."""

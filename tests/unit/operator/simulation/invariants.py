@@ -68,7 +68,7 @@ class Rules:
     def check_create(self, manifest: Manifest, now: datetime) -> None:
         """Only for a job that is there, or of whose end the watch (or, once it was lost, a resync) has yet to tell, and
         that has not ended, and only the attempt that its status names already."""
-        job = self._owner(manifest)
+        job = self.owner(manifest)
         if job is None:
             uid = labels.controller_uid(manifest) or ""
             if uid in self._unheard:  # Kubernetes collects what is made for it
@@ -137,7 +137,7 @@ class Rules:
             assert (stored.get("status") or {}).get("phase") in ENDED, "a job that goes on is deleted"
             assert "ttlSecondsAfterFinished" in (stored["spec"].get("runPolicy") or {}), "nobody asked for that"
             return
-        job = self._owner(stored)
+        job = self.owner(stored)
         assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
         status = job.get("status") or {}
         if stored["kind"] == "Pod" and status.get("phase") not in ENDED and not is_suspended(status):
@@ -229,7 +229,8 @@ class Rules:
         """A new process knows nothing of what was refused."""
         self._refused.clear()
 
-    def _owner(self, manifest: Manifest) -> Manifest | None:
+    def owner(self, manifest: Manifest) -> Manifest | None:
+        """The job that controls the object, where it is there."""
         uid, jobs = labels.controller_uid(manifest), (one for (kind, _), one in self._objects.items() if kind == KIND)
         return next((one for one in jobs if _uid(one) == uid), None)
 

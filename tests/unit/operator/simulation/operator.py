@@ -19,7 +19,8 @@ from dtjob.kube.client import Kube
 from dtjob.kube.config_maps import ConfigMaps
 from dtjob.kube.resync import resync
 from dtjob.kube.watch import take_in
-from dtjob.objects import labels
+from dtjob.kube.workloads import Workloads
+from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
@@ -29,6 +30,7 @@ from tests.unit.operator.simulation.facts import sized_job
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.plain import copied
 from tests.unit.operator.simulation.plans import plan_arguments
+from tests.unit.operator.simulation.queue import SimulatedKueue
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 WATCH_LAG_SECONDS = 0.05
@@ -59,11 +61,14 @@ class World:
         self.key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._pending: deque[tuple[str, Manifest]] = deque()
         self.watching = False
+        self.skew = timedelta(0)
+        """How far the nodes' clocks are ahead of the operator's."""
         self._broken: Exception | None = None
         """What a plan raised, or the check of one."""
         self._bugs = _Bugs()
         self._logger = logging.getLogger("dtjob.controller.reconciler")
         self._logger.addHandler(self._bugs)
+        self.kueue = SimulatedKueue(self.cluster, self.now, self.loop.call_later)
         self.apply(job)
         self.loop.run_until_complete(self._start())
 
@@ -82,6 +87,10 @@ class World:
 
     def now(self) -> datetime:
         return NOW + timedelta(seconds=self.loop.time())
+
+    def node_time(self) -> datetime:
+        """By the clocks of the nodes."""
+        return self.now() + self.skew
 
     @property
     def job(self) -> Job:
@@ -122,6 +131,7 @@ class World:
         """Events are lost from now on."""
         self.watching = False
         self.cluster.rules.watch_is_lost(one["metadata"]["uid"] for type_, one in self._pending if type_ == "DELETED")
+        self.cluster.quota_rules.watch_is_lost(self.now())
         self._pending.clear()
 
     def watch_again(self) -> None:
@@ -134,7 +144,7 @@ class World:
     def deliver(self, type_: str, manifest: Manifest) -> None:
         """One watch event, maybe late, maybe for the second time. Only jobs and labelled children have any."""
         labelled = manifest["kind"] in LISTED_KINDS and labels.JOB_NAME in labels.of(manifest)
-        if manifest["kind"] == KIND or labelled:
+        if manifest["kind"] == KIND or labelled or manifest["kind"] == kueue.KIND:
             take_in(self.store, self.queue, type_, copied(manifest))
 
     def close(self) -> None:
@@ -144,6 +154,9 @@ class World:
         self._planning.stop()
 
     def _on_change(self, type_: str, manifest: Manifest) -> None:
+        self.cluster.quota_rules.sees(type_, manifest, self.now(), self.watching)
+        if manifest["kind"] == kueue.KIND:
+            self.kueue.sees(type_, manifest)
         if self.watching:
             self._pending.append((type_, manifest))
             self.loop.call_later(WATCH_LAG_SECONDS, self._deliver_next)
@@ -177,6 +190,7 @@ class World:
         self.cluster.rules.operator_restarted()
         self.cluster.crash_in = None
         self._config_maps = ConfigMaps(cast(Kube, self.cluster), self.store, self.queue, self.loop.time)
+        self._workloads = Workloads(cast(Kube, self.cluster), self.store, self.queue, ())
         self._pending.clear()
         self.watching, self.cluster.rules.watches = True, True
         await self._resync()
@@ -190,7 +204,9 @@ class World:
         for key in changed:
             self.queue.add(key)
         await self._config_maps.look_for_unknown()
+        await self._workloads.resync()
         self.cluster.rules.resynced(self.now())
+        self.cluster.quota_rules.hears_again(self.now())
 
     async def _stop(self) -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -206,6 +222,7 @@ def job_manifest(job: Job) -> Manifest:
         "namespace": job.metadata.namespace,
         "uid": job.metadata.uid,
         "generation": 1,
+        "labels": dict((job.metadata.model_extra or {}).get("labels") or {}),
     }
     spec = job.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {"apiVersion": job.api_version, "kind": KIND, "metadata": metadata, "spec": spec}

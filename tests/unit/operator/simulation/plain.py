@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import marshal
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 Plain = TypeVar("Plain")
 
@@ -12,3 +13,14 @@ def copied(plain: Plain) -> Plain:
     """A copy of dicts, lists, strings and numbers. Raises ValueError where anything else is among them."""
     copy: Plain = marshal.loads(marshal.dumps(plain))
     return copy
+
+
+def merge(there: dict[str, Any], patch: Mapping[str, Any]) -> None:
+    """A JSON merge patch (RFC 7386)."""
+    for name, value in patch.items():
+        if isinstance(value, dict):
+            merge(there.setdefault(name, {}), value)
+        elif value is None:
+            there.pop(name, None)
+        else:
+            there[name] = value

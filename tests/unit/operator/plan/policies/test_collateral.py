@@ -10,6 +10,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.attempts import Attempts
+from dtjob.plan.conditions import with_condition
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
 from dtjob.plan.incident import Errors, Incident
@@ -253,6 +254,29 @@ def test_the_end_waits_until_a_silent_peers_node_would_have_been_noticed(
     situation = builders.situation(job, *pods.values(), now=at(seconds))
     failure = failed(situation, "chief-0")
     assert wait_for_word(situation, failure) == (Wait(at(60), failure) if waits else None)
+
+
+@pytest.mark.parametrize("ahead", [1.5, 400, -400])
+@pytest.mark.parametrize(("seconds", "waits"), [(0, True), (59, True), (60, False)])
+def test_the_end_waits_as_long_where_a_nodes_clock_is_wrong(ahead: float, seconds: float, waits: bool):
+    """By the operator's own clock the job has not run since then; at first it still says that it runs."""
+    job, pods = of("MultiWorkerMirrored", False)
+    pods["chief-0"]["status"] = builders.ended(1, at(ahead))
+    ran = with_condition((), "Running", True, "AllTasksRunning", "", at(-3600))
+    stopped = ran if not seconds else with_condition(ran, "Running", False, "Error", "", NOW)
+    situation = builders.situation(job, *pods.values(), now=at(seconds), conditions=stopped)
+    found = wait_for_word(situation, failed(situation, "chief-0"))
+    assert isinstance(found, Wait) is (waits or (ahead == 1.5 and seconds == 60))
+    if waits and abs(ahead) > 60:
+        assert isinstance(found, Wait)
+        assert found.until == at(60)
+
+
+def test_nothing_is_waited_for_where_nothing_can_follow_and_a_nodes_clock_is_ahead():
+    """A rule that fails the job over it does so at once."""
+    job = builders.job("Mirrored")
+    situation = builders.situation(job, builders.pod(job, "chief-0", builders.ended(2, at(1.5))), now=NOW)
+    assert wait_for_word(situation, failed(situation, "chief-0")) is None
 
 
 @pytest.mark.parametrize(

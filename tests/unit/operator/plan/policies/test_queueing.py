@@ -417,3 +417,21 @@ def test_an_eviction_ends_an_evaluator_that_is_still_at_work() -> None:
     assert story.said("Finished") == ("True", "Succeeded")
     story.settle(at(5000))
     assert story.pods == [] or all("evaluator" not in one["metadata"]["name"] for one in story.pods)
+
+
+def test_an_evicted_job_that_finishes_meanwhile_makes_no_evaluator() -> None:
+    """Its quota is somebody else's, and no pod of it is made, for a moment either."""
+    story = running(evaluator=True)
+    story.evict()
+    saving = [builders.deleting(one, at(100)) for one in story.pods if "evaluator" not in one["metadata"]["name"]]
+    story.look(at(100))
+    assert story.stands[0] == "Suspended"
+    for one in saving:
+        one["status"] = builders.ended(0, at(101))
+    others = [one for one in story.children.objects if one["kind"] != "Pod"]
+    story.children = replace(story.children, objects=(*others, *saving))
+    made = story.look(at(102))
+    assert story.stands[0] == "Succeeded"
+    assert "make Pod" not in kinds(made)
+    story.settle(at(103))
+    assert story.said("Finished") == ("True", "Succeeded")

@@ -99,6 +99,57 @@ def test_a_running_task_for_which_the_chief_waits_in_vain_is_replaced():
     assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
 
 
+MARKED = {
+    **builders.running(),
+    "conditions": [{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}],
+}
+"""As the node controller leaves a pod whose node does not answer."""
+
+
+def on_a_node_of_its_own(pods: dict[str, Any], task: str) -> None:
+    for name, one in pods.items():
+        one["spec"]["nodeName"] = "node-2" if name == task else "node-1"
+
+
+def later(job: Job, seconds: float, old: dict[str, Any]) -> Job:
+    """The job at a later look: worker-1's pod was deleted over its silence, its successor waits, the others run."""
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = {}
+    on_a_node_of_its_own(pods, "worker-1")
+    earlier = builders.deleting(builders.pod(job, "worker-1", old, attempt=0), at(20))
+    earlier["spec"]["nodeName"] = "node-3"
+    made = builders.plan_answered(job, Children((*pods.values(), earlier)), at(seconds))
+    return builders.with_status(job, made.status or job.status)
+
+
+@pytest.mark.parametrize(("seconds", "old"), [(66, builders.running()), (45, MARKED), (300, MARKED)])
+def test_a_silent_task_whose_node_turns_out_to_be_lost_is_not_held_against_the_job(seconds: float, old: dict[str, Any]):
+    """Its peers notice before Kubernetes does. Whoever is only frozen is killed when its grace period is over."""
+    after, _ = waiting_for({"worker-1": 0})
+    assert after.status["incident"]["charged"] == 1
+    after = later(after, seconds, old)
+    assert after.status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
+    assert after.status["incident"]["charged"] == 0
+    assert after.status["firstFailure"]["pod"] == "digits-worker-1-0"
+
+
+def test_a_frozen_task_stays_charged_while_it_is_given_its_time_to_end():
+    after, _ = waiting_for({"worker-1": 0})
+    after = later(after, 64, builders.running())
+    assert after.status["restarts"]["causes"] == {"Stalled": 1}
+
+
+def test_a_task_that_is_silent_on_a_node_that_does_not_answer_has_not_stalled():
+    job = builders.with_status(mirrored(maxRestarts=0), {"allCreated": True})
+    pods = builders.all_pods(job)
+    on_a_node_of_its_own(pods, "worker-1")
+    pods["worker-1"]["status"] = MARKED
+    report = {"jobUid": job.metadata.uid, "attempt": 0, "state": "waiting", "silent": {"worker-1": 0}}
+    made = builders.plan_answered(job, Children(tuple(pods.values()), {"chief-0": report}), at(20))
+    assert made.status is not None
+    assert (made.status["phase"], made.status["restarts"]["causes"]) == ("Restarting", {"Disruption": 1})
+
+
 @pytest.mark.parametrize(
     ("silent", "job", "pods"),
     [

@@ -22,7 +22,7 @@ class Budgets(People):
         self.set_max_restarts(name, 4)
         if chief := self.chief_of(name):
             self.blame(chief, "Error")
-            self.set_status(chief, builders.ended(1, self.world.now()))
+            self.set_status(chief, builders.ended(1, self.world.node_time()))
         self.world.run(3)
         self.world.run(self.longest_wait())
         self.all_run()
@@ -49,7 +49,7 @@ class Budgets(People):
         if chief is None or self.world.job_named(name).spec.failure_policy.rules[:1] != RULES_OF_FAIL_2:
             return
         self.blame(chief, "Error")
-        self.set_status(chief, builders.ended(2, self.world.now()))
+        self.set_status(chief, builders.ended(2, self.world.node_time()))
         self.world.run(70)  # of a group without supervisors another may be the cause, and is waited for
         assert self.status(name).get("reason") == "PodFailurePolicy"
 
@@ -62,7 +62,7 @@ class Budgets(People):
         for _ in range(policy.max_restarts + 1):
             if chief := self.chief_of(name):
                 self.blame(chief, "Error")
-                self.set_status(chief, builders.ended(127, self.world.now()))
+                self.set_status(chief, builders.ended(127, self.world.node_time()))
             self.world.run(1000)
             self.all_run()
             self.world.run(2)

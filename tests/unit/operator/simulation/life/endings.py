@@ -16,9 +16,9 @@ from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of, has_finished, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.life.deadlines import Deadlines
 from tests.unit.operator.simulation.life.people import SHARED
 from tests.unit.operator.simulation.life.programs import Programs
-from tests.unit.operator.simulation.life.sizes import Sizes
 from tests.unit.operator.simulation.life.supervisors import HOSTILE
 from tests.unit.operator.simulation.ruling import FAIL_2, UNCOUNTED_127
 
@@ -41,6 +41,8 @@ class Ending(StrEnum):
     BUDGET_IS_LOWERED = "its budget is lowered below what is charged, and its chief preempted"
     EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
     IS_SUSPENDED = "it is suspended, and goes on"
+    IS_EVICTED = "its queue evicts it, and admits it again"
+    IS_CUT_OFF = "it is active for longer than its deadline"
     IS_SCALED = "its workers are scaled"
     FAILS_ALIKE = "its program fails twice alike before its first step"
     FAILS_AFTER_A_STEP = "its program has done a step, and then fails alike before each first one"
@@ -54,6 +56,7 @@ SUITED: dict[Ending, dict[str, Any]] = {
     Ending.FINISHED_IS_COLLECTED: {"strategy": "MultiWorkerMirrored", "program": False},
     Ending.FINISHES_WHILE_DRAINED: {"program": True},
     Ending.TELLS_TOO_MUCH: {"program": True},
+    Ending.IS_EVICTED: {"queued": True},
     Ending.IS_SCALED: {"strategy": "MultiWorkerMirrored", "elastic": True},
     Ending.FAILS_ALIKE: {"program": True},
     Ending.FAILS_AFTER_A_STEP: {"program": True},
@@ -66,7 +69,7 @@ SUITED: dict[Ending, dict[str, Any]] = {
 """The jobs that such an end can come to."""
 
 
-class Endings(Sizes, Programs):
+class Endings(Deadlines, Programs):
     """Everything converges."""
 
     ending = Ending.RUNS_ON
@@ -81,6 +84,11 @@ class Endings(Sizes, Programs):
         self.make_room(self.last_job)
         self.end_all()
         self.check_charges()
+        self.check_quota_is_given_back()
+        self.check_rest()
+
+    def check_rest(self) -> None:
+        """Nothing happens any more, and nothing is asked for."""
         cluster = self.world.cluster
         self.world.run(200)
         calls, versions = len(cluster.calls), self.versions()
@@ -104,7 +112,9 @@ class Endings(Sizes, Programs):
         self.labels_are_put_back()
         cluster.lost.clear()
         cluster.crash_in = cluster.fail_next = cluster.quota = None
+        self.deadlines_are_lifted()
         self.all_go_on()
+        self.world.kueue.opens()
         self.world.watch_again()
         self.world.resync()
 
@@ -172,6 +182,8 @@ class Endings(Sizes, Programs):
             Ending.LOSES_A_LABEL: (Must.ONE_WRITER_WITHOUT_LABELS, self.strip),
             Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
             Ending.IS_SUSPENDED: (Must.SUSPENSION_IS_FREE, self.be_suspended),
+            Ending.IS_EVICTED: (Must.QUOTA_IS_KEPT, self.evict_and_admit),
+            Ending.IS_CUT_OFF: (Must.DEADLINES_ARE_KEPT, self.outlive_its_deadline),
             Ending.IS_SCALED: (Must.RESIZES_ARE_FREE, self.be_scaled),
             Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
             Ending.FAILS_ALIKE: (Must.PROGRAMS_FAIL_FAST, self.fail_alike),
@@ -233,7 +245,7 @@ class Endings(Sizes, Programs):
         evaluator = f"{name}-evaluator-0-{attempt_of(self.status(name), 'evaluator-0')}"
         away = evaluator in self.answering() and self.holds(Must.LAST_CHECKPOINT_IS_EVALUATED)
         if away and self.ending is Ending.SUCCEEDS_WITHOUT_EVALUATOR:
-            self.set_status(evaluator, builders.disrupted("EvictionByEvictionAPI", self.world.now()))
+            self.set_status(evaluator, builders.disrupted("EvictionByEvictionAPI", self.world.node_time()))
         elif away and self.ending is Ending.SUCCEEDS_BEFORE_EVALUATOR:
             self.set_status(evaluator, builders.waiting("ContainerCreating"))
         if chief := self.chief_of(name):

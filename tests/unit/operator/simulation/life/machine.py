@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
 from dtjob.api.job import Job
+from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.accidents import Accidents
 from tests.unit.operator.simulation.life.endings import SUITED, Endings
 from tests.unit.operator.simulation.life.stage import jobs
 from tests.unit.operator.simulation.operator import World
 
+CLOCKS_AHEAD = (0.0, 0.0, 0.0, 1.5, -1.5, 20.0, -20.0, 400.0, -400.0)
+"""Seconds that the nodes' clocks may be ahead of the operator's."""
+
 
 class Life(Endings, Accidents):
     """The life of some jobs, under the guarantees `must`, and their `ending`."""
 
-    @initialize(data=st.data(), job=jobs() | jobs(elastic=True), runs=st.integers(0, 3))
-    def begins(self, data: st.DataObject, job: Job, runs: int) -> None:
+    @initialize(
+        data=st.data(), job=jobs() | jobs(elastic=True), runs=st.integers(0, 3), skew=st.sampled_from(CLOCKS_AHEAD)
+    )
+    def begins(self, data: st.DataObject, job: Job, runs: int, skew: float) -> None:
         """Most histories begin with a job that runs: that is where the most can go wrong."""
         self.world = World(job, must=self.must)
+        if self.holds(Must.CLOCKS_MAY_DIFFER):
+            self.world.skew = timedelta(seconds=skew)
         self.last_job = data.draw(jobs(uid="last-job", **{"rules": [], **SUITED.get(self.ending, {})}))
         if runs:
             self.world.run(1)

@@ -17,7 +17,6 @@ from tests.unit.operator.simulation.life.stage import NAMES, jobs
 
 SHARED = ("Service", "ConfigMap", "NetworkPolicy")
 FOUND_BY = (labels.JOB_NAME, labels.ROLE, labels.INDEX, labels.ATTEMPT)
-_uids = itertools.count(1)
 
 
 class People(Pods):
@@ -25,6 +24,7 @@ class People(Pods):
 
     def __init__(self) -> None:
         super().__init__()
+        self._uids = itertools.count(1)
         self.stripped: dict[str, dict[str, str]] = {}
         """Labels that somebody took from pods, by uid."""
 
@@ -34,21 +34,23 @@ class People(Pods):
     @rule(data=st.data())
     def another_job_is_applied(self, data: st.DataObject) -> None:
         absent = next(name for name in NAMES if name not in self.names)
-        self.world.apply(data.draw(jobs(name=absent, uid=f"job-{next(_uids)}")))
+        self.world.apply(data.draw(jobs(name=absent, uid=f"job-{next(self._uids)}")))
 
     @precondition(lambda self: self.names and not all(self.goes_on(name) for name in self.names))
     @rule(data=st.data())
     def ended_job_makes_room_for_another(self, data: st.DataObject) -> None:
         name = next(name for name in self.names if not self.goes_on(name))
-        self.make_room(data.draw(jobs(name=name, uid=f"job-{next(_uids)}")))
+        self.make_room(data.draw(jobs(name=name, uid=f"job-{next(self._uids)}")))
 
     def make_room(self, job: Job) -> None:
-        """The ended job of this name goes with all that it has left, and this one runs at once."""
-        name = job.metadata.name
-        uid = self.uid(name)
-        self.world.cluster.remove(KIND, name)
-        for (kind, child), one in list(self.world.cluster.objects.items()):
-            if labels.controller_uid(one) == uid:
+        """The ended job of this name goes with all that it has left, unless it is gone, and this one runs at once."""
+        name, objects = job.metadata.name, self.world.cluster.objects
+        gone = {labels.controller_uid(objects[key]) for key in self.orphans()}
+        if name in self.names:
+            gone.add(self.uid(name))
+            self.world.cluster.remove(KIND, name)
+        for (kind, child), one in list(objects.items()):
+            if kind != KIND and labels.controller_uid(one) in gone:
                 self.world.cluster.remove(kind, child)
         self.world.apply(job)
         self.world.run(1)
@@ -62,7 +64,7 @@ class People(Pods):
         name = data.draw(st.sampled_from(self.names))
         if moved:
             self.disrupt_chief(name)
-        uid = f"job-{next(_uids)}"
+        uid = f"job-{next(self._uids)}"
         job = self.world.job_named(name) if same else data.draw(jobs(name=name, uid=uid))
         metadata = job.metadata.model_copy(update={"uid": uid, "resource_version": "", "generation": 1})
         self.world.cluster.remove(KIND, name)
@@ -75,7 +77,7 @@ class People(Pods):
         """The chief is preempted, and all pods of this time run again."""
         for pod in self.answering():
             if self.facts(pod).job_uid == self.uid(name) and self.facts(pod).task in ("chief-0", "worker-0"):
-                self.set_status(pod, builders.disrupted("PreemptionByScheduler", self.world.now()))
+                self.set_status(pod, builders.disrupted("PreemptionByScheduler", self.world.node_time()))
                 break
         self.world.run(self.longest_wait() + 3)
         self.all_run()

@@ -12,6 +12,7 @@ from dtjob import times
 from dtjob.plan.children import ended as has_ended
 from dtjob.plan.children import finished
 from tests.unit.operator import builders
+from tests.unit.operator.simulation.facts import attempt_of
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.stage import Stage
 
@@ -75,7 +76,7 @@ class Pods(Stage):
     def fails(self, data: st.DataObject, how: dict[str, Any], sidecar: bool) -> None:
         name = data.draw(st.sampled_from(self.answering()))
         more = dict(how)
-        status = builders.ended(more.pop("code"), self.world.now(), **more)
+        status = builders.ended(more.pop("code"), self.world.node_time(), **more)
         if sidecar:
             status["phase"] = "Running"
         self.blame(name, "OOMKilled" if "reason" in more else "Signal" if "signal" in more else "Error")
@@ -123,7 +124,7 @@ class Pods(Stage):
         facts = self.facts(name)
         last = {"task": facts.task, "jobUid": facts.job_uid, "state": "finished", "step": 100}
         message = {"message": json.dumps(last)} if facts.supervised else {}
-        self.set_status(name, builders.ended(0, self.world.now(), **message))
+        self.set_status(name, builders.ended(0, self.world.node_time(), **message))
 
     @precondition(lambda self: self.answering())
     @rule(data=st.data(), status=disruptions)
@@ -173,7 +174,7 @@ class Pods(Stage):
         if code == 0 and self.facts(name).supervised:
             self.finish(name)
         else:
-            self.set_status(name, builders.ended(code, self.world.now()))
+            self.set_status(name, builders.ended(code, self.world.node_time()))
 
     def deleted(self) -> list[str]:
         """Pods that are told to end."""
@@ -189,7 +190,7 @@ class Pods(Stage):
         for name in self.deleted():
             if self.world.pods[name]["metadata"]["uid"] not in self.world.cluster.lost:
                 if not has_ended(self.world.pods[name]):
-                    self.set_status(name, builders.ended(143, self.world.now()))
+                    self.set_status(name, builders.ended(143, self.world.node_time()))
                 self.world.cluster.remove("Pod", name)
 
     @precondition(lambda self: self.answering())
@@ -202,7 +203,7 @@ class Pods(Stage):
                 name = data.draw(st.sampled_from(names))
                 if own:
                     self.blame(name, "Error")
-                    self.set_status(name, builders.ended(1, self.world.now()))
+                    self.set_status(name, builders.ended(1, self.world.node_time()))
                 else:
                     self.set_status(name, data.draw(disruptions))
             self.world.run(3)
@@ -219,14 +220,16 @@ class Pods(Stage):
     # Without a supervisor, all that train together die with the first of them.
 
     def grouped(self) -> list[str]:
-        """Running pods of jobs without a supervisor whose tasks cannot go on without each other."""
+        """Running pods of jobs without a supervisor whose tasks cannot go on without each other. Not those that have a
+        successor: nobody trains with them any more."""
         found = []
         for name in self.pods(lambda one: "running" in str(one.get("status"))):
             facts = self.facts(name)
             one_group = self.goes_on(facts.job_name) and self.uid(facts.job_name) == facts.job_uid
             if one_group and not facts.supervised and facts.task != "evaluator-0" and name in self.answering():
+                current = facts.attempt == attempt_of(self.status(facts.job_name), facts.task)
                 multi = self.world.job_named(facts.job_name).spec.strategy.value == "MultiWorkerMirrored"
-                found += [name] if multi else []
+                found += [name] if multi and current else []
         return found
 
     @precondition(lambda self: self.holds(Must.DISRUPTIONS_ARE_FREE) and len(self.grouped()) > 1)
@@ -254,8 +257,8 @@ class Pods(Stage):
             self.world.cluster.lost.add(uid)
             accounts.unseen.add(facts.job_uid)
         self.world.run(noticed or 0.01)
-        for one in set(peers) & set(self.answering()):
-            self.set_status(one, builders.ended(1, self.world.now()))
+        for one in (peer for peer in self.answering() if peer in peers):
+            self.set_status(one, builders.ended(1, self.world.node_time()))
         if what == "lost":
             self.world.run(shows)
             if name in self.pods(lambda one: one["metadata"]["uid"] == uid):

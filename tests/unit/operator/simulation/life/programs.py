@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.api.phase import ENDED
+from dtjob.objects import topology
 from tests.unit.operator import builders
+from tests.unit.operator.simulation.facts import attempt_of
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.budgets import Budgets
 from tests.unit.operator.simulation.life.supervisors import Supervisors
@@ -44,7 +46,39 @@ class Programs(Budgets, Supervisors):
         of_the_job = [one for one in self.supervised() if self.facts(one).job_uid == self.facts(name).job_uid]
         behind = data.draw(st.sampled_from(of_the_job)) if other else name
         self.blame(name, "Stalled")
-        self.set_status(name, builders.stalled(self.facts(behind).task, when=self.world.now()))
+        self.set_status(name, builders.stalled(self.facts(behind).task, when=self.world.node_time()))
+
+    @precondition(lambda self: self.supervised() and self.holds(Must.CAUSES_ARE_TRUE))
+    @rule(data=st.data(), lost=st.booleans())
+    def falls_silent(self, data: st.DataObject, lost: bool) -> None:
+        """A task's supervisor is heard no more, and the chief's says so; it may never tell that to this operator. That
+        its node is lost shows only later."""
+        name = data.draw(st.sampled_from(self.supervised()))
+        facts = self.facts(name)
+        if not self.goes_on(facts.job_name) or self.uid(facts.job_name) != facts.job_uid:
+            return
+        job = self.world.job_named(facts.job_name)
+        chief = topology.chief_task(job).id
+        if facts.task == chief or "running" not in str(self.world.pods[name].get("status")):
+            return
+        accounts = self.world.cluster.rules.accounts
+        if lost:
+            self.world.cluster.lost.add(self.world.pods[name]["metadata"]["uid"])
+            accounts.unseen.add(facts.job_uid)
+        else:
+            self.blame(name, None)
+        told = {"task": chief, "attempt": attempt_of(job.status, chief), "jobUid": facts.job_uid, "state": "waiting"}
+        told["silent"] = {facts.task: facts.attempt}
+        key = (job.metadata.namespace, job.metadata.name)
+        if self.world.store.job(key) is not None and self.world.store.set_report(key, chief, told):
+            self.world.queue.add(key)
+        if lost:
+            self.world.run(1)
+            if name in self.pods() and "deletionTimestamp" not in self.world.pods[name]["metadata"]:
+                self.drain(name)
+            self.world.run(60)
+            if self.goes_on(facts.job_name) and self.uid(facts.job_name) == facts.job_uid:
+                accounts.unseen.discard(facts.job_uid)
 
     def let_fail(
         self, name: str, code: int, exception: str, *, stepped: bool | None = False, transient: bool = False
@@ -54,7 +88,7 @@ class Programs(Budgets, Supervisors):
         if stepped is False and not transient and code != 76:
             mistakes = self.world.cluster.rules.accounts.mistakes
             mistakes.setdefault(self.facts(name).job_uid, {})[name] = f"{code} {exception}"
-        told = builders.failed(code, exception, self.world.now(), stepped=stepped, transient=transient)
+        told = builders.failed(code, exception, self.world.node_time(), stepped=stepped, transient=transient)
         self.set_status(name, told)
 
     def fail_alike(self, name: str) -> None:

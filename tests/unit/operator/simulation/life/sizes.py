@@ -9,10 +9,10 @@ from dtjob.api.job import KIND
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.guarantees import Must
-from tests.unit.operator.simulation.life.suspensions import Suspensions
+from tests.unit.operator.simulation.life.queues import Queues
 
 
-class Sizes(Suspensions):
+class Sizes(Queues):
     """`kubectl scale`, and what the scheduler does."""
 
     @precondition(lambda self: self.elastic() and self.holds(Must.RESIZES_ARE_FREE))

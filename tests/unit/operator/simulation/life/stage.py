@@ -14,6 +14,7 @@ from dtjob.api.phase import ENDED
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import ended
 from tests.unit.operator import builders
+from tests.unit.operator.queued import QUEUE, labelled
 from tests.unit.operator.simulation.facts import Facts, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.operator import World
@@ -26,7 +27,7 @@ STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "Paramete
 
 @st.composite
 def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **wanted: Any) -> Job:
-    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume, rules, elastic."""
+    """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume, rules, elastic, queued."""
     strategy = wanted.get("strategy") or draw(st.sampled_from(STRATEGIES))
     claim = {"persistentVolumeClaim": {"claimName": name}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
@@ -51,12 +52,15 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
         uid=uid,
         failurePolicy={
             "maxRestarts": draw(st.integers(0, 4)),
+            **({"stallTimeoutSeconds": 10} if draw(st.booleans()) else {}),
             "backoff": backoff,
             **({"rules": rules} if rules else {}),
         },
         runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
         **more,
     )
+    if wanted.get("queued") or draw(st.integers(0, 3)) == 3:
+        made = labelled(made, QUEUE)
     return elastic(made) if wanted.get("elastic") else made
 
 

@@ -1,0 +1,98 @@
+"""Jobs in a queue of Kueue: it admits and evicts them, and people move them and take their Workloads away."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from dtjob.api.job import KIND
+from dtjob.objects import kueue
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.life.suspensions import Suspensions
+from tests.unit.operator.simulation.queue import owner_of
+
+EVICTIONS = ("Preempted", "PodsReadyTimeout", "NodeFailures", "ClusterQueueStopped")
+
+
+class Queues(Suspensions):
+    """What Kueue and its administrators do."""
+
+    @precondition(lambda self: self.holds(Must.QUOTA_IS_KEPT))
+    @rule(there_is=st.booleans())
+    def quota_for_all(self, there_is: bool) -> None:
+        """Whether what comes is admitted by itself."""
+        if there_is:
+            self.world.kueue.opens()
+        else:
+            self.world.kueue.open = False
+
+    @precondition(lambda self: self.world.kueue.waiting())
+    @rule(data=st.data(), fewer=st.integers(0, 2))
+    def is_admitted(self, data: st.DataObject, fewer: int) -> None:
+        self.world.kueue.admit(data.draw(st.sampled_from(self.world.kueue.waiting())), fewer)
+
+    @precondition(lambda self: self.world.kueue.admitted())
+    @rule(data=st.data(), reason=st.sampled_from(EVICTIONS), saves=st.sampled_from((0.015, 1.0, 60.0)))
+    def is_evicted_by_its_queue(self, data: st.DataObject, reason: str, saves: float) -> None:
+        self.world.kueue.evict(data.draw(st.sampled_from(self.world.kueue.admitted())), reason)
+        self.world.run(saves)
+
+    @precondition(lambda self: self.world.kueue.names())
+    @rule(data=st.data(), active=st.booleans())
+    def workload_is_deactivated(self, data: st.DataObject, active: bool) -> None:
+        self.world.kueue.activate(data.draw(st.sampled_from(self.world.kueue.names())), active)
+
+    @precondition(lambda self: self.world.kueue.names())
+    @rule(data=st.data())
+    def workload_is_deleted(self, data: st.DataObject) -> None:
+        """kubectl delete workload."""
+        self.world.cluster.remove(kueue.KIND, data.draw(st.sampled_from(self.world.kueue.names())))
+
+    @precondition(lambda self: self.names and self.holds(Must.QUOTA_IS_KEPT))
+    @rule(data=st.data(), queue=st.sampled_from(("team-a", "team-b", None)))
+    def is_moved_to_another_queue(self, data: st.DataObject, queue: str | None) -> None:
+        """kubectl label dtjob NAME, at any moment."""
+
+        def change(job: Manifest) -> None:
+            found = job["metadata"].setdefault("labels", {})
+            found.pop(kueue.QUEUE, None)
+            if queue is not None:
+                found[kueue.QUEUE] = queue
+
+        self.world.cluster.change(KIND, data.draw(st.sampled_from(self.names)), change)
+
+    def evict_and_admit(self, name: str) -> None:
+        """It saves, gives its quota back, and goes on when it is admitted again; nothing is counted for it."""
+        found = self.world.kueue.workload((self.status(name).get("queue") or {}).get("workload", ""))
+        queued = kueue.QUEUE in (self.world.cluster.objects[KIND, name]["metadata"].get("labels") or {})
+        if found is None or not found.admitted or not queued:
+            return  # without the label it goes on in no queue
+        before = self.status(name)
+        self.world.kueue.open = False
+        self.world.kueue.evict(found.name, "Preempted")
+        self.world.run(1)
+        self.kubelets_end_what_is_deleted()
+        self.world.run(1)
+        uid, status = self.uid(name), self.status(name)
+        assert status["phase"] == "Suspended"
+        assert status.get("restarts") == before.get("restarts")
+        assert not [one for one in self.pods() if self.facts(one).job_uid == uid], "an evicted job has pods"
+        assert not found.reserved, "an evicted job keeps its quota"
+        self.world.run(3600)
+        assert not [one for one in self.pods() if self.facts(one).job_uid == uid], "an evicted job has pods"
+        self.world.kueue.opens()
+        self.world.run(self.longest_wait())
+        self.all_run()
+        self.world.run(1)
+        assert self.status(name)["phase"] == "Running"
+        assert self.status(name).get("restarts") == before.get("restarts")
+
+    def check_quota_is_given_back(self) -> None:
+        """What has ended holds none, but for pods that runPolicy.cleanPods lets run on."""
+        ended = {self.uid(name) for name in self.names if not self.goes_on(name)}
+        ended -= {self.facts(name).job_uid for name in self.alive()}
+        for name in self.world.kueue.names():
+            found = self.world.kueue.workload(name)
+            if found and owner_of(found.manifest) in ended:
+                assert found.finished, f"{name} of a job that has ended holds quota"

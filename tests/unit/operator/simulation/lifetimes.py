@@ -1,0 +1,59 @@
+"""What must hold of the time that a job has, held against how long it was active and how long ago it ended."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from dtjob import times
+from dtjob.api.phase import ENDED
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator.simulation.facts import is_suspended
+
+ROUNDING = timedelta(seconds=2)
+LATE = timedelta(seconds=60)
+"""So much later at most a deadline ends a job that has anything written about it: calls may fail meanwhile."""
+
+
+class Lifetimes:
+    """Raises AssertionError at the call that breaks a rule."""
+
+    def __init__(self) -> None:
+        self._active: dict[str, timedelta] = {}
+        """How long each job was active until it was looked at last, by uid."""
+        self._seen: dict[str, datetime] = {}
+        self._changed: set[str] = set()
+
+    def begin_anew(self, uid: str) -> None:
+        """Somebody changes the job's deadlines: the operator has yet to hear of that."""
+        self._changed.add(uid)
+
+    def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
+        """Before a status is stored: the job's deadlines end it when they are over, and not before."""
+        uid, old = job["metadata"]["uid"], job.get("status") or {}
+        policy, lasted = job["spec"].get("runPolicy") or {}, self._lasted(uid, old, now)
+        deadline = policy.get("activeDeadlineSeconds")
+        if new.get("reason") == "DeadlineExceeded" and old.get("phase") not in ENDED:
+            assert deadline is not None, "no deadline was asked for"
+            assert lasted >= timedelta(seconds=deadline) - ROUNDING, f"cut off after {lasted} of {deadline} s"
+        elif uid in self._changed:
+            self._changed.discard(uid)
+        elif deadline is not None and new.get("phase") not in ENDED and not is_suspended(new):
+            assert lasted <= timedelta(seconds=deadline) + LATE, f"active for {lasted} of {deadline} s"
+        if new.get("reason") == "StartDeadlineExceeded" and old.get("phase") not in ENDED:
+            assert "startDeadlineSeconds" in policy, "no deadline was asked for"
+            assert "allRanAt" not in (old.get("active") or {}), "it had started"
+        self._active[uid], self._seen[uid] = lasted, now
+
+    def check_deletion(self, job: Manifest, now: datetime) -> None:
+        """An ended job goes when it has been there for as long as it says."""
+        status, ttl = job["status"], job["spec"]["runPolicy"]["ttlSecondsAfterFinished"]
+        seconds = ttl["succeeded" if status["phase"] == "Succeeded" else "failed"]
+        since = now - times.parse(status["completionTime"])
+        assert since >= timedelta(seconds=seconds) - ROUNDING, f"deleted after {since} of {seconds} s"
+
+    def _lasted(self, uid: str, old: dict[str, Any], now: datetime) -> timedelta:
+        lasted = self._active.get(uid, timedelta(0))
+        if uid not in self._seen or is_suspended(old) or old.get("phase") in ENDED:
+            return lasted
+        return lasted + (now - self._seen[uid])

@@ -1,0 +1,87 @@
+"""What must hold of a job in a queue: no pod without an admission, and no quota given back under a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from dtjob.objects import kueue, labels
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import PatchWorkload
+from dtjob.plan.children import ended
+from dtjob.plan.workload import Workload
+from tests.unit.operator.simulation.facts import Facts
+from tests.unit.operator.simulation.queue import owner_of
+
+HEARD_WITHIN = timedelta(seconds=0.2)
+"""So long after an admission has ended pods may still be made that were asked for before."""
+
+Objects = Mapping[tuple[str, str], Manifest]
+
+
+class QuotaRules:
+    """Raises AssertionError at the call that breaks a rule."""
+
+    def __init__(self, objects: Objects, facts: Mapping[str, Facts], lost: set[str]) -> None:
+        self._objects, self._facts, self._lost = objects, facts, lost
+        self._admitted: set[str] = set()
+        """Uids of Workloads that were admitted when last seen."""
+        self._stopped: dict[str, datetime] = {}
+        """When the job's admission ended, by uid of the job."""
+        self._unheard: set[str] = set()
+        """Jobs of whose admission's end the operator has no watch to hear."""
+
+    def sees(self, type_: str, manifest: Manifest, now: datetime, watches: bool) -> None:
+        """A Workload has changed."""
+        if manifest["kind"] != kueue.KIND:
+            return
+        uid, job = manifest["metadata"]["uid"], owner_of(manifest)
+        if type_ != "DELETED" and Workload(manifest).admitted:
+            self._admitted.add(uid)
+        elif uid in self._admitted:
+            self._admitted.remove(uid)
+            self._stopped[job] = now
+            if not watches:
+                self._unheard.add(job)
+
+    def watch_is_lost(self, now: datetime) -> None:
+        """What is on its way is lost too."""
+        self._unheard |= {job for job, at in self._stopped.items() if now - at <= HEARD_WITHIN}
+
+    def hears_again(self, now: datetime) -> None:
+        """The operator has listed all."""
+        self._stopped.update(dict.fromkeys(self._unheard, now))
+        self._unheard.clear()
+
+    def check_create(self, job: Manifest, made: Manifest, now: datetime) -> None:
+        """A pod of a job in a queue is made only while its Workload is admitted, and written down as that."""
+        uid, name = job["metadata"]["uid"], made["metadata"]["name"]
+        status = job.get("status") or {}
+        entry = status.get("queue")
+        if entry is None or uid in self._unheard:
+            return
+        assert entry.get("uid"), f"{name} is made for a job that waits in a queue"
+        found = self._objects.get((kueue.KIND, entry["workload"]))
+        if found and found["metadata"]["uid"] == entry["uid"] and Workload(found).admitted:
+            return
+        stopped = self._stopped.get(uid)
+        assert stopped is not None, f"{name} is made for a job that was never admitted"
+        assert now - stopped <= HEARD_WITHIN, f"{name} is made {now - stopped} after its admission has ended"
+
+    def check_delete(self, workload: Manifest) -> None:
+        """The operator deletes a Workload."""
+        self._check_no_pods(workload, "is deleted")
+
+    def check_patch(self, workload: Manifest, action: PatchWorkload) -> None:
+        """The operator writes into a Workload: quota goes only with the last pod."""
+        status = action.body.get("status") or {}
+        finished = any((one["type"], one["status"]) == ("Finished", "True") for one in status.get("conditions") or ())
+        if finished or ("admission" in status and status["admission"] is None):
+            self._check_no_pods(workload, "gives its quota back")
+
+    def _check_no_pods(self, workload: Manifest, what: str) -> None:
+        for (kind, name), one in self._objects.items():
+            if kind != "Pod" or labels.controller_uid(one) != owner_of(workload) or ended(one):
+                continue
+            unseen = labels.JOB_NAME not in labels.of(one) or one["metadata"]["uid"] in self._lost
+            assert unseen, f"Workload {workload['metadata']['name']} {what} while {name} runs"
