@@ -101,7 +101,9 @@ def test_a_data_function_that_hangs(stalling: Any, tmp_path: Path, data: str) ->
     """In one task of three: the others wait for it in a step, as do all for whoever is stopped then."""
     run = stalling(tmp_path, "MultiWorkerMirrored", GROUP, f"--hang={data}", "--task=worker-1", f"--epochs={EPOCHS}")
     found, log = run.expect_stall("worker-1")
-    assert (found.straggler, found.behind) == ("worker-1", "in its data function"), log
+    assert found.straggler == "worker-1", log
+    # it reads one batch ahead of a call's last step, which the others are done with
+    assert found.behind.endswith("in its data function"), log
     assert "in read_from_a_server_that_is_gone" in log
     run.start("worker-1")
     disturbed = run.expect_success(*TASKS)
