@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
@@ -55,9 +56,8 @@ def silent_tasks(situation: Situation) -> Iterator[Failure]:
     if _others_wait_for_the_chief(situation):
         yield _silent(chief, situation.now)
         return  # whom it called silent before that may have spoken since
-    for view in situation.training:
-        if view.task != chief.task and _calls_silent(situation, chief, view):
-            yield _silent(view, situation.now)
+    if told := _told(situation, chief):
+        yield from (_silent(view, situation.now) for view in situation.training if _is_silent(view, told))
 
 
 def _others_wait_for_the_chief(situation: Situation) -> bool:
@@ -66,17 +66,23 @@ def _others_wait_for_the_chief(situation: Situation) -> bool:
     silence = silences.get(chief.task.id)
     if chief.pod is None or silence is None or silence.pod_uid != chief.pod["metadata"]["uid"]:
         return False
-    others = (view for view in situation.training if view.task != chief.task and view.task.id in situation.reports)
-    return any(_calls_silent(situation, view, chief) for view in others if view.task.id not in silences)
+    readable = situation.reports.keys() - silences.keys()
+    others = (view for view in situation.training if view.task.id in readable)
+    return any(_is_silent(chief, _told(situation, view)) for view in others)
 
 
-def _calls_silent(situation: Situation, teller: TaskView, view: TaskView) -> bool:
-    """Whether the supervisor of the one says that its group waits for the other, which runs, at this attempt."""
+def _told(situation: Situation, teller: TaskView) -> Mapping[str, Any]:
+    """Of which tasks, at which attempts, this one's supervisor says that its group waits for them."""
     report = situation.reports.get(teller.task.id, {})
-    silent = report.get("silent")
-    if not isinstance(silent, Mapping) or report.get("attempt", teller.attempt) != teller.attempt:
-        return False
-    return view.pod is not None and view.state is PodState.RUNNING and silent.get(view.task.id) == view.attempt
+    told = report.get("silent")
+    if not isinstance(told, Mapping) or report.get("attempt", teller.attempt) != teller.attempt:
+        return {}
+    return {task: attempt for task, attempt in told.items() if task != teller.task.id}
+
+
+def _is_silent(view: TaskView, told: Mapping[str, Any]) -> bool:
+    """Whether the task runs at the attempt that was told of."""
+    return view.pod is not None and view.state is PodState.RUNNING and told.get(view.task.id) == view.attempt
 
 
 def _silent(view: TaskView, now: datetime) -> Failure:
