@@ -160,9 +160,9 @@ class Engine:
             self._queue.add(self._key)
 
     def _on_silence(self, task: str, silence: Silence) -> None:
-        """Only where something may follow from it: without a network there is nothing to look for."""
-        stalls = self.job.spec.failure_policy.stall_timeout_seconds is not None
-        if stalls and self._store.set_silence(self._key, task, silence):
+        """Only where others say that they wait for it: no network can be in the way here, of which to warn."""
+        waited_for = any(task in report.get("silent", ()) for report in self._poller.reports.values())
+        if waited_for and self._store.set_silence(self._key, task, silence):
             self._queue.add(self._key)
 
     def _on_status(self, status: dict[str, Any]) -> None:
