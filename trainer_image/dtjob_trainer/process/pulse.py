@@ -22,7 +22,7 @@ _CALLS_PYTHON = ("tensorflow", "python", "ops", "script_ops.py")
 _MEETS_OTHERS = ("dtjob_trainer", "strategies", "collective.py")
 """Our own file in which tasks wait for each other between two steps, also while they read data."""
 _WAITS_FOR_STEPS = ("tensorflow", "python", "eager", "executor.py")
-"""The file of TensorFlow's in which a ParameterServer chief, also as it reads data, waits for what it has handed out."""
+"""The file of TensorFlow's in which a ParameterServer chief waits for what it has handed out, also as it reads data."""
 
 
 class Pulse:
