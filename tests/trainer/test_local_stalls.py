@@ -13,19 +13,19 @@ import yaml
 from tests.trainer.support.harness import PROGRAMS
 from tests.trainer.support.local_runs import LocalRun
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
 LIMIT = 10
 """The least that the manifest takes."""
 EPOCHS, STEPS = 6, 8
 
 
-def job(directory: Path, *args: str) -> Path:
-    """A job in two processes; the program's directory is its run's own."""
+def job(directory: Path, *args: str, workers: int = 1) -> Path:
+    """A job of a chief and workers; the program's directory is its run's own."""
     spec = {
         "strategy": "MultiWorkerMirrored",
         "program": {"entry": str(PROGRAMS / "stalling.py"), "args": [f"--epochs={EPOCHS}", *args]},
-        "replicas": {"chief": {}, "worker": {"count": 1}},
+        "replicas": {"chief": {}, "worker": {"count": workers}},
         "checkpoint": {"directory": "/checkpoints", "everySteps": STEPS},
         "failurePolicy": {"stallTimeoutSeconds": LIMIT, "rules": [{"action": "Restart", "onReasons": ["Stalled"]}]},
     }
@@ -63,3 +63,22 @@ def test_a_data_function_that_hangs_and_a_terminal_that_is_stopped(tmp_path: Pat
     assert "worker-0 stalled after step" in run.told
     assert "in its data function (exit code 77); failurePolicy.rules[0] (Restart) matches reason Stalled" in run.told
     assert any("in read_from_a_server_that_is_gone" in text for text in logs.values()), list(logs)
+
+
+def test_a_chief_that_is_frozen_with_its_supervisor(tmp_path: Path) -> None:
+    """Others of its group say that they wait for it in vain: it alone is replaced, for one restart."""
+    file = job(tmp_path, "--step-seconds=0.1", workers=2)
+    with LocalRun(file, tmp_path / "runs") as run:
+        run.wait_for_step(STEPS + 1)
+        chief = [pid for pid, environ in run.processes().items() if environ["DTJOB_ROLE"] == "chief"]
+        assert len(chief) >= 2, "its supervisor and its training process"
+        for pid in chief:
+            os.kill(pid, signal.SIGSTOP)
+        code, result = run.end(400)
+        run.wait_until_nothing_is_left()
+    assert code == 0, run.told
+    assert (result["phase"], result["steps"]) == ("Succeeded", EPOCHS * STEPS)
+    assert result["restarts"]["byCause"] == {"Stalled": 1}, run.told
+    assert "chief-0 stalled: its supervisor is silent, and its group waits for it" in run.told
+    assert "worker-0 stalled" not in run.told
+    assert "worker-1 stalled" not in run.told

@@ -18,21 +18,31 @@ from tests.trainer.support.supervisors import Job, Running, wait_until
 pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.timeout(600)
 
-LIMIT = 5
+LEAST_LIMIT, MOST_LIMIT = 5, 30
 EPOCHS, STEPS = 6, 8
 WAIT = 240.0
+
+
+def limit_here() -> int:
+    """Seconds without a step that are a stall: more where others want the cores too, as to begin an epoch takes a
+    second of them, and is no stall."""
+    share = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return round(min(max(LEAST_LIMIT * share, LEAST_LIMIT), MOST_LIMIT))
 
 
 class Stalling:
     """A job of stalling.py under supervisors that look out for stalls."""
 
-    def __init__(self, directory: Path, strategy: str, counts: dict[str, int], *arguments: str) -> None:
+    def __init__(
+        self, directory: Path, strategy: str, counts: dict[str, int], *arguments: str, limit: int | None = None
+    ) -> None:
+        limit = limit_here() if limit is None else limit
         directory.mkdir(exist_ok=True)
         self.job = Job(directory, strategy, **counts)
         self.job.command = ["-m", "dtjob_trainer.run", str(PROGRAMS / "stalling.py"), *arguments]
         self._checkpoints = directory / "checkpoints"
         self._environ = {
-            "DTJOB_STALL_TIMEOUT_SECONDS": str(LIMIT),
+            "DTJOB_STALL_TIMEOUT_SECONDS": str(limit),
             "DTJOB_CHECKPOINT": json.dumps({"directory": str(self._checkpoints), "everySteps": STEPS}),
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }
@@ -81,8 +91,8 @@ class Stalling:
 def stalling() -> Iterator[Any]:
     made: list[Stalling] = []
 
-    def make(*arguments: Any) -> Stalling:
-        made.append(Stalling(*arguments))
+    def make(*arguments: Any, **limit: int) -> Stalling:
+        made.append(Stalling(*arguments, **limit))
         return made[-1]
 
     yield make
@@ -95,13 +105,15 @@ TASKS = ("chief-0", "worker-0", "worker-1")
 SERVERS = {"chief": 1, "worker": 2, "ps": 1}
 
 
-@pytest.mark.slow  # without TensorFlow: test_supervisor_stalls.py; failed 2 of 9 times on a loaded machine
+@pytest.mark.slow  # without TensorFlow: test_supervisor_stalls.py
 @pytest.mark.parametrize("data", ["data", "unknown"])
 def test_a_data_function_that_hangs(stalling: Any, tmp_path: Path, data: str) -> None:
     """In one task of three: the others wait for it in a step, as do all for whoever is stopped then."""
     run = stalling(tmp_path, "MultiWorkerMirrored", GROUP, f"--hang={data}", "--task=worker-1", f"--epochs={EPOCHS}")
     found, log = run.expect_stall("worker-1")
-    assert (found.straggler, found.behind) == ("worker-1", "in its data function"), log
+    assert found.straggler == "worker-1", log
+    # it reads one batch ahead of a call's last step, which the others are done with
+    assert found.behind.endswith("in its data function"), log
     assert "in read_from_a_server_that_is_gone" in log
     run.start("worker-1")
     disturbed = run.expect_success(*TASKS)
@@ -193,7 +205,9 @@ def test_the_data_function_of_a_parameter_server_chief(stalling: Any, tmp_path: 
 @pytest.mark.slow
 def test_what_takes_long_and_rightly_is_no_stall(stalling: Any, tmp_path: Path) -> None:
     """The first batch, compiling, each validation, each save, and restoring."""
-    run = stalling(tmp_path, "Default", {"chief": 1}, f"--slow={LIMIT + 2}", "--step-seconds=0.1", f"--epochs={EPOCHS}")
+    limit = limit_here()
+    arguments = (f"--slow={limit + 2}", "--step-seconds=0.1", f"--epochs={EPOCHS}")
+    run = stalling(tmp_path, "Default", {"chief": 1}, *arguments, limit=limit)
     run.wait_for_step(2 * STEPS + 1)
     os.kill(run.running["chief-0"].pid, signal.SIGKILL)
     run.running["chief-0"].end()

@@ -31,6 +31,8 @@ class Supervisor:
     pod_uid: str
     host: str
     port: int
+    stands_in: bool = False
+    """Whether it is asked only while the chief's status cannot be read."""
 
     @property
     def address(self) -> str:

@@ -167,6 +167,11 @@ class Store:
         reports[task_id] = report
         return self._silences.get(key, {}).pop(task_id, None) is not None or new
 
+    def forget_report(self, key: JobKey, task_id: str) -> None:
+        """Forget what a supervisor said that is asked no longer: it may not hold when it is asked again."""
+        for told in (self._reports, self._silences):
+            told.get(key, {}).pop(task_id, None)
+
     def set_silence(self, key: JobKey, task_id: str, silence: Silence) -> bool:
         """Take in that a supervisor's `/status` could not be read; whether that is new. A silence that goes on keeps
         its beginning."""

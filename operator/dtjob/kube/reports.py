@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
@@ -22,6 +23,7 @@ from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import container_status
 from dtjob.plan.pod_facts import facts_of
+from dtjob.plan.policies.stalled import tellers
 from dtjob.plan.report import bounded
 from dtjob.plan.silence import Silence
 
@@ -32,7 +34,8 @@ LOOK_SECONDS = 0.1
 
 
 class Reports:
-    """Asks the chief and the evaluator of each job, over and over. An unreachable one is unknown, never a failure."""
+    """Asks the chief and the evaluator of each job, over and over. An unreachable one is unknown, never a failure;
+    while the chief is, others of its group may know why."""
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class Reports:
     ) -> None:
         self._store, self._queue, self._every, self._clock = store, queue, every_seconds, clock
         self._asking = Asking(every_seconds)
+        self._standing_in: set[tuple[JobKey, str]] = set()
         self._questions: set[asyncio.Task[None]] = set()
 
     async def poll_forever(self) -> None:
@@ -52,7 +56,7 @@ class Reports:
             while True:
                 now = loop.time()
                 if now >= look_for_jobs_at:
-                    self._asking.seen(supervisors_to_ask(self._store), now)
+                    self._asking.seen(self._look_for_supervisors(), now)
                     look_for_jobs_at = now + self._every
                 for one in self._asking.next(now):
                     question = asyncio.create_task(self._ask(one))
@@ -62,6 +66,14 @@ class Reports:
         finally:
             for question in self._questions:
                 question.cancel()
+
+    def _look_for_supervisors(self) -> list[Supervisor]:
+        found = supervisors_to_ask(self._store)
+        standing_in = {(one.job, one.task) for one in found if one.stands_in}
+        for key, task_id in self._standing_in - standing_in:
+            self._store.forget_report(key, task_id)
+        self._standing_in = standing_in
+        return found
 
     async def _ask(self, one: Supervisor) -> None:
         answered = False
@@ -89,7 +101,7 @@ class Reports:
 
 
 def supervisors_to_ask(store: Store) -> list[Supervisor]:
-    """The running chief's and evaluator's, of each job that goes on."""
+    """The running chief's and evaluator's, of each job that goes on, and who stands in for a chief that is silent."""
     asked: list[Supervisor] = []
     for key in store.job_keys():
         try:
@@ -109,10 +121,21 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
         return []
     if job.spec.program is None:
         return []
-    wanted, port = {topology.chief_task(job).id, f"{Role.EVALUATOR.value}-0"}, job.spec.network.status_port
+    wanted, children = {topology.chief_task(job).id, f"{Role.EVALUATOR.value}-0"}, store.children(key)
+    pods = children.owned_pods(job)
+    found = _running(key, job, pods, wanted)
+    if children.silences:
+        uids = {id_: pod["metadata"]["uid"] for pod in pods if (id_ := facts_of(pod).task_id) and _running_at(pod)}
+        others = _running(key, job, pods, set(tellers(job, children, uids)))
+        found += [replace(one, stands_in=True) for one in others]
+    return found
+
+
+def _running(key: JobKey, job: Job, pods: Iterable[Manifest], wanted: Set[str]) -> list[Supervisor]:
+    """The supervisors of these tasks that run."""
     return [
-        Supervisor(key, task_id, pod["metadata"]["uid"], host, port)
-        for pod in store.children(key).owned_pods(job)
+        Supervisor(key, task_id, pod["metadata"]["uid"], host, job.spec.network.status_port)
+        for pod in pods
         if (task_id := facts_of(pod).task_id) in wanted and task_id is not None and (host := _running_at(pod))
     ]
 

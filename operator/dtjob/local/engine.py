@@ -32,6 +32,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Event
 from dtjob.plan.children import Children
+from dtjob.plan.silence import Silence
 
 POLL_SECONDS = 0.3
 POLL_SECONDS_RECOVERING = 0.1
@@ -56,7 +57,7 @@ class Engine:
         self._key: JobKey = (job.metadata.namespace, job.metadata.name)
         self._store, self._queue = Store(), WorkQueue[JobKey]()
         addresses = Addresses.choose(self.job)
-        self._poller = Poller(self.job.metadata.uid, addresses, self._on_report)
+        self._poller = Poller(self.job.metadata.uid, addresses, self._on_report, self._on_silence)
         self._recoveries = Recoveries(topology.chief_task(job).id)
         self._began = time.monotonic()
         self._stop, self._kill_now, self._over = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -156,6 +157,12 @@ class Engine:
 
     def _on_report(self, task: str, report: Report) -> None:
         if self._store.set_report(self._key, task, report):
+            self._queue.add(self._key)
+
+    def _on_silence(self, task: str, silence: Silence) -> None:
+        """Only where others say that they wait for it: no network can be in the way here, of which to warn."""
+        waited_for = any(task in report.get("silent", ()) for report in self._poller.reports.values())
+        if waited_for and self._store.set_silence(self._key, task, silence):
             self._queue.add(self._key)
 
     def _on_status(self, status: dict[str, Any]) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from dtjob.controller.status_client import NoStatus, read_status
 from dtjob.local.addresses import HOST, Addresses
-from dtjob.objects import labels
+from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.progress import last_words
+from dtjob.plan.silence import Silence
 
 ANSWER_SECONDS = 1.0
 
@@ -20,9 +22,16 @@ Report = dict[str, Any]
 class Poller:
     """The last report of every task of one job, those that have ended included."""
 
-    def __init__(self, uid: str, addresses: Addresses, on_report: Callable[[str, Report], None]) -> None:
-        """`on_report` is called with a task's id and each of its reports that comes from a supervisor."""
-        self._uid, self._addresses, self._on_report = uid, addresses, on_report
+    def __init__(
+        self,
+        uid: str,
+        addresses: Addresses,
+        on_report: Callable[[str, Report], None],
+        on_silence: Callable[[str, Silence], None] = lambda task, silence: None,
+    ) -> None:
+        """`on_report` is called with a task's id and each of its reports that comes from a supervisor, `on_silence`
+        where one that had reported does not answer."""
+        self._uid, self._addresses, self._on_report, self._on_silence = uid, addresses, on_report, on_silence
         self.reports: dict[str, Report] = {}
         """By task id."""
 
@@ -36,12 +45,15 @@ class Poller:
             self.reports[labels.task_id(pod)] = left
 
     async def _poll(self, pod: Manifest) -> None:
-        port = self._addresses.status_port(pod["spec"]["hostname"])
+        task, port = labels.task_id(pod), self._addresses.status_port(pod["spec"]["hostname"])
         try:
             report = await read_status(HOST, port, answer_seconds=ANSWER_SECONDS)
-        except NoStatus:
+        except NoStatus as error:
+            if self.reports.get(task, {}).get("attempt") == topology.attempt_of(pod):
+                uid = pod["metadata"].get("uid", "")
+                silence = Silence(uid, f"{HOST}:{port}", datetime.now(UTC), error.reason, str(error))
+                self._on_silence(task, silence)
             return
-        task = labels.task_id(pod)
         if is_of(report, self._uid, task):
             self.reports[task] = report
             self._on_report(task, report)

@@ -21,6 +21,8 @@ _CALLS_PYTHON = ("tensorflow", "python", "ops", "script_ops.py")
 """The file of TensorFlow's through which its graphs call Python: generators and functions of data."""
 _MEETS_OTHERS = ("dtjob_trainer", "strategies", "collective.py")
 """Our own file in which tasks wait for each other between two steps, also while they read data."""
+_WAITS_FOR_STEPS = ("tensorflow", "python", "eager", "executor.py")
+"""The file of TensorFlow's in which a ParameterServer chief waits for what it has handed out, also as it reads data."""
 
 
 class Pulse:
@@ -81,7 +83,8 @@ class Pulse:
 def where(doing: str) -> str:
     """What a process is really in that is in `doing` as far as its loop knows, by where its threads are."""
     frames = sys._current_frames()
-    if _passes(frames.get(threading.main_thread().ident or 0), _MEETS_OTHERS):
+    main = frames.get(threading.main_thread().ident or 0)
+    if _passes(main, _MEETS_OTHERS) or _passes(main, _WAITS_FOR_STEPS):
         return STEPPING
     if doing == STEPPING and any(_passes(frame, _CALLS_PYTHON) for frame in frames.values()):
         return DATA

@@ -24,9 +24,9 @@ LOOK_UP_AGAIN_SECONDS = 0.5
 class RendezvousHost:
     """Answers registrations, from the network and from this supervisor itself. Lives in one event loop."""
 
-    def __init__(self, rendezvous: Rendezvous, hosts: Mapping[str, str]) -> None:
-        """`hosts`: task to `host:port`, as in the cluster file."""
-        self._rendezvous, self._stalls = rendezvous, Stalls()
+    def __init__(self, rendezvous: Rendezvous, hosts: Mapping[str, str], attempt: int = 0) -> None:
+        """`hosts`: task to `host:port`, as in the cluster file. `attempt`: this one at the chief task."""
+        self._rendezvous, self._stalls, self._attempt = rendezvous, Stalls(), attempt
         self._hosts = {task: host_of(address) for task, address in hosts.items()}
         self._hold = hold_seconds(len(hosts))
         self._seen_revision = rendezvous.revision
@@ -37,6 +37,9 @@ class RendezvousHost:
 
     async def answer(self, registration: Registration, address: str | None) -> Answer:
         """Answer `registration`, which came from `address` (None: from this process); held until there is news."""
+        return replace(await self._answer(registration, address), chief_attempt=self._attempt)
+
+    async def _answer(self, registration: Registration, address: str | None) -> Answer:
         now = time.monotonic()
         answer = self._rendezvous.register(registration, address, now)
         if self._stalls.look(registration, lambda: self._rendezvous.heard(now), now):
@@ -127,4 +130,5 @@ def rendezvous_of(task: Task, supervisor: str) -> RendezvousHost:
     return RendezvousHost(
         Rendezvous(task.uid, task.cluster_hash, chief=task.id, supervisor=supervisor, group=group, servers=servers),
         hosts,
+        task.attempt,
     )

@@ -100,20 +100,23 @@ class Answer:
     straggler: str = ""
     """With `stalled`: the task that the others wait for, which is to end its container; or where that is silent, the
     task that is to do so in its place."""
+    chief_attempt: int | None = None
+    """The attempt at the chief task that answers; None from a supervisor of a release before."""
 
     def to_json(self) -> dict[str, Any]:
         """The answer's body."""
         return {
             "answer": self.kind, "generation": self.generation, "message": self.message,
             "changed": list(self.changed), "preempted": list(self.preempted), "chief": self.chief,
-            "straggler": self.straggler,
+            "straggler": self.straggler, "chiefAttempt": self.chief_attempt,
         }  # fmt: skip
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Answer:
         """Read an answer's body. Raises KeyError or TypeError for something that is none."""
+        attempt = body.get("chiefAttempt")
         return cls(
             body["answer"], int(body["generation"]), body["message"],
             tuple(body["changed"]), tuple(body["preempted"]), body["chief"],
-            str(body.get("straggler", "")),
+            str(body.get("straggler", "")), attempt if isinstance(attempt, int) else None,
         )  # fmt: skip

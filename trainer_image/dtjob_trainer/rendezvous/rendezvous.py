@@ -15,7 +15,7 @@ from dtjob_trainer.rendezvous.addresses import same_address
 from dtjob_trainer.rendezvous.claims import Claims
 from dtjob_trainer.rendezvous.messages import Answer, Kind, Registration
 from dtjob_trainer.rendezvous.records import Member, Round
-from dtjob_trainer.rendezvous.stalls import Heard
+from dtjob_trainer.rendezvous.stalls import SILENT_SECONDS, Heard
 from dtjob_trainer.rendezvous.words import NAMES_IN_A_MESSAGE, cause_of, is_ps, name_some
 
 
@@ -114,10 +114,11 @@ class Rendezvous:
 
     def heard(self, now: float) -> list[Heard]:
         """What is known of every member, in the cluster's order; of one never heard that it is silent."""
-        members = ((task, self._members.get(task)) for task in self._order)
+        silent_since = now - max(self.lease, SILENT_SECONDS)
         return [
-            Heard(task, member.registration if member else None, member is None or now - member.heard_at > self.lease)
-            for task, member in members
+            Heard(task, one.registration, one.heard_at < silent_since, one.heard_at) if one else Heard(task, None, True)
+            for task in self._order
+            for one in (self._members.get(task),)
         ]
 
     def silent(self, seconds: float, now: float) -> dict[str, int]:

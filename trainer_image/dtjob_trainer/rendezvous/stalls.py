@@ -7,6 +7,7 @@ all of them say. The one that is named ends its container; the others then lose 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,12 @@ from dtjob_trainer.rendezvous.messages import Registration
 from dtjob_trainer.rendezvous.words import is_ps
 
 SETTLE_SECONDS = 3.0
-"""From the first word of a stall until a straggler is named: what others say may be two seconds old."""
+"""From the first word of a stall until a straggler is named, at least: all tell what they are in within a second."""
+SILENT_SECONDS = 30.0
+"""Who was not heard for so long is silent, where the group's lease is not longer. Until then it may tell of a step that
+nobody knows of here: on a busy machine a word takes many seconds."""
+PATIENCE_SECONDS = 30.0
+"""As long a straggler is not named while some task's own clock has not run out: its last step may be on its way."""
 AFTERMATH_SECONDS = 30.0
 """After a straggler was named: the others take up to 10 s to lose it, and one that steps again says so soon."""
 
@@ -29,6 +35,8 @@ class Heard:
     registration: Registration | None
     silent: bool
     """Its supervisor has not been heard for some time, or never."""
+    heard_at: float = -math.inf
+    """When it was heard last, by the namer's clock."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class Stalls:
 
     def __init__(self) -> None:
         self._since: float | None = None
+        self._furthest = 0
         self._named: Named | None = None
         self._quiet_until = self._looked_at = -AFTERMATH_SECONDS
 
@@ -63,9 +72,10 @@ class Stalls:
         if not is_stalled(known):
             self._since = None
             return False
-        if self._since is None:
-            self._since = now
-        if now - self._since < SETTLE_SECONDS:
+        furthest = max(_steps(known), default=0)
+        if self._since is None or furthest > self._furthest:  # who steps on waits for nobody: a step was told late
+            self._since, self._furthest = now, furthest
+        if now - self._since < SETTLE_SECONDS or not _is_settled(known, self._since, now):
             return False
         self._named, self._since, self._quiet_until = straggler(known), None, now + AFTERMATH_SECONDS
         return True
@@ -90,8 +100,7 @@ def straggler(heard: Sequence[Heard]) -> Named:
     known = [(one, one.registration) for one in heard if one.registration is not None]
     waiting = next(registration for one, registration in known if _is_waiting(one))
     here = [registration for one, registration in known if not one.silent]
-    steps = [each.step for each in here if each.step is not None and each.phase == "running"]
-    most = max(steps, default=0)
+    most = max(_steps(heard), default=0)
     stopped = next((each for each in here if each.stopped), None)
     if stopped is not None:
         return Named(stopped.task, "its process is stopped (SIGSTOP)", stopped.process)
@@ -117,6 +126,24 @@ def straggler(heard: Sequence[Heard]) -> Named:
 
 def _is_waiting(one: Heard) -> bool:
     return one.registration is not None and one.registration.stalled and not one.silent
+
+
+def _steps(heard: Sequence[Heard]) -> list[int]:
+    """The steps of those that train and are not silent."""
+    known = [one.registration for one in heard if one.registration is not None and not one.silent]
+    return [each.step for each in known if each.step is not None and each.phase == "running"]
+
+
+def _is_settled(heard: Sequence[Heard], since: float, now: float) -> bool:
+    """Whether all that is known is of the stall that began at `since`: of nobody an older word, unless it is silent;
+    and those that train say themselves that no step came, or have had time to."""
+    late = now - since >= PATIENCE_SECONDS
+    return all(one.silent or (one.heard_at >= since and (late or _stands(one.registration))) for one in heard)
+
+
+def _stands(registration: Registration | None) -> bool:
+    """Whether this task does no step, by its own clock, or never does one."""
+    return registration is None or registration.phase != "running" or registration.stalled or registration.stopped
 
 
 def _odd_one_out(running: Sequence[Registration]) -> Registration | None:

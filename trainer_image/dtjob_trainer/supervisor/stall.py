@@ -111,7 +111,8 @@ class StallGuard:
         self._watch = Watch(task.stall_seconds)
         self._pid: int | None = None
         self._ticking: asyncio.Task[None] | None = None
-        self._answered = time.monotonic()
+        self._unanswered = 0.0
+        self._chief_attempt: int | None = None
         self.stopped = False
         """Whether the training process is stopped, by SIGSTOP or a tracer."""
         self.found: Stall | None = None
@@ -141,16 +142,20 @@ class StallGuard:
         """The training process reports."""
         self._watch.heard(report)
 
-    def answered(self) -> None:
-        """The rendezvous has answered."""
-        self._answered = time.monotonic()
+    def answered(self, chief_attempt: int | None) -> None:
+        """The rendezvous has answered, at this attempt at the chief task where it says so."""
+        self._unanswered, self._chief_attempt = 0.0, chief_attempt
 
     @property
     def silent(self) -> dict[str, int]:
         """The attempts at tasks for which the group has waited for so long that their silence is a stall, where they
         run: the operator knows that, and replaces them."""
-        limit = self._task.stall_seconds
-        return self._silent(limit) if limit is not None and self._waited >= limit else {}
+        limit, attempt = self._task.stall_seconds, self._chief_attempt
+        if limit is None or self._waited < limit:
+            return {}
+        if self._task.is_chief:
+            return self._silent(limit)
+        return {self._task.members[0]: attempt} if attempt is not None and self._unanswered >= limit else {}
 
     @property
     def over(self) -> bool:
@@ -183,6 +188,7 @@ class StallGuard:
             self.stopped, before = self.frozen, now
             self._watch.passes(passed, stopped=self.stopped)
             self._waited = self._waited + passed if self._watch.waits else 0.0
-            alone = not self._task.in_cluster or now - self._answered >= ALONE_SECONDS
+            self._unanswered += passed
+            alone = not self._task.in_cluster or self._unanswered >= ALONE_SECONDS
             if self.over and alone:
                 self._on_stall(self._task.id, STOPPED if self.stopped else IN_WORDS.get(self.doing, "in a step"))

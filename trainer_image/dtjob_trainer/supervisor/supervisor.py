@@ -251,7 +251,7 @@ class Supervisor:
         self._status.message = f"cannot reach the chief task's supervisor at {self._task.rendezvous}: {problem}"
 
     def _on_answer(self, asked: Registration, answer: Answer) -> None:
-        self._stalls.answered()
+        self._stalls.answered(answer.chief_attempt)
         actions, self._history, self._now = answers.on_answer(
             self._history, self._now, asked, answer, terminating=self._terminating, starting=self._status.starting
         )

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.status_client import NoStatus
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import reports
@@ -19,6 +20,7 @@ from dtjob.kube.endpoint import serving
 from dtjob.local.addresses import free_ports
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
 
@@ -99,6 +101,50 @@ def test_a_job_of_older_rules_and_a_strangers_pod_are_passed_over() -> None:
     assert asked(store) == {}
     strangers = builders.all_pods(builders.job(uid="another"))
     assert asked(stored(builders.job(), **strangers)) == {}
+
+
+def silent(store: Store, task: str) -> None:
+    store.set_silence(KEY, task, Silence(task, "10.0.0.7:2223", builders.NOW, "ConnectTimeout", "no answer"))
+
+
+def test_others_are_asked_while_the_chief_is_silent_in_a_job_that_looks_out_for_stalls() -> None:
+    job = builders.job(failurePolicy={"stallTimeoutSeconds": 600}, evaluator=True)
+    store = stored(job, **{"worker-0": builders.pod(job, "worker-0", builders.ended(1))})
+    silent(store, "evaluator-0")
+    assert list(asked(store)) == ["chief-0", "evaluator-0"]
+    silent(store, "chief-0")
+    assert [(one.task, one.stands_in) for one in reports.supervisors_to_ask(store)] == [
+        ("chief-0", False),
+        ("evaluator-0", False),
+        ("worker-1", True),
+    ]
+
+
+async def test_what_others_said_is_forgotten_once_the_chief_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may not hold when the chief's status cannot be read the next time."""
+    store = stored(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
+    report = {"jobUid": builders.JOB_UID, "attempt": 0}
+
+    async def read_status(host: str, port: int) -> dict[str, Any]:
+        if host == "10.0.0.7":
+            raise NoStatus("ConnectTimeout", "no answer")
+        return report
+
+    for task, host in (("chief-0", "10.0.0.7"), ("worker-0", "10.0.0.8")):
+        pod = deepcopy(dict(next(one for one in store.children(KEY).objects if one["metadata"]["uid"] == task)))
+        pod["status"]["podIP"], pod["metadata"]["resourceVersion"] = host, "9999"
+        store.apply(pod)
+    monkeypatch.setattr(reports, "read_status", read_status)
+    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(20):
+        while set(store.children(KEY).reports) != {"worker-0"}:
+            await asyncio.sleep(0.001)
+        while "worker-0" in store.children(KEY).reports:
+            store.set_report(KEY, "chief-0", report)  # as it is asked ever less often
+            await asyncio.sleep(0.001)
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling
 
 
 async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:

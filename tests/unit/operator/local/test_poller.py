@@ -38,6 +38,28 @@ async def test_reports_are_kept_and_told(monkeypatch):
     assert made.reports["chief-0"]["step"] == 4
 
 
+async def test_who_had_reported_and_answers_no_longer_is_silent(monkeypatch):
+    """One that starts has not reported yet, and neither has a new attempt."""
+    answers = [None, {"jobUid": "u", "task": "chief-0", "attempt": 0}, None, None]
+
+    async def read_status(host: str, port: int, **limits: float):
+        answer = answers.pop(0)
+        if answer is None:
+            raise NoStatus("NoAnswer", "connected, but no answer")
+        return answer
+
+    monkeypatch.setattr(poller, "read_status", read_status)
+    silent = []
+    made = Poller("u", Addresses.choose(job()), lambda *_: None, lambda *told: silent.append(told))
+    for attempt, known in ((0, 0), (0, 0), (0, 1), (1, 1)):
+        manifest = pod(job(), CHIEF, attempt)
+        manifest["metadata"]["uid"] = "uid-of-the-pod"
+        await made.poll([manifest])
+        assert len(silent) == known
+    [(task, silence)] = silent
+    assert (task, silence.pod_uid, silence.reason) == ("chief-0", "uid-of-the-pod", "NoAnswer")
+
+
 def test_last_words_are_the_last_report():
     manifest = pod(job(), CHIEF, 0)
     last = {"task": "chief-0", "state": "finished", "step": 460}

@@ -129,8 +129,10 @@ def test_python_that_a_graph_calls_is_found_in_any_thread(tmp_path: Path) -> Non
     assert pulse.where("step") == "step"
 
 
-def test_who_waits_for_the_others_is_not_in_its_data(tmp_path: Path) -> None:
-    """Tasks agree on batches of which nobody knows how many there are."""
+@pytest.mark.parametrize("file", ["dtjob_trainer/strategies/collective.py", "tensorflow/python/eager/executor.py"])
+def test_who_waits_for_the_others_is_not_in_its_data(tmp_path: Path, file: str) -> None:
+    """Tasks agree on batches of which nobody knows how many there are; and before a ParameterServer chief reads one,
+    TensorFlow may wait for the steps that others have yet to do."""
     seen: list[str] = []
-    within(tmp_path, "dtjob_trainer/strategies/collective.py", lambda: seen.append(pulse.where("data")))()
+    within(tmp_path, file, lambda: seen.append(pulse.where("data")))()
     assert (seen, pulse.where("data")) == (["step"], "data")

@@ -27,6 +27,11 @@ async def test_all_hear_go_when_the_last_has_come() -> None:
     assert [answer.kind for answer in await held] == ["go", "go"]
 
 
+async def test_every_answer_says_which_attempt_at_the_chief_task_gives_it() -> None:
+    host = RendezvousHost(mirrored(), HOSTS, attempt=3)
+    assert [answer.chief_attempt for answer in await answers(host, *GROUP, "nobody-7")] == [3] * 4
+
+
 async def test_names_are_looked_up_beside() -> None:
     host = RendezvousHost(mirrored(), HOSTS)
     assert [answer.kind for answer in await answers(host, *GROUP, address="127.0.0.1")] == ["go"] * 3

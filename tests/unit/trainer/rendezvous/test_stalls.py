@@ -10,7 +10,17 @@ import pytest
 
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous
-from dtjob_trainer.rendezvous.stalls import AFTERMATH_SECONDS, SETTLE_SECONDS, Heard, Stalls, is_stalled, straggler
+from dtjob_trainer.rendezvous.stalls import (
+    AFTERMATH_SECONDS,
+    PATIENCE_SECONDS,
+    SETTLE_SECONDS,
+    SILENT_SECONDS,
+    Heard,
+    Named,
+    Stalls,
+    is_stalled,
+    straggler,
+)
 from tests.unit.trainer.rendezvous import groups
 
 
@@ -93,22 +103,106 @@ def test_nothing_is_a_stall_unless_a_task_says_so() -> None:
     assert not is_stalled([task("chief-0", stalled=False), task("worker-0", 3, stalled=False)])
 
 
-def test_it_is_decided_once_all_may_have_said_how_they_are() -> None:
-    stalls, heard = Stalls(), group(doing="data")
-    first = heard[0].registration
-    assert first is not None
-    assert not stalls.look(replace(first, stalled=False), lambda: pytest.fail("nobody stalls"), 0)
-    assert not stalls.look(first, lambda: heard, 100)
+class Group:
+    """A group whose supervisors report to the chief's, which looks for a stall at each report."""
+
+    def __init__(self, rendezvous: Rendezvous | None = None) -> None:
+        self.rendezvous, self.stalls = rendezvous or groups.mirrored(), Stalls()
+        self.told: dict[str, Registration] = {}
+
+    def says(self, name: str, now: float, step: int | None = 40, phase: Phase = "running", **more: Any) -> Named | None:
+        """What a task's supervisor says at `now`; whom its answer names."""
+        more = {"stalled": phase == "running", **more}
+        said = self.told[name] = replace(groups.registration(name, phase), step=step, **more)
+        self.rendezvous.register(said, None, now)
+        self.stalls.look(said, lambda: self.rendezvous.heard(now), now)
+        return self.stalls.named(said)
+
+    def names(self) -> Named | None:
+        """Whom it names, of all that was said."""
+        found = [named for said in self.told.values() if (named := self.stalls.named(said)) is not None]
+        assert len(found) <= 1
+        return found[0] if found else None
+
+
+def test_an_old_word_of_a_step_names_nobody() -> None:
+    """On a machine that is busy worker-0's supervisor speaks seldom: of step 40, which the others wait after, nobody
+    has heard of it yet."""
+    group = Group()
+    group.says("worker-0", 9.0, 39, stalled=False)
+    group.says("worker-1", 10, doing="data")
+    for now in (10.2, 11.2, 12.2, 13.3):
+        group.says("chief-0", now, doing="step")
+    assert group.names() is None
+    group.says("worker-0", 13.6, doing="step", stalled=False)
+    group.says("chief-0", 14.3, doing="step")
+    assert group.names() is None, "its own clock has not run out: it may step on yet"
+    group.says("worker-0", 15.4, doing="step")
+    assert group.says("worker-1", 15.5, doing="data") is not None or group.says("worker-1", 16.5, doing="data")
+    named = group.names()
+    assert named is not None
+    assert (named.task, named.how) == ("worker-1", "in its data function")
+
+
+def test_who_has_not_spoken_for_some_seconds_is_not_silent_yet() -> None:
+    """As a supervisor on a machine that is busy: nobody ends its container over that."""
+    group = Group()
+    for name in ("worker-0", "worker-1"):
+        group.says(name, 0, doing="step", stalled=False)
+    for now in range(1, int(SILENT_SECONDS) + 1):
+        group.says("chief-0", now, doing="step")
+        assert group.names() is None
+    group.says("worker-0", SILENT_SECONDS, doing="step")
+    group.says("chief-0", SILENT_SECONDS + 1, doing="step")
+    named = group.names()
+    assert named is not None
+    assert (named.task, named.how) == ("worker-1", "its supervisor is silent")
+
+
+def test_a_word_that_comes_late_of_a_task_that_trains_is_no_stall() -> None:
+    """The others step on, which they could not do without it."""
+    group = Group()
+    for now in range(60):
+        group.says("worker-0", now, 10, stalled=now > 10)
+        group.says("worker-1", now, 10 + now, stalled=False)
+        group.says("chief-0", now, 10 + now, stalled=False)
+    assert group.names() is None
+
+
+def test_one_whose_own_clock_never_runs_out_is_not_waited_for_for_ever() -> None:
+    group = Group()
+    for now in range(int(PATIENCE_SECONDS) + 3):
+        group.says("chief-0", now, doing="step")
+        group.says("worker-0", now, stalled=False)
+        group.says("worker-1", now, doing="step")
+        if now < PATIENCE_SECONDS:
+            assert group.names() is None
+    named = group.names()
+    assert named is not None
+    assert (named.task, named.how) == ("worker-0", "elsewhere than the others")
+
+
+def test_it_is_decided_once_all_have_said_how_they_are() -> None:
+    group = Group()
+    stalls = group.stalls
+    first = replace(groups.registration("chief-0", "running"), step=40)
+    assert not stalls.look(first, lambda: pytest.fail("nobody stalls"), 0)
+    group.says("chief-0", 100)
     assert not stalls.look(first, lambda: pytest.fail("asked within a second"), 100.5)
-    assert stalls.look(replace(first, stalled=False), lambda: heard, 100 + SETTLE_SECONDS)
-    behind, other = heard[1].registration, heard[2].registration
-    assert behind is not None
-    assert other is not None
-    named = stalls.named(behind)
+    group.says("worker-0", 101, doing="data")
+    group.says("worker-1", 102, doing="step")
+    assert group.names() is None
+    group.says("chief-0", 100 + SETTLE_SECONDS)
+    named = group.names()
     assert named is not None
     assert named.task == "worker-0"
-    assert stalls.named(other) is None
+    assert stalls.named(group.told["worker-1"]) is None
+    behind = group.told["worker-0"]
     assert stalls.named(replace(behind, incarnation=behind.incarnation + 1)) is None, "its next process is another"
+
+
+def heard_at(now: float, heard: Sequence[Heard]) -> list[Heard]:
+    return [replace(each, heard_at=now) for each in heard]
 
 
 def test_whom_it_hears_meanwhile_gets_time_to_recover() -> None:
@@ -116,16 +210,17 @@ def test_whom_it_hears_meanwhile_gets_time_to_recover() -> None:
     stalls, heard = Stalls(), group(doing="data")
     first = heard[0].registration
     assert first is not None
-    for now in (0.0, SETTLE_SECONDS):
-        stalls.look(first, lambda: heard, now)
+    stalls.look(first, lambda: heard_at(0, heard), 0)
+    assert stalls.look(first, lambda: heard_at(SETTLE_SECONDS, heard), SETTLE_SECONDS)
     end = SETTLE_SECONDS + AFTERMATH_SECONDS
     assert not stalls.look(first, lambda: pytest.fail("too early"), end - 0.1)
-    stalls.look(first, lambda: heard, end)
-    assert stalls.look(first, lambda: heard, end + SETTLE_SECONDS)
+    stalls.look(first, lambda: heard_at(end, heard), end)
+    end += SETTLE_SECONDS
+    assert stalls.look(first, lambda: heard_at(end, heard), end)
 
 
 def test_a_stall_that_passes_by_itself_names_nobody() -> None:
-    stalls, heard = Stalls(), group(doing="data")
+    stalls, heard = Stalls(), heard_at(100, group(doing="data"))
     first = heard[0].registration
     assert first is not None
     stalls.look(first, lambda: heard, 0)
@@ -140,9 +235,20 @@ def test_what_the_rendezvous_knows_of_its_members() -> None:
     rendezvous: Rendezvous = groups.mirrored()
     rendezvous.register(groups.registration("chief-0"), None, 0)
     rendezvous.register(groups.registration("worker-0"), None, rendezvous.lease)
-    heard = rendezvous.heard(rendezvous.lease + 0.1)
+    heard = rendezvous.heard(SILENT_SECONDS + 0.1)
     assert [(each.task, each.silent) for each in heard] == [("chief-0", True), ("worker-0", False), ("worker-1", True)]
+    assert [each.heard_at for each in heard[:2]] == [0, rendezvous.lease]
     assert heard[2].registration is None
+    assert not rendezvous.heard(SILENT_SECONDS)[0].silent
+
+
+def test_in_a_job_of_thousands_silence_begins_no_sooner_than_a_word_is_due() -> None:
+    tasks = ("chief-0", *(f"worker-{index}" for index in range(3999)))
+    rendezvous = Rendezvous("uid", "hash", chief="chief-0", supervisor="s", group=tasks)
+    rendezvous.register(groups.registration("worker-7"), None, 0)
+    assert rendezvous.lease > SILENT_SECONDS
+    assert not rendezvous.heard(rendezvous.lease)[8].silent
+    assert rendezvous.heard(rendezvous.lease + 0.1)[8].silent
 
 
 def test_who_was_heard_once_and_is_silent_since() -> None:
@@ -158,7 +264,7 @@ def test_registrations_and_answers_keep_what_they_tell_and_read_those_of_a_relea
     assert Registration.from_json(told.to_json()) == told
     before = {name: value for name, value in told.to_json().items() if name not in ("stalled", "stopped", "doing")}
     assert Registration.from_json(before) == groups.registration("worker-1")
-    answer = Answer("stalled", 3, "in its data function", chief="s", straggler="worker-1")
+    answer = Answer("stalled", 3, "in its data function", chief="s", straggler="worker-1", chief_attempt=2)
     assert Answer.from_json(answer.to_json()) == answer
-    earlier = {name: value for name, value in answer.to_json().items() if name != "straggler"}
-    assert Answer.from_json(earlier).straggler == ""
+    earlier = {name: value for name, value in answer.to_json().items() if name not in ("straggler", "chiefAttempt")}
+    assert Answer.from_json(earlier) == replace(answer, straggler="", chief_attempt=None)

@@ -137,6 +137,33 @@ def test_silence_is_told_where_the_group_has_waited_for_so_long(monkeypatch: pyt
     assert guard.silent == {}
 
 
+@pytest.mark.parametrize("cluster", [{"chief": ("c:1",), "worker": ("a:1", "b:1")}, {"worker": ("a:1", "b:1")}])
+def test_a_worker_that_waits_tells_of_a_chief_that_answers_no_longer(
+    monkeypatch: pytest.MonkeyPatch, cluster: dict[str, tuple[str, ...]]
+) -> None:
+    task = Task(
+        "digits", "default", "uid", "worker", 1, strategy="MultiWorkerMirrored", cluster=cluster, stall_seconds=LIMIT
+    )
+    guard = StallGuard(task, lambda *_: None)
+    guard.heard({"state": "waiting"})
+    ticked(guard, monkeypatch, 100)
+    assert guard.silent == {}, "it was never heard: the pod may be away"
+    guard.answered(3)
+    ticked(guard, monkeypatch, int(LIMIT) - 1)
+    assert guard.silent == {}
+    ticked(guard, monkeypatch, 1)
+    assert guard.silent == {"chief-0" if "chief" in cluster else "worker-0": 3}
+    guard.heard({"state": "training"})
+    ticked(guard, monkeypatch, 1)
+    assert guard.silent == {}, "there may be steps"
+    guard.heard({"state": "waiting"})
+    guard.answered(3)
+    ticked(guard, monkeypatch, int(LIMIT) - 1)
+    guard.answered(None)
+    ticked(guard, monkeypatch, 100)
+    assert guard.silent == {}, "of a release before: nobody knows which attempt it was"
+
+
 def test_time_in_which_the_supervisor_was_stopped_itself_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its machine was suspended, or all processes were stopped: a look comes much later than it should."""
     now, sleeps = 0.0, 0

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.objects.topology import tasks
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.policies.restart import failures
-from dtjob.plan.policies.stalled import silent_stragglers
+from dtjob.plan.policies.stalled import MOST_TELLERS, silent_stragglers, tellers
+from dtjob.plan.silence import Silence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
 from tests.unit.operator.ruled import planned, ruled
@@ -164,6 +166,95 @@ def test_no_other_silence_is_a_stall(silent: Any, job: Job, pods: dict[str, Any]
     """Of another attempt, of a pod that waits for its node, in a job that asks for nothing, of nobody else."""
     after, _ = waiting_for(silent, job, **pods)
     assert after.status.get("restarts", {}).get("total", 0) == 0
+
+
+def told_of_the_chief(
+    reports: dict[str, dict[str, Any]], job: Job | None = None, silences: tuple[str, ...] = ("chief-0",), **chief: Any
+) -> tuple[Job, Plan]:
+    """The plan where these tasks say so, and the status of `silences` cannot be read; `chief` is how its pod is."""
+    job = builders.with_status(job or mirrored(), {"allCreated": True})
+    there = builders.all_pods(job)
+    there["chief-0"]["status"] = chief or there["chief-0"]["status"]
+    said = {
+        task: {"jobUid": job.metadata.uid, "attempt": 0, "state": "waiting", **report}
+        for task, report in reports.items()
+    }
+    silent = {
+        task: Silence(there[task]["metadata"]["uid"], f"{task}:2223", at(10), "ConnectTimeout", "no answer")
+        for task in silences
+    }
+    children = Children(tuple(there.values()), said, silences=silent)
+    made = builders.plan_answered(job, children, at(20))
+    return builders.with_status(job, made.status or job.status), made
+
+
+WAITS_FOR_CHIEF: dict[str, Any] = {"silent": {"chief-0": 0}}
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        {"worker-0": WAITS_FOR_CHIEF},
+        {"worker-0": WAITS_FOR_CHIEF, "worker-1": WAITS_FOR_CHIEF},
+        {"worker-0": {}, "worker-1": WAITS_FOR_CHIEF},
+        {"worker-0": WAITS_FOR_CHIEF, "chief-0": {"silent": {"worker-1": 0}}},
+    ],
+)
+def test_a_chief_for_which_others_wait_in_vain_is_replaced(reports: dict[str, dict[str, Any]]):
+    """Frozen with its container. One of the others is enough, as a new one has never heard the chief; what the chief
+    said before that is of before."""
+    after, plan = told_of_the_chief(reports)
+    assert after.status["attempts"] == {"chief-0": 1}
+    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
+    assert after.status["incident"]["charged"] == 1
+    how = "chief-0 stalled: its supervisor is silent, and its group waits for it"
+    assert [event.message for event in plan.events if event.message.startswith(how)]
+    again, _ = told_of_the_chief(reports, after)
+    assert again.status["restarts"] == after.status["restarts"], "they waited for the attempt before"
+
+
+@pytest.mark.parametrize(
+    ("reports", "more"),
+    [
+        ({}, {}),
+        ({"worker-0": {}, "worker-1": {}}, {}),
+        ({"worker-0": {"silent": {"worker-1": 0}}}, {}),
+        ({"worker-0": {"silent": {"chief-0": 1}}}, {}),
+        ({"worker-0": {"silent": ["chief-0"]}}, {}),
+        ({"worker-0": {**WAITS_FOR_CHIEF, "attempt": 1}}, {}),
+        ({"worker-0": WAITS_FOR_CHIEF, "chief-0": {}}, {"silences": ()}),
+        ({"worker-0": WAITS_FOR_CHIEF}, {"silences": ("chief-0", "worker-0")}),
+        ({"worker-0": WAITS_FOR_CHIEF}, {"job": builders.job()}),
+        ({"worker-0": WAITS_FOR_CHIEF}, builders.unschedulable()),
+    ],
+)
+def test_the_chiefs_silence_is_no_stall_by_itself(reports: dict[str, dict[str, Any]], more: dict[str, Any]):
+    """Nobody else waits for it; or for another attempt; or it speaks itself; or who said so is silent since; or the
+    job asks for nothing; or its pod waits for a node."""
+    after, _ = told_of_the_chief(reports, **more)
+    assert after.status.get("restarts", {}).get("total", 0) == 0
+
+
+def asked(job: Job, *silences: str, chief_uid: str = "uid-chief-0", away: tuple[str, ...] = ()) -> list[str]:
+    """Who is asked beside the chief where these are silent."""
+    silent = {task: Silence(f"uid-{task}", "10.0.0.7:2223", at(0), "ConnectTimeout", "") for task in silences}
+    running = {task.id: f"uid-{task.id}" for task in tasks(job) if task.id not in away}
+    return tellers(job, Children(silences=silent), running | {"chief-0": chief_uid})
+
+
+def test_who_is_asked_where_the_chief_is_silent():
+    """The first of its group, and others for those of them that are silent as well; of a large job only some."""
+    large = builders.job(workers=100, failurePolicy=POLICY)
+    first = ["worker-0", "worker-1", "worker-2"]
+    assert asked(large) == []
+    assert asked(large, "chief-0") == first
+    assert asked(large, "chief-0", "worker-1", "worker-7") == [*first, "worker-3"]
+    assert asked(large, "chief-0", away=("worker-0",)) == ["worker-1", "worker-2", "worker-3"]
+    assert len(asked(large, "chief-0", *(f"worker-{index}" for index in range(100)))) == MOST_TELLERS
+    assert asked(large, "chief-0", chief_uid="uid-of-its-next-pod") == []
+    assert asked(builders.job(workers=100), "chief-0") == []
+    assert asked(servers(), "chief-0") == [], "they know of no steps"
+    assert asked(builders.job(evaluator=True, failurePolicy=POLICY), "chief-0") == ["worker-0", "worker-1"]
 
 
 def test_a_rule_matches_a_stall_by_its_reason():
