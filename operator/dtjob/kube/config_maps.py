@@ -2,8 +2,8 @@
 
 Kubernetes cannot hold a right to list or watch to a label, so watching these would take the right to read every
 ConfigMap of the cluster. Their names are known, and a running pod has what it needs of its own already: only a pod
-that is about to start misses one. So those of jobs with such pods are looked at every few seconds, those of the others
-now and then, and never more than so many a second in all. What they hold is never read.
+that is about to start misses one. So those of jobs with such pods are looked at soon again, those of the others now and
+then, and never more than so many a second in all. What they hold is never read.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ logger = logging.getLogger(__name__)
 
 KIND = "ConfigMap"
 ROUND_SECONDS = 3.0
-"""How often is looked whose turn it is; a job with pods about to start has one in each round."""
-OTHERS_SECONDS = 15.0
-"""How often a job's turn comes where no pod of it is about to start."""
-MOST_A_ROUND = 60
-"""Calls in one round: 20 a second, however many jobs there are. With more, turns come later."""
+"""How often is looked whose turn it is."""
+STARTING_SECONDS = 10.0
+"""How often a job's turn comes where a pod of it is about to start. A kubelet that misses the ConfigMap tries again
+about as often; and pods that start within that time, as most do, cost no call."""
+OTHERS_SECONDS = 30.0
+"""How often where none is."""
+MOST_A_ROUND = 30
+"""Calls in one round: 10 a second, however many jobs there are. With more, turns come later."""
 AT_ONCE = 10
 
 
@@ -106,7 +109,7 @@ def due(store: Store, asked: Mapping[JobKey, float], now: float) -> list[JobKey]
     turns = []
     for key in going_on(store):
         starts, since = _starts_pods(store.job(key) or {}), now - asked.get(key, now)
-        if starts or since >= OTHERS_SECONDS:
+        if since >= (STARTING_SECONDS if starts else OTHERS_SECONDS):
             turns.append((not starts, -since, key))
     return [key for _, _, key in sorted(turns)[:MOST_A_ROUND]]
 
