@@ -13,7 +13,7 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
-from dtjob.kube.config_maps import MOST_A_ROUND, OTHERS_SECONDS, STARTING_SECONDS, ConfigMaps, due, known
+from dtjob.kube.config_maps import MOST_A_ROUND, MOST_OTHERS, OTHERS_SECONDS, STARTING_SECONDS, ConfigMaps, due, known
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -25,8 +25,13 @@ ENDED: dict[str, Any] = {"phase": "Succeeded", "replicaStatuses": {"worker": {"r
 KEY: JobKey = ("default", "digits")
 
 
-def put(store: Store, name: str = "digits", status: dict[str, Any] = STARTING, config_map: bool = True) -> None:
+def put(
+    store: Store, name: str = "digits", status: dict[str, Any] = STARTING, config_map: bool = True, bound: bool = True
+) -> None:
+    """A job; where a task of it is pending, with a pod that waits on its node, or for one."""
     job = builders.job(name=name, uid=f"uid-{name}")
+    if status is not RUNNING:
+        store.apply(builders.pod(job, "worker-0", builders.waiting("ContainerCreating") if bound else None))
     manifest = job_manifest(job)
     store.apply({**manifest, "metadata": {**manifest["metadata"], "resourceVersion": "7"}, "status": status})
     if config_map:
@@ -74,6 +79,22 @@ def test_who_starts_pods_is_asked_soon_and_who_runs_now_and_then() -> None:
     asked["default", "starts"] = 999 - STARTING_SECONDS
     assert due(store, asked, 999) == [("default", "starts")]
     assert due(store, asked, 1000) == [("default", "starts"), ("default", "runs")]
+
+
+def test_who_waits_for_a_node_needs_no_config_map_yet() -> None:
+    store = Store()
+    put(store, bound=False)
+    asked: dict[JobKey, float] = {KEY: 1000}
+    assert due(store, asked, 1000 + OTHERS_SECONDS - 1) == []
+    assert due(store, asked, 1000 + OTHERS_SECONDS) == [KEY]
+
+
+def test_jobs_that_run_have_a_small_share_of_the_calls() -> None:
+    store, asked = Store(), dict[JobKey, float]()
+    for number in range(MOST_A_ROUND):
+        put(store, f"job-{number}", RUNNING)
+        asked["default", f"job-{number}"] = float(number)
+    assert due(store, asked, 1000) == [("default", f"job-{number}") for number in range(MOST_OTHERS)]
 
 
 def test_however_many_there_are_a_round_is_bounded_and_all_have_their_turn() -> None:
