@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import yaml
-from kubernetes.aio import client, config
+
+from dtjob.kube.libraries import client, config
 
 
 class NoCluster(Exception):

@@ -10,10 +10,10 @@ from typing import Any, Self
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from kubernetes.aio import client
 from yarl import URL
 
 from dtjob.kube import deep_json
+from dtjob.kube.libraries import client
 
 
 class Transport:

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import aiohttp
-import kopf
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
@@ -23,6 +22,7 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import streams
 from dtjob.kube.client import CALL_TIMEOUT_SECONDS, USER_AGENT, Credentials
 from dtjob.kube.kinds import KINDS
+from dtjob.kube.libraries import kopf
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 
