@@ -16,7 +16,7 @@ import aiohttp
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.pace import gather_seconds
+from dtjob.controller.pace import SETTLE_SECONDS, gather_seconds
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import streams
@@ -159,4 +159,5 @@ def take_in(store: Store, queue: WorkQueue[JobKey], type_: str | None, manifest:
     if manifest["kind"] == KIND:
         queue.add(key)
     else:
-        queue.add_gathered(key, gather_seconds(store.size(key)))
+        failed = type_ == "DELETED" or (manifest.get("status") or {}).get("phase") == "Failed"
+        queue.add_gathered(key, gather_seconds(store.size(key)), 0.0 if failed else SETTLE_SECONDS)
