@@ -20,6 +20,7 @@ from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.pace import progress_every
+from dtjob.controller.patience import Patience
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
@@ -66,7 +67,7 @@ class Reconciler:
         self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
         self._tallies: dict[JobKey, Tally] = {}
         """What the plan that is being carried out has come to, by job."""
-        self._relabelled = Mending()
+        self._relabelled, self._patience = Mending(), Patience()
         self._creation = Creation(cluster, store, queue, self._slots, self._tallies, clock)
 
     async def run(self, workers: int = 10) -> None:
@@ -117,6 +118,7 @@ class Reconciler:
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
             self._creation.forget(key)
+            self._patience.forget(key)
             return None
         if manifest["spec"] == TOO_DEEP:
             await self._say_invalid(manifest, TOO_DEEP_MESSAGE)
@@ -132,7 +134,7 @@ class Reconciler:
             return None
         now = self._clock()
         decided = await self._decide(key, job, now)
-        if decided.status is not None:
+        if decided.status is not None and not self._put_off(key, decided):
             manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
             self._observer.status_written(job.status, manifest.get("status") or {})
@@ -161,6 +163,15 @@ class Reconciler:
                 children = await read(self._cluster, self._slots, job, children, decided.read)
             decided = plan(job, children, now, defaults)
         return decided
+
+    def _put_off(self, key: JobKey, decided: Plan) -> bool:
+        """Whether the status is left to a later look, which is asked for here."""
+        wait = self._patience.wait(key, asyncio.get_running_loop().time(), len(self._queue) > 0)
+        if decided.may_wait and wait:
+            self._queue.add_after(key, wait)
+            return True
+        self._patience.forget(key)
+        return False
 
     async def _tell(self, key: JobKey, manifest: Manifest) -> None:
         """Record what was done, however far it came."""

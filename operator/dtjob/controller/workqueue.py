@@ -62,17 +62,19 @@ class WorkQueue(Generic[Key]):
             heapq.heappush(self._later, (due, next(self._order), key))
             self._changed.set()
 
-    def add_gathered(self, key: Key, seconds: float) -> None:
-        """Make the key due so many seconds after a worker last took it or gave it back, at once where that is past.
+    def add_gathered(self, key: Key, seconds: float, settle: float = 0.0) -> None:
+        """Make the key due so many seconds after a worker last took it or gave it back, and no sooner than in `settle`
+        seconds.
 
-        What comes in a burst makes the key due once and not each time; what comes alone waits for nothing. Longer than
-        LONGEST_GATHER_SECONDS nothing is gathered.
+        What comes in a burst makes the key due once and not each time; what comes alone waits to `settle` and no
+        longer. Longer than LONGEST_GATHER_SECONDS nothing is gathered.
         """
-        looked_at = self._looked_at.get(key)
-        if looked_at is None:
+        if self._loop is None:  # no worker has asked for a key yet
             self.add(key)
-        else:
-            self.add_after(key, looked_at + seconds - self._now())
+            return
+        looked_at = self._looked_at.get(key)
+        wait = 0.0 if looked_at is None else looked_at + seconds - self._now()
+        self.add_after(key, max(wait, settle))
 
     def retry(self, key: Key) -> float:
         """Make a key that failed due again, later each time; returns the seconds until then."""

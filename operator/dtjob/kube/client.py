@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
-from kubernetes.aio import client, config
 
 from dtjob import __version__
 from dtjob.api.job import KIND
@@ -25,6 +24,7 @@ from dtjob.kube import pod_groups, workload_calls
 from dtjob.kube.api_error import ApiError, error_of, object_of
 from dtjob.kube.kinds import KINDS, path_of, typed
 from dtjob.kube.kubeconfig import configure
+from dtjob.kube.libraries import client, config
 from dtjob.kube.recorder import Recorder
 from dtjob.kube.resource import resource_of
 from dtjob.kube.transport import Transport

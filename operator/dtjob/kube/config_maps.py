@@ -2,8 +2,8 @@
 
 Kubernetes cannot hold a right to list or watch to a label, so watching these would take the right to read every
 ConfigMap of the cluster. Their names are known, and a running pod has what it needs of its own already: only a pod
-that is about to start misses one. So those of jobs with such pods are looked at every few seconds, those of the others
-now and then, and never more than so many a second in all. What they hold is never read.
+that is about to start misses one. So those of jobs with such pods are looked at soon again, those of the others now and
+then, and never more than so many a second in all. What they hold is never read.
 """
 
 from __future__ import annotations
@@ -24,17 +24,23 @@ from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.children import node_of
+from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.workers import as_it_is
 
 logger = logging.getLogger(__name__)
 
 KIND = "ConfigMap"
 ROUND_SECONDS = 3.0
-"""How often is looked whose turn it is; a job with pods about to start has one in each round."""
-OTHERS_SECONDS = 15.0
-"""How often a job's turn comes where no pod of it is about to start."""
-MOST_A_ROUND = 60
-"""Calls in one round: 20 a second, however many jobs there are. With more, turns come later."""
+"""How often is looked whose turn it is."""
+STARTING_SECONDS = 10.0
+"""How often a job's turn comes where a pod of it has a node and does not run yet. A kubelet that misses the ConfigMap
+tries again about as often; and pods that start within that time, as most do, cost no call."""
+OTHERS_SECONDS = 30.0
+"""How often where none has."""
+MOST_A_ROUND, MOST_OTHERS = 30, 6
+"""Calls in one round, and those of them for jobs of which no pod starts: 10 and 2 a second, however many jobs there
+are. With more, turns come later."""
 AT_ONCE = 10
 
 
@@ -103,12 +109,15 @@ def going_on(store: Store) -> list[JobKey]:
 
 def due(store: Store, asked: Mapping[JobKey, float], now: float) -> list[JobKey]:
     """The jobs whose turn it is at `now`, those with pods about to start first, each by how long ago it was asked."""
-    turns = []
+    starting, others = list[tuple[float, JobKey]](), list[tuple[float, JobKey]]()
     for key in going_on(store):
-        starts, since = _starts_pods(store.job(key) or {}), now - asked.get(key, now)
-        if starts or since >= OTHERS_SECONDS:
-            turns.append((not starts, -since, key))
-    return [key for _, _, key in sorted(turns)[:MOST_A_ROUND]]
+        since = now - asked.get(key, now)
+        if since >= STARTING_SECONDS and _starts_pods(store, key):
+            starting.append((-since, key))
+        elif since >= OTHERS_SECONDS:
+            others.append((-since, key))
+    turns = [*sorted(starting), *sorted(others)[:MOST_OTHERS]]
+    return [key for _, key in turns[:MOST_A_ROUND]]
 
 
 def known(store: Store, key: JobKey) -> Manifest | None:
@@ -139,8 +148,11 @@ def _goes_on(job: Manifest) -> bool:
     return not ended and "deletionTimestamp" not in job["metadata"]
 
 
-def _starts_pods(job: Manifest) -> bool:
-    """Whether a task of the job is pending, as its status says: looking at the pods would take long where they are
-    thousands."""
-    roles = ((job.get("status") or {}).get("replicaStatuses") or {}).values()
-    return any(isinstance(role, dict) and role.get("pending") for role in roles)
+def _starts_pods(store: Store, key: JobKey) -> bool:
+    """Whether a pod of the job has a node and does not run there yet. Only where the job's status says that a task is
+    pending are its pods looked at, which may be thousands."""
+    roles = (((store.job(key) or {}).get("status") or {}).get("replicaStatuses") or {}).values()
+    if not any(isinstance(role, dict) and role.get("pending") for role in roles):
+        return False
+    pods = (one for one in store.children(key).objects if one["kind"] == "Pod" and node_of(one))
+    return any(facts_of(pod).phase in (None, "Pending") for pod in pods)

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import yaml
-from kubernetes.aio import client, config
+
+from dtjob.kube.libraries import client, config
 
 
 class NoCluster(Exception):

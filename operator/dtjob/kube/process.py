@@ -28,6 +28,7 @@ from dtjob.kube.namespaces import Watched, look_for_refused
 from dtjob.kube.pod_groups import PodGroups
 from dtjob.kube.reports import Reports
 from dtjob.kube.resync import resync
+from dtjob.kube.transport import hold_little_for_each_connection
 from dtjob.kube.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.plan.workload import Kueue
@@ -71,6 +72,7 @@ async def run(options: Options) -> None:
     stop = asyncio.Event()
     _stop_by_signals(stop)
     sys.setrecursionlimit(RECURSION_LIMIT)
+    hold_little_for_each_connection()
     pulse, metrics = Pulse(), Metrics()
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(client.connect(options.kubeconfig, observer=metrics))

@@ -13,16 +13,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import aiohttp
-import kopf
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.pace import gather_seconds
+from dtjob.controller.pace import SETTLE_SECONDS, gather_seconds
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import streams
 from dtjob.kube.client import CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS, USER_AGENT, Credentials
 from dtjob.kube.kinds import KINDS
+from dtjob.kube.libraries import kopf
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 
@@ -167,4 +167,5 @@ def take_in(store: Store, queue: WorkQueue[JobKey], type_: str | None, manifest:
     if manifest["kind"] == KIND:
         queue.add(key)
     else:
-        queue.add_gathered(key, gather_seconds(store.size(key)))
+        failed = type_ == "DELETED" or (manifest.get("status") or {}).get("phase") == "Failed"
+        queue.add_gathered(key, gather_seconds(store.size(key)), 0.0 if failed else SETTLE_SECONDS)

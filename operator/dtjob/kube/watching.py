@@ -16,9 +16,8 @@ import platform
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-import kopf
-
 from dtjob.controller.cluster import ClusterError
+from dtjob.kube.libraries import kopf
 from dtjob.kube.namespaces import Watched
 
 logger = logging.getLogger(__name__)

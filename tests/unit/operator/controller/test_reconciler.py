@@ -38,7 +38,7 @@ def reason(made: World) -> str:
 
 def test_the_status_comes_first_and_the_pods_last():
     with world(builders.job()) as made:
-        made.run(1)
+        made.run(3)
         assert made.cluster.calls[0] == "write status"
         kinds = [call.rsplit(" ", 1)[0] for call in made.cluster.calls]
         assert set(kinds[1:4]) == {"create Service", "create ConfigMap", "create NetworkPolicy"}

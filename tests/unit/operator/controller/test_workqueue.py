@@ -172,6 +172,25 @@ def test_what_comes_in_a_burst_comes_once_more(loop: SimulatedLoop):
     play(loop, story())
 
 
+def test_what_comes_alone_waits_until_what_comes_with_it_is_there(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        queue.add("b")
+        assert await taken(queue, 0.01) == ["b"]
+        for _ in range(5):
+            queue.add_gathered("a", 0.5, settle=0.1)
+            assert await taken(queue, 0.01) == []
+        assert await taken(queue, 0.06) == ["a"]  # 0.1 s after the first
+
+    play(loop, story())
+
+
+def test_what_comes_before_anybody_works_is_due_at_once():
+    queue = WorkQueue[str]()
+    queue.add_gathered("a", 0.5, settle=0.1)  # where no event loop runs
+    assert len(queue) == 1
+
+
 def test_the_time_is_counted_from_when_the_work_ended(loop: SimulatedLoop):
     async def story() -> None:
         queue = WorkQueue[str]()

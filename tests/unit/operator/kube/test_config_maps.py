@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,7 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
-from dtjob.kube.config_maps import MOST_A_ROUND, OTHERS_SECONDS, ConfigMaps, due, known
+from dtjob.kube.config_maps import MOST_A_ROUND, MOST_OTHERS, OTHERS_SECONDS, STARTING_SECONDS, ConfigMaps, due, known
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -24,8 +25,13 @@ ENDED: dict[str, Any] = {"phase": "Succeeded", "replicaStatuses": {"worker": {"r
 KEY: JobKey = ("default", "digits")
 
 
-def put(store: Store, name: str = "digits", status: dict[str, Any] = STARTING, config_map: bool = True) -> None:
+def put(
+    store: Store, name: str = "digits", status: dict[str, Any] = STARTING, config_map: bool = True, bound: bool = True
+) -> None:
+    """A job; where a task of it is pending, with a pod that waits on its node, or for one."""
     job = builders.job(name=name, uid=f"uid-{name}")
+    if status is not RUNNING:
+        store.apply(builders.pod(job, "worker-0", builders.waiting("ContainerCreating") if bound else None))
     manifest = job_manifest(job)
     store.apply({**manifest, "metadata": {**manifest["metadata"], "resourceVersion": "7"}, "status": status})
     if config_map:
@@ -47,18 +53,48 @@ class Cluster:
 
 
 def made(store: Store, cluster: Cluster) -> tuple[ConfigMaps, WorkQueue[JobKey]]:
+    """So much time passes between two looks that who starts pods is asked at the second one and at each after that."""
     queue: WorkQueue[JobKey] = WorkQueue()
-    return ConfigMaps(cast(Kube, cluster), store, queue, lambda: 0.0), queue
+    clock = itertools.count(0.0, STARTING_SECONDS)
+    return ConfigMaps(cast(Kube, cluster), store, queue, lambda: next(clock)), queue
 
 
-def test_who_starts_pods_is_asked_each_round_and_who_runs_now_and_then() -> None:
+async def test_whose_config_map_was_made_just_now_is_not_asked() -> None:
+    store = Store()
+    put(store)
+    cluster = Cluster(known(store, KEY))
+    config_maps, _ = made(store, cluster)
+    await config_maps.look()
+    assert cluster.asked == []
+    await config_maps.look()
+    assert len(cluster.asked) == 1
+
+
+def test_who_starts_pods_is_asked_soon_and_who_runs_now_and_then() -> None:
     store = Store()
     for name, status in (("runs", RUNNING), ("starts", STARTING), ("ended", ENDED)):
         put(store, name, status)
-    assert due(store, {}, 1000) == [("default", "starts")]  # whose ConfigMap was seen just now is not asked for
     asked: dict[JobKey, float] = {("default", "runs"): 1000 - OTHERS_SECONDS, ("default", "starts"): 999}
+    assert due(store, asked, 999) == []
+    asked["default", "starts"] = 999 - STARTING_SECONDS
     assert due(store, asked, 999) == [("default", "starts")]
     assert due(store, asked, 1000) == [("default", "starts"), ("default", "runs")]
+
+
+def test_who_waits_for_a_node_needs_no_config_map_yet() -> None:
+    store = Store()
+    put(store, bound=False)
+    asked: dict[JobKey, float] = {KEY: 1000}
+    assert due(store, asked, 1000 + OTHERS_SECONDS - 1) == []
+    assert due(store, asked, 1000 + OTHERS_SECONDS) == [KEY]
+
+
+def test_jobs_that_run_have_a_small_share_of_the_calls() -> None:
+    store, asked = Store(), dict[JobKey, float]()
+    for number in range(MOST_A_ROUND):
+        put(store, f"job-{number}", RUNNING)
+        asked["default", f"job-{number}"] = float(number)
+    assert due(store, asked, 1000) == [("default", f"job-{number}") for number in range(MOST_OTHERS)]
 
 
 def test_however_many_there_are_a_round_is_bounded_and_all_have_their_turn() -> None:
@@ -66,7 +102,7 @@ def test_however_many_there_are_a_round_is_bounded_and_all_have_their_turn() -> 
     for number in range(3 * MOST_A_ROUND):
         put(store, f"job-{number}", config_map=False)
         asked["default", f"job-{number}"] = 0
-    for now in (3, 6, 9):
+    for now in (10, 13, 16):
         keys = due(store, asked, now)
         assert len(keys) == MOST_A_ROUND
         asked |= dict.fromkeys(keys, float(now))
@@ -81,6 +117,7 @@ async def test_one_that_is_gone_makes_its_job_due() -> None:
     assert there is not None
     config_maps, queue = made(store, Cluster(None))
     await config_maps.look()
+    await config_maps.look()
     assert known(store, KEY) is None
     assert await queue.get() == KEY
 
@@ -92,6 +129,7 @@ async def test_one_that_lost_its_labels_is_still_there() -> None:
     assert there is not None
     bare = {**there, "metadata": {**there["metadata"], "labels": {}, "resourceVersion": "9999999"}}
     config_maps, _ = made(store, Cluster(bare))
+    await config_maps.look()
     await config_maps.look()
     found = known(store, KEY)
     assert found is not None
@@ -128,6 +166,7 @@ async def test_no_answer_says_nothing_about_what_is_there(code: int) -> None:
     store = Store()
     put(store)
     config_maps, queue = made(store, Cluster(ApiError(code, "", "no")))
+    await config_maps.look()
     if code == 403:
         await config_maps.look()
     else:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import ssl
+from asyncio import sslproto
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -12,7 +15,7 @@ import pytest
 from aiohttp import web
 from kubernetes.aio import client
 
-from dtjob.kube.transport import Transport
+from dtjob.kube.transport import READ_BYTES, Transport, hold_little_for_each_connection
 
 Asked = list[tuple[str, str, dict[str, str], bytes]]
 
@@ -82,3 +85,12 @@ async def test_where_nobody_listens_the_error_is_one_that_callers_expect() -> No
     async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
         with pytest.raises((aiohttp.ClientError, OSError)):
             await transport.request("GET", "/api", {})
+
+
+async def test_of_a_tls_connection_little_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sslproto.SSLProtocol, "max_size", sslproto.SSLProtocol.max_size)  # put back at the end
+    hold_little_for_each_connection()
+    made = sslproto.SSLProtocol(
+        asyncio.get_running_loop(), asyncio.Protocol(), ssl.create_default_context(), None, call_connection_made=False
+    )
+    assert len(made.get_buffer(-1)) == READ_BYTES

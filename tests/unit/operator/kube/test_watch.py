@@ -51,11 +51,27 @@ async def test_only_what_changes_something_makes_a_job_due(
     store: Store, queue: WorkQueue[JobKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "gather_seconds", lambda children: 0.0)
+    monkeypatch.setattr(watch, "SETTLE_SECONDS", 0.0)
     pod = builders.pod(builders.job(), "chief-0")
     for type_, wanted in ((None, [KEY]), ("MODIFIED", []), ("DELETED", [KEY]), ("DELETED", []), ("ADDED", [])):
         watch.take_in(store, queue, type_, pod)
         assert await due(queue) == wanted, type_
     assert store.children(KEY).objects == ()
+
+
+async def test_a_failed_pod_makes_its_job_due_at_once_and_what_comes_together_is_gathered(
+    store: Store, queue: WorkQueue[JobKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add(KEY)
+    assert await due(queue) == [KEY]
+    pod = builders.pod(builders.job(), "chief-0")
+    monkeypatch.setattr(watch, "gather_seconds", lambda children: 0.0)
+    watch.take_in(store, queue, "ADDED", pod)
+    assert await due(queue) == []
+    metadata = {**pod["metadata"], "resourceVersion": str(int(pod["metadata"]["resourceVersion"]) + 1)}
+    failed = {**pod, "metadata": metadata, "status": {**builders.ended(1, builders.NOW), "phase": "Failed"}}
+    watch.take_in(store, queue, "MODIFIED", failed)
+    assert await due(queue) == [KEY]
 
 
 async def test_handlers_give_objects_the_kind_that_a_watch_leaves_out(store: Store, queue: WorkQueue[JobKey]) -> None:
