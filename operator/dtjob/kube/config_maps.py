@@ -36,7 +36,7 @@ ROUND_SECONDS = 3.0
 STARTING_SECONDS = 10.0
 """How often a job's turn comes where a pod of it has a node and does not run yet. A kubelet that misses the ConfigMap
 tries again about as often; and pods that start within that time, as most do, cost no call."""
-OTHERS_SECONDS = 30.0
+OTHERS_SECONDS = 15.0
 """How often where none has."""
 MOST_A_ROUND, MOST_OTHERS = 30, 6
 """Calls in one round, and those of them for jobs of which no pod starts: 10 and 2 a second, however many jobs there
