@@ -13,6 +13,8 @@ from dtjob.plan.workload import Workload
 
 ADMITS_AFTER = 0.1
 """Seconds that it takes to find quota for a Workload, where there is any."""
+REPLACED = "WorkloadSliceReplaced"
+"""Why a Workload is finished when another is admitted in its place."""
 FLAVOUR: Manifest = {
     "apiVersion": kueue.API_VERSION,
     "kind": "ResourceFlavor",
@@ -89,6 +91,8 @@ class SimulatedKueue:
         ]
         admission = {"clusterQueue": "research", "podSetAssignments": assigned}
         self._say(name, {"QuotaReserved": True, "Admitted": True, "Evicted": False}, "ByTest", admission=admission)
+        if (found := self.workload(name)) and self.workload(found.replaces):
+            self._say(found.replaces, {"Finished": True}, REPLACED)
 
     def evict(self, name: str, reason: str) -> None:
         """Ask for its quota back."""

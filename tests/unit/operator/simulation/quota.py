@@ -38,6 +38,8 @@ class QuotaRules:
         uid, job = manifest["metadata"]["uid"], owner_of(manifest)
         if type_ != "DELETED" and Workload(manifest).admitted:
             self._admitted.add(uid)
+        elif type_ != "DELETED" and Workload(manifest).replaced:
+            self._admitted.discard(uid)  # the one in its place is admitted
         elif uid in self._admitted:
             self._admitted.remove(uid)
             self._stopped[job] = now
@@ -62,15 +64,17 @@ class QuotaRules:
             return
         assert entry.get("uid"), f"{name} is made for a job that waits in a queue"
         found = self._objects.get((kueue.KIND, entry["workload"]))
-        if found and found["metadata"]["uid"] == entry["uid"] and Workload(found).admitted:
+        current = Workload(found) if found and found["metadata"]["uid"] == entry["uid"] else None
+        if current and (current.admitted or (current.replaced and self._has_admitted_successor(job, current))):
             return
         stopped = self._stopped.get(uid)
         assert stopped is not None, f"{name} is made for a job that was never admitted"
         assert now - stopped <= HEARD_WITHIN, f"{name} is made {now - stopped} after its admission has ended"
 
     def check_delete(self, workload: Manifest) -> None:
-        """The operator deletes a Workload."""
-        self._check_no_pods(workload, "is deleted")
+        """The operator deletes a Workload. One without quota, such as one that asks for more, takes none away."""
+        if Workload(workload).reserved and not Workload(workload).finished:
+            self._check_no_pods(workload, "is deleted")
 
     def check_patch(self, workload: Manifest, action: PatchWorkload) -> None:
         """The operator writes into a Workload: quota goes only with the last pod."""
@@ -78,6 +82,12 @@ class QuotaRules:
         finished = any((one["type"], one["status"]) == ("Finished", "True") for one in status.get("conditions") or ())
         if finished or ("admission" in status and status["admission"] is None):
             self._check_no_pods(workload, "gives its quota back")
+
+    def _has_admitted_successor(self, job: Manifest, current: Workload) -> bool:
+        """Whether another Workload of the job has quota in the place of this one."""
+        uid = job["metadata"]["uid"]
+        own = (Workload(one) for (kind, _), one in self._objects.items() if kind == kueue.KIND and owner_of(one) == uid)
+        return any(one.admitted and one.replaces == current.name for one in own)
 
     def _check_no_pods(self, workload: Manifest, what: str) -> None:
         for (kind, name), one in self._objects.items():
