@@ -11,16 +11,18 @@ LONGEST_SECONDS = 5.0
 
 
 class Patience:
-    """Remembers since when each job's status waits. `now` is in seconds of one clock throughout."""
+    """Remembers since when each job's status waits. `now` is in seconds of one clock throughout. With `longest` 0
+    none waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: float = LONGEST_SECONDS) -> None:
+        self._longest = longest
         self._since: dict[JobKey, float] = {}
 
     def wait(self, key: JobKey, now: float, busy: bool) -> float:
         """How many seconds the status of this job waits yet, 0 where it is to be written now; `busy`: whether other
         jobs are due."""
         waited = now - self._since.setdefault(key, now)
-        if waited >= (LONGEST_SECONDS if busy else SHORTEST_SECONDS):
+        if waited >= (self._longest if busy else min(SHORTEST_SECONDS, self._longest)):
             return 0.0
         return max(SHORTEST_SECONDS - waited, SHORTEST_SECONDS / 2)
 

@@ -55,6 +55,7 @@ class Reconciler:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         defaults: Defaults = NO_DEFAULTS,
         observer: Observer = NOBODY,
+        patience: Patience | None = None,
     ) -> None:
         self._cluster = cluster
         self._statuses = StatusWriter(cluster)
@@ -67,7 +68,7 @@ class Reconciler:
         self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
         self._tallies: dict[JobKey, Tally] = {}
         """What the plan that is being carried out has come to, by job."""
-        self._relabelled, self._patience = Mending(), Patience()
+        self._relabelled, self._patience = Mending(), patience or Patience()
         self._creation = Creation(cluster, store, queue, self._slots, self._tallies, clock)
 
     async def run(self, workers: int = 10) -> None:

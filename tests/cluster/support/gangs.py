@@ -99,11 +99,13 @@ def nodes_of(api: Api, namespace: str) -> Iterator[Nodes]:
 
 
 def gang_job(namespace: str, provider: str, name: str = "digits", workers: int = 3, **more: Any) -> Object:
-    """A chief and workers in a gang, of which each takes a node of the test's. `more`: other fields of the spec, and
-    `evaluator`, which takes no room; `gang`: more of that."""
+    """A chief and workers (and one ps more under ParameterServer) in a gang, of which each takes a node of the test's.
+    `more`: other fields of the spec, and `evaluator`, which takes no room; `gang`: more of that."""
     selector = {"nodeSelector": {OF_TEST: namespace}}
     asks = {"resources": {"requests": {"cpu": "1"}}, "template": {"spec": selector}}
     replicas: Object = {"chief": asks, "worker": {"count": workers, **asks}}
+    if more.get("strategy") == "ParameterServer":
+        replicas["ps"] = asks
     if more.pop("evaluator", False):
         replicas["evaluator"] = {"template": {"spec": selector}}
     gang = {"provider": provider, **more.pop("gang", {})}

@@ -59,13 +59,13 @@ def test_a_gang_has_its_jobs_priority_and_asks_for_no_more_than_are_left(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     """The scheduler goes by the PodGroup's priority and not by its pods'; minCount may change, which it may not in
-    1.36: what replaces the last of three pods is a member too."""
+    1.36: what replaces one of three pods is a member too when the fourth has finished."""
     api.call("POST", "apis/scheduling.k8s.io/v1/priorityclasses", {**HIGH, "value": 1000})
     with nodes_of(api, namespace) as nodes:
-        nodes.add(3)
-        high = {"scheduling": {"priorityClassName": "high"}}
-        api.create("dtjobs", namespace, gang_job(namespace, PROVIDER, workers=2, **high))
-        pods = api.wait("pods", namespace, lambda pods: len(bound(pods)) == 3)
+        nodes.add(4)
+        own = {"strategy": "ParameterServer", "program": False, "scheduling": {"priorityClassName": "high"}}
+        api.create("dtjobs", namespace, gang_job(namespace, PROVIDER, workers=2, **own))
+        pods = api.wait("pods", namespace, lambda pods: len(bound(pods)) == 4)
         assert {pod["spec"]["schedulingGroup"]["podGroupName"] for pod in pods.values()} == {"digits"}
         group = group_of(api, namespace, PROVIDER)
         assert group is not None
@@ -76,7 +76,7 @@ def test_a_gang_has_its_jobs_priority_and_asks_for_no_more_than_are_left(
         kubelet.exit("digits-worker-1-0", 1)
         pods = api.wait("pods", namespace, lambda pods: "worker-1-1" in bound(pods))
         assert pods["digits-worker-1-1"]["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
-        wait_until(lambda: minimum(api, namespace) == 2, "the gang waits for two")
+        wait_until(lambda: minimum(api, namespace) == 3, "the gang waits for three")
     api.call("DELETE", "apis/scheduling.k8s.io/v1/priorityclasses/high")
 
 

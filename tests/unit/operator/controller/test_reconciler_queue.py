@@ -10,7 +10,7 @@ from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import ended
-from dtjob.plan.workload import Kueue, Workload
+from dtjob.plan.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, condition
 from tests.unit.operator.simulation.operator import World, job_manifest
@@ -20,24 +20,14 @@ from tests.unit.operator.simulation.plain import copied
 class QueuedWorld(World):
     """A cluster with Kueue, which does what the test says."""
 
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.kueue.open = False
+
     def apply(self, job: Job) -> None:
         manifest = job_manifest(job)
         manifest["metadata"]["labels"] = dict(QUEUE)
         self.cluster.put(manifest)
-
-    def deliver(self, type_: str, manifest: Manifest) -> None:
-        if manifest["kind"] == kueue.KIND:
-            taken = self.store.remove(copied(manifest)) if type_ == "DELETED" else self.store.apply(copied(manifest))
-            if taken:
-                self.queue.add(taken)
-        else:
-            super().deliver(type_, manifest)
-
-    async def _resync(self) -> None:
-        self.store.kueue = Kueue.THERE
-        for one in self.cluster.of_kind(kueue.KIND):
-            self.store.apply(copied(one))
-        await super()._resync()
 
     @property
     def workload(self) -> Workload:

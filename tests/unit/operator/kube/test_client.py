@@ -9,6 +9,7 @@ import certifi
 import pytest
 from aiohttp import web
 from kubernetes.aio import client
+from kubernetes.aio.config import incluster_config, kube_config
 from kubernetes.aio.config.incluster_config import InClusterConfigLoader
 
 from dtjob.controller.cluster import ClusterError
@@ -74,7 +75,7 @@ async def test_a_kubeconfig_of_no_use_is_an_error_of_ours(tmp_path: Path, text: 
 async def test_without_kubeconfig_and_outside_a_pod_there_is_no_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(NoCluster):
         async with connect():
@@ -85,12 +86,12 @@ async def test_an_operator_in_a_pod_does_not_warn_that_it_has_no_kubeconfig(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     where = str(tmp_path / "none")
-    monkeypatch.setattr("kubernetes.aio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", where)
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", where)
     token, ca = tmp_path / "token", tmp_path / "ca.crt"
     token.write_text("secret")
     ca.write_text(certifi.contents())
-    monkeypatch.setattr("kubernetes.aio.config.incluster_config.SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr("kubernetes.aio.config.incluster_config.SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     async with connect() as kube:

@@ -24,14 +24,6 @@ class Queued(Story):
             replicas={"chief": {}, "worker": {"count": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec
         )
 
-    def scale(self, count: int) -> None:
-        """kubectl scale."""
-        old = self.job.spec
-        assert old.replicas.worker is not None
-        worker = old.replicas.worker.model_copy(update={"count": count})
-        replicas = old.replicas.model_copy(update={"worker": worker})
-        self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replicas": replicas})})
-
     def sets(self) -> dict[str, int]:
         """What the Workload asks for."""
         assert self.workload is not None
@@ -77,17 +69,18 @@ def shrunk() -> Queued:
     return story
 
 
-def test_what_is_scaled_has_no_more_pods_than_were_admitted_until_it_is_admitted_again() -> None:
+def test_what_is_scaled_has_no_more_pods_than_were_admitted_until_more_are() -> None:
     story = begun()
     story.scale(6)
     for second in range(10, 20):
         story.look(at(second))
-        assert sum(story.numbers) <= 4
-    assert story.stands == ("Suspended", "Queued")
-    assert story.sets() == {"chief": 1, "worker": 6}
-    story.admit(at(20), flavours={"cpu": "spot"})
-    story.run(at(21))
-    assert (story.stands[0], story.numbers, story.sets()["worker"]) == ("Running", (6, 0), 6)
+        assert (story.stands[0], story.numbers) == ("Running", (4, 0))
+    had, asks = story.workloads[4], story.workloads[6]
+    story.admit(at(20), flavours={"cpu": "spot"}, of=asks)
+    story.say(condition("Finished", True, "WorkloadSliceReplaced"), of=had)
+    story.run(at(21))  # the placeholders
+    story.run(at(22))
+    assert (story.stands[0], story.numbers, list(story.workloads)) == ("Running", (6, 0), [6])
     assert "restarts" not in story.job.status or story.job.status["restarts"]["total"] == 0
 
 

@@ -54,6 +54,8 @@ class Lifetimes:
 
     def _lasted(self, uid: str, old: dict[str, Any], now: datetime) -> timedelta:
         lasted = self._active.get(uid, timedelta(0))
-        if uid not in self._seen or is_suspended(old) or old.get("phase") in ENDED:
+        if is_suspended(old) or old.get("phase") in ENDED:
             return lasted
+        if uid not in self._seen:  # an operator before this world's may have begun it
+            return now - times.parse(old["startTime"]) if "startTime" in old else lasted
         return lasted + (now - self._seen[uid])
