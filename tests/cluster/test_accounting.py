@@ -30,12 +30,18 @@ def image_only(api: Api, namespace: str, name: str, restarts: int) -> None:
     wait_phase(api, namespace, "Running", name)
 
 
+def first(name: str) -> list[str]:
+    """The group's first pods. All of them hang, as the operator may tell the second to end before the test has it
+    fail."""
+    return [f"{name}-{task}-0" for task in GROUP]
+
+
 def test_a_drain_is_not_charged_to_a_group_without_supervisors(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """The drained pod's process has ended, and its node says so last."""
     image_only(api, namespace, "drained", restarts=0)
-    auto_kubelet.hang("drained-worker-1-0")
+    auto_kubelet.hang(*first("drained"))
     auto_kubelet.drain("drained-worker-1-0")
     for peer in ("drained-chief-0-0", "drained-worker-0-0"):
         auto_kubelet.exit(peer, 1, message="UnavailableError: Collective ops is aborted")
@@ -51,7 +57,7 @@ def test_a_lost_node_that_is_noticed_after_the_restart_gives_the_charge_back(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     image_only(api, namespace, "lost", restarts=1)
-    auto_kubelet.hang("lost-worker-1-0")
+    auto_kubelet.hang(*first("lost"))
     for peer in ("lost-chief-0-0", "lost-worker-0-0"):
         auto_kubelet.exit(peer, 1, message="UnavailableError: unhealthy (stopped sending heartbeats)")
     api.wait_for("dtjobs", namespace, "lost", counted({"Error": 1}, 1))
@@ -67,7 +73,7 @@ def test_a_job_does_not_fail_over_a_lost_node_before_that_is_noticed(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     image_only(api, namespace, "late", restarts=0)
-    auto_kubelet.hang("late-worker-1-0")
+    auto_kubelet.hang(*first("late"))
     for peer in ("late-chief-0-0", "late-worker-0-0"):
         auto_kubelet.exit(peer, 1, message="UnavailableError: unhealthy (stopped sending heartbeats)")
     waits = api.wait_for(
