@@ -43,6 +43,13 @@ def topology_on_the_page() -> dict[str, Object]:
     return {one["kind"]: one for one in yaml.safe_load_all(text)}
 
 
+def plain_group_on_the_page() -> Object:
+    """The replicas of docs/kueue.md whose pods are queued as a plain group."""
+    text = PAGE.read_text().split("## Plain pod groups", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
+    found: Object = yaml.safe_load(text)["replicas"]
+    return found
+
+
 def install(api: Api) -> None:
     """Apply the definitions, and wait until the API server serves their objects."""
     for one in definitions():
