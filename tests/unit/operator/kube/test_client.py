@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import certifi
 import pytest
@@ -97,3 +100,22 @@ async def test_an_operator_in_a_pod_does_not_warn_that_it_has_no_kubeconfig(
     async with connect() as kube:
         assert (await kube.credentials()).server == "https://127.0.0.1:1"
     assert caplog.messages == []
+
+
+async def test_a_home_that_is_not_to_be_looked_into_has_no_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /root for everybody else, where HOME says so all the same."""
+    where, stat = str(tmp_path / "root" / ".kube" / "config"), os.stat
+
+    def refusing(path: Any, **how: Any) -> os.stat_result:
+        if str(path) == where:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+        return stat(path, **how)
+
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", where)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(os, "stat", refusing)
+    with pytest.raises(NoCluster):
+        async with connect():
+            pass
