@@ -48,6 +48,26 @@ async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str)
     await runner.cleanup()
 
 
+@pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
+async def test_a_queue_that_may_not_be_seen_is_as_if_it_were_not_there(kind: str) -> None:
+    """As with the rights of the release before: its jobs come near each other by affinity, as they did."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reason": "Forbidden", "message": f"{kind} is forbidden"}, status=403)
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        assert await Kube(api_client, transport).get(kind, "default", "team-a") is None
+        with pytest.raises(ClusterError, match="forbidden"):
+            await Kube(api_client, transport).get("ResourceFlavor", None, "spot")
+    await runner.cleanup()
+
+
 async def test_a_token_that_cannot_be_read_is_a_call_that_failed(tmp_path: Path):
     """A service account's token is replaced while the operator runs; here its file is empty for a moment."""
     token, ca = tmp_path / "token", tmp_path / "ca.crt"
