@@ -11,7 +11,7 @@ GATHER_SECONDS_A_CHILD = 0.001
 pods of a small job are scheduled, and run, within such a time: one look and one status write tell of all of them."""
 
 SETTLE_SECONDS = 0.1
-"""An event that is no failure is looked at so long after it came: those that come with it belong to it. All tasks of a
+"""An event that is not urgent is looked at so long after it came: those that come with it belong to it. All tasks of a
 job end at about the same time, and one look and one status write tell of it."""
 
 SHORTEST_PROGRESS = timedelta(seconds=10)

@@ -195,7 +195,7 @@ class Kube(workload_calls.WorkloadCalls):
 
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
         """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own."""
-        return await _if_there(self._get(kind, namespace, name))
+        return await _if_there(self._get(kind, namespace, name), kind in workload_calls.MAY_BE_HIDDEN)
 
     async def replace(self, manifest: Manifest) -> Manifest:
         """PUT the object against the resourceVersion that it carries. Raises Stale where it changed or went."""
@@ -287,10 +287,11 @@ def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
     return list(namespaces) or [None]
 
 
-async def _if_there(asked: Awaitable[Manifest]) -> Manifest | None:
+async def _if_there(asked: Awaitable[Manifest], may_be_hidden: bool = False) -> Manifest | None:
     try:
         return await asked
     except ApiError as error:
-        if error.code == 404:
-            return None
-        raise
+        if error.code != 404 and not (error.code == 403 and may_be_hidden):
+            raise
+        logger.log(logging.INFO if error.code == 403 else logging.DEBUG, "taken as not there: %s", error)
+        return None

@@ -2,7 +2,8 @@
 
 `import kubernetes` runs that client's modules too, and so does kopf, for the names of two classes that it also does
 without. With them come oauthlib, requests, urllib3 and websocket: 13 MB of each operator, those that stand by
-included. So the package `kubernetes` itself is not run here; whoever imports it later gets all of it.
+included. So the package `kubernetes` itself is not run here. Whoever imports it later gets all of it, but `aio` only by
+`from kubernetes.aio import …`: it is there already, and so no attribute of that package.
 """
 
 from __future__ import annotations

@@ -13,10 +13,13 @@ from typing import Protocol
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError
+from dtjob.controller.store import LISTED_KINDS
+from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 
 LOOK_EVERY_SECONDS = 5.0
-"""How often a refused namespace is asked for: one call each. A resync comes every few minutes."""
+"""How often a refused namespace is asked for: one call each, as its first is refused. A resync comes every few
+minutes."""
 
 logger = logging.getLogger(__name__)
 
@@ -64,14 +67,15 @@ class Watched:
 
 
 async def look_for_refused(kube: Lists, watched: Watched, answers: asyncio.Event) -> None:
-    """Ask for ever whether jobs of a refused namespace may be listed by now: its role was made again, say. Sets
-    `answers`, upon which a resync is to come, which finds what else may be listed."""
+    """Ask for ever whether a refused namespace may be listed by now: its role was made again, say. Sets `answers`, upon
+    which a resync is to come."""
     while True:
         await asyncio.sleep(LOOK_EVERY_SECONDS)
         for name in watched.refused:
             try:
-                async for _ in kube.pages(KIND, name):
-                    answers.set()
-                    break
+                for kind in (*LISTED_KINDS, KIND):  # a resync would be refused for each of them
+                    async for _ in kube.pages(kind, name, "" if kind == KIND else labels.JOB_NAME):
+                        break
+                answers.set()
             except ClusterError as error:
                 logger.debug("namespace %s: %s", name, error)

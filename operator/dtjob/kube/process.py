@@ -188,19 +188,22 @@ async def _kueue_aside(resync_workloads: Callable[[], Awaitable[object]]) -> Non
 async def _resync_forever(
     resync_once: Callable[[], Awaitable[None]], every_seconds: float, listed: asyncio.Event
 ) -> None:
-    """Resync at its times, and soon after a watch began with a LIST, when `listed` is set."""
-    wait = soon = min(SECOND_RESYNC_SECONDS, every_seconds)
+    """Resync at its times, and soon after a watch began with a LIST, when `listed` is set; where that failed soon
+    again, later each time."""
+    wait = again = soon = min(SECOND_RESYNC_SECONDS, every_seconds)
     while True:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 await listed.wait()
                 await asyncio.sleep(soon)  # the lists of other kinds and namespaces come about then
-        wait = every_seconds
         listed.clear()
         try:
             await resync_once()
         except ClusterError as error:
-            logger.warning("resync failed: %s", error)
+            wait, again = again, min(2 * again, every_seconds)
+            logger.warning("resync failed: %s; trying again in %.0f s", error, wait)
+        else:
+            wait, again = every_seconds, soon
 
 
 def collect_garbage_seldom() -> None:

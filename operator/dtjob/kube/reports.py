@@ -82,7 +82,8 @@ class Reports:
             answered = True
         except NoStatus as error:
             silence = Silence(one.pod_uid, one.address, self._clock(), error.reason, str(error))
-            if self._store.job(one.job) is not None and self._store.set_silence(one.job, one.task, silence):
+            wanted = self._store.job(one.job) is not None and self._is_wanted(one)
+            if wanted and self._store.set_silence(one.job, one.task, silence):
                 self._queue.add(one.job)
         except Exception:  # whatever one tenant's pod says, the others' go on
             logger.exception("%s/%s: a bug in dtjob, in reading the status of %s", *one.job, one.task)
@@ -92,12 +93,16 @@ class Reports:
 
     def _take_in(self, one: Supervisor, report: dict[str, object]) -> None:
         manifest = self._store.job(one.job)
-        if manifest is None:
+        if manifest is None or not self._is_wanted(one):
             return
         if report.get("jobUid") != manifest["metadata"]["uid"]:
             raise NoStatus("BadAnswer", "what answered is not a supervisor of this job")
         if self._store.set_report(one.job, one.task, report):
             self._queue.add(one.job)
+
+    def _is_wanted(self, one: Supervisor) -> bool:
+        """Whether what it says is still of use: the chief may have been heard again since it was asked."""
+        return not one.stands_in or (one.job, one.task) in self._standing_in
 
 
 def supervisors_to_ask(store: Store) -> list[Supervisor]:

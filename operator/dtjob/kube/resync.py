@@ -35,10 +35,13 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str], changed: s
     for kind in (*LISTED_KINDS, KIND):
         listing = _Listing(kube, store, kind, changed)
         names = [name for name in namespaces_or_all(namespaces) if name not in refused]
-        answers = await asyncio.gather(*(listing.take_in(name) for name in names))
-        errors = {name: answer for name, answer in zip(names, answers, strict=True) if isinstance(answer, ApiError)}
+        # Each to its end: what one still found after another's failure would be told to nobody any more.
+        answers = await asyncio.gather(*(listing.take_in(name) for name in names), return_exceptions=True)
+        errors = {name: one for name, one in zip(names, answers, strict=True) if isinstance(one, BaseException)}
+        if failures := [error for error in errors.values() if not _is_forbidden(error)]:
+            raise failures[0]
         refused |= {name: str(error) for name, error in errors.items() if name is not None}
-        versions = [answer for answer in answers if not isinstance(answer, ApiError)]
+        versions = [answer for answer in answers if isinstance(answer, int)]
         if not versions:
             raise next(iter(errors.values()))
         # The oldest of the lists' versions: an object newer than that may be missing from a list that is older.
@@ -57,19 +60,18 @@ class _Listing:
     present: set[str] = field(default_factory=set)
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LISTS_AT_ONCE))
 
-    async def take_in(self, namespace: str | None) -> int | ApiError:
-        """Take in one namespace; the LIST's version, or the error where we may not have it. (404 means that there is
-        no such kind, in no namespace.)"""
+    async def take_in(self, namespace: str | None) -> int:
+        """Take in one namespace; the LIST's version. Raises ClusterError."""
         selector, version = "" if self.kind == KIND else labels.JOB_NAME, 0
-        try:
-            async with self.turns:
-                async for page, version in self.kube.pages(self.kind, namespace, selector):  # noqa: B007 (returned)
-                    for manifest in page:
-                        self.present.add(manifest["metadata"]["uid"])
-                        if (key := self.store.apply(manifest)) is not None:
-                            self.changed.add(key)
-        except ApiError as error:
-            if error.code == 403:
-                return error
-            raise
+        async with self.turns:
+            async for page, version in self.kube.pages(self.kind, namespace, selector):  # noqa: B007 (returned)
+                for manifest in page:
+                    self.present.add(manifest["metadata"]["uid"])
+                    if (key := self.store.apply(manifest)) is not None:
+                        self.changed.add(key)
         return version
+
+
+def _is_forbidden(error: BaseException) -> bool:
+    """Whether we may not have a namespace's. (404 means that there is no such kind, in no namespace.)"""
+    return isinstance(error, ApiError) and error.code == 403

@@ -167,5 +167,11 @@ def take_in(store: Store, queue: WorkQueue[JobKey], type_: str | None, manifest:
     if manifest["kind"] == KIND:
         queue.add(key)
     else:
-        failed = type_ == "DELETED" or (manifest.get("status") or {}).get("phase") == "Failed"
-        queue.add_gathered(key, gather_seconds(store.size(key)), 0.0 if failed else SETTLE_SECONDS)
+        settle = 0.0 if type_ == "DELETED" or _is_urgent(manifest) else SETTLE_SECONDS
+        queue.add_gathered(key, gather_seconds(store.size(key)), settle)
+
+
+def _is_urgent(manifest: Manifest) -> bool:
+    """Whether this pod has failed; or has finished and is about to go, after which nobody could tell that it had."""
+    phase = (manifest.get("status") or {}).get("phase")
+    return phase == "Failed" or (phase == "Succeeded" and "deletionTimestamp" in manifest["metadata"])

@@ -25,6 +25,9 @@ KINDS = {
     "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses"),
 }
 """Kind to API version and plural."""
+MAY_BE_HIDDEN = ("LocalQueue", "ClusterQueue")
+"""What tells only how a job is placed best: without the right to see them, which roles of earlier releases do not give,
+it begins all the same."""
 WATCH_SECONDS = 300
 """After which a watch is begun anew: what it missed is found then."""
 SILENT_SECONDS = 90.0

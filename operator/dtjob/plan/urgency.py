@@ -13,8 +13,9 @@ from dtjob.plan.status import Status
 
 def only_counts(status: Status, written: Status) -> bool:
     """Whether the two differ only in how many tasks are made, up or done. All of that can be read from the pods again:
-    an operator that begins anew before it is written finds the same."""
+    an operator that begins anew before it is written finds the same. Not so which tasks have finished: their pods may
+    go at any moment, and one that is not remembered would be started anew."""
     if written.phase is None:
         return False
-    counts = {name: getattr(written, name) for name in ("ready", "replica_statuses", "finished", "all_created")}
+    counts = {name: getattr(written, name) for name in ("ready", "replica_statuses", "all_created")}
     return status != written and replace(status, **counts) == written

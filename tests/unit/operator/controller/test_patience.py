@@ -57,3 +57,29 @@ def test_who_is_killed_before_counts_are_written_finds_them_again() -> None:
         assert made.cluster.calls.count("create Pod digits-chief-0-0") == 1
     finally:
         made.close()
+
+
+@pytest.mark.parametrize("seconds", [0.06, 0.3, 0.9])
+def test_a_task_that_has_finished_stays_so_where_its_pod_goes_soon_after(seconds: float) -> None:
+    """As of a drained node: its kubelet tells that the pod has ended, and takes it away. The chief still exports."""
+    made = World(builders.job(workers=3))
+    try:
+        made.run(0.3)
+        for name in sorted(made.pods):
+            made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+        made.run(5)
+        (name,) = [one for one in made.pods if "worker-1" in one]
+        ended = builders.ended(0, made.now())
+        made.cluster.change(
+            "Pod", name, lambda one: one["metadata"].update(deletionTimestamp=builders.at(5).isoformat())
+        )
+        made.run(5)
+        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
+        made.run(seconds)
+        made.cluster.remove("Pod", name)
+        made.run(10)
+        assert made.job.status["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
+        assert made.job.status["phase"] == "Running"
+        assert not [one for one in made.pods if "worker-1" in one]
+    finally:
+        made.close()

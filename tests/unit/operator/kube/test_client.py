@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import certifi
 import pytest
@@ -42,6 +45,26 @@ async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str)
     async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
         with pytest.raises(ClusterError, match="no API server"):
             await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
+async def test_a_queue_that_may_not_be_seen_is_as_if_it_were_not_there(kind: str) -> None:
+    """As with the rights of the release before: its jobs come near each other by affinity, as they did."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reason": "Forbidden", "message": f"{kind} is forbidden"}, status=403)
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        assert await Kube(api_client, transport).get(kind, "default", "team-a") is None
+        with pytest.raises(ClusterError, match="forbidden"):
+            await Kube(api_client, transport).get("ResourceFlavor", None, "spot")
     await runner.cleanup()
 
 
@@ -97,3 +120,22 @@ async def test_an_operator_in_a_pod_does_not_warn_that_it_has_no_kubeconfig(
     async with connect() as kube:
         assert (await kube.credentials()).server == "https://127.0.0.1:1"
     assert caplog.messages == []
+
+
+async def test_a_home_that_is_not_to_be_looked_into_has_no_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /root for everybody else, where HOME says so all the same."""
+    where, stat = str(tmp_path / "root" / ".kube" / "config"), os.stat
+
+    def refusing(path: Any, **how: Any) -> os.stat_result:
+        if str(path) == where:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+        return stat(path, **how)
+
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", where)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(os, "stat", refusing)
+    with pytest.raises(NoCluster):
+        async with connect():
+            pass

@@ -41,10 +41,12 @@ class Namespaces:
     def __init__(self) -> None:
         self.answering: set[str] = set()
         self.asked: list[str | None] = []
+        self.forbidden = ""
+        """A kind that nobody answers for."""
 
     async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[tuple[list[Any], int]]:
         self.asked.append(namespace)
-        if namespace not in self.answering:
+        if namespace not in self.answering or kind == self.forbidden:
             raise ApiError(403, "Forbidden", "distributedtrainingjobs is forbidden")
         yield [], 5
 
@@ -66,5 +68,23 @@ def test_a_refused_namespace_is_asked_for_until_it_answers():
         return kube.asked, before, answers.is_set()
 
     loop = SimulatedLoop()
-    assert loop.run_until_complete(story()) == (["b"] * 3, False, True)
+    refused_twice, each_kind = 2, 4
+    assert loop.run_until_complete(story()) == (["b"] * (refused_twice + each_kind), False, True)
+    loop.close()
+
+
+def test_a_namespace_that_answers_only_in_part_brings_no_resync():
+    """It would be refused again, and all of the others listed every few seconds for nothing."""
+
+    async def story() -> bool:
+        kube, watched, answers = Namespaces(), Watched(["a", "b"]), asyncio.Event()
+        kube.answering, kube.forbidden = {"b"}, "NetworkPolicy"
+        watched.note({"b": "networkpolicies is forbidden"})
+        looking = asyncio.create_task(look_for_refused(kube, watched, answers))
+        await asyncio.sleep(20)
+        looking.cancel()
+        return answers.is_set()
+
+    loop = SimulatedLoop()
+    assert loop.run_until_complete(story()) is False
     loop.close()

@@ -120,9 +120,19 @@ def test_others_are_asked_while_the_chief_is_silent_in_a_job_that_looks_out_for_
     ]
 
 
+def with_addresses(job: Job) -> Store:
+    """What is known of a job whose chief is at 10.0.0.7 and whose worker is at 10.0.0.8."""
+    store = stored(job)
+    for task, host in (("chief-0", "10.0.0.7"), ("worker-0", "10.0.0.8")):
+        pod = deepcopy(dict(next(one for one in store.children(KEY).objects if one["metadata"]["uid"] == task)))
+        pod["status"]["podIP"], pod["metadata"]["resourceVersion"] = host, "9999"
+        store.apply(pod)
+    return store
+
+
 async def test_what_others_said_is_forgotten_once_the_chief_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may not hold when the chief's status cannot be read the next time."""
-    store = stored(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
+    store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
     report = {"jobUid": builders.JOB_UID, "attempt": 0}
 
     async def read_status(host: str, port: int) -> dict[str, Any]:
@@ -130,10 +140,6 @@ async def test_what_others_said_is_forgotten_once_the_chief_is_heard_again(monke
             raise NoStatus("ConnectTimeout", "no answer")
         return report
 
-    for task, host in (("chief-0", "10.0.0.7"), ("worker-0", "10.0.0.8")):
-        pod = deepcopy(dict(next(one for one in store.children(KEY).objects if one["metadata"]["uid"] == task)))
-        pod["status"]["podIP"], pod["metadata"]["resourceVersion"] = host, "9999"
-        store.apply(pod)
     monkeypatch.setattr(reports, "read_status", read_status)
     polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
     async with asyncio.timeout(20):
@@ -145,6 +151,45 @@ async def test_what_others_said_is_forgotten_once_the_chief_is_heard_again(monke
     polling.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await polling
+
+
+async def test_what_others_say_after_the_chief_is_heard_again_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would forget it, however long ago it was said when the chief's status cannot be read the next time."""
+    store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
+    silent(store, "chief-0")
+    report, heard = {"jobUid": builders.JOB_UID, "attempt": 0}, False
+    asked, answering, answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    looks, look = 0, reports.supervisors_to_ask
+
+    def counted(of: Store) -> Any:
+        nonlocal looks
+        looks += 1
+        return look(of)
+
+    async def read_status(host: str, port: int) -> dict[str, Any]:
+        if host == "10.0.0.7" and not heard:
+            raise NoStatus("ConnectTimeout", "no answer")
+        if host == "10.0.0.8":
+            asked.set()
+            await answering.wait()
+            answered.set()
+        return report
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    monkeypatch.setattr(reports, "supervisors_to_ask", counted)
+    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
+    async with asyncio.timeout(20):
+        await asked.wait()
+        heard = store.set_report(KEY, "chief-0", report)
+        before = looks
+        while looks < before + 2:
+            await asyncio.sleep(0.001)
+        answering.set()
+        await answered.wait()  # what comes of it is done in the same turn
+    polling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await polling
+    assert set(store.children(KEY).reports) == {"chief-0"}
 
 
 async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import cast
@@ -69,6 +70,25 @@ async def test_what_was_found_before_a_failure_is_told_of_all_the_same():
     with pytest.raises(ApiError):
         await resync(cast(Kube, broken), store, ["a", "b"], changed)
     assert changed == {("a", "digits")}
+
+
+async def test_a_failure_waits_for_what_other_namespaces_still_tell():
+    """Who asked for the resync looks at what has changed as soon as that fails, and never again."""
+
+    class Slow(Cluster):
+        async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[Page]:
+            async for page in super().pages(kind, namespace, selector):
+                await asyncio.sleep(0.01)
+                yield page
+
+    store, changed = Store(), set[JobKey]()
+    broken = Slow("a", b=ApiError(500, "InternalError", "no leader"))
+    broken.fails_at = KIND
+    with pytest.raises(ApiError):
+        await resync(cast(Kube, broken), store, ["a", "b"], changed)
+    told = set(changed)
+    await asyncio.sleep(0.05)
+    assert store.job_keys() == sorted(told)
 
 
 @pytest.mark.parametrize(
