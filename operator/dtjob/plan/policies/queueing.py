@@ -23,7 +23,15 @@ from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.queue_conditions import ended, mirrored, say_ignored, unreserved, without_entry
 from dtjob.plan.policies.queue_pause import pause_of, resized, told
 from dtjob.plan.policies.queue_priority import priority, priority_changes
-from dtjob.plan.policies.queue_slices import asked_for, only_resized, surplus, taken_over, without_successor
+from dtjob.plan.policies.queue_slices import (
+    asked_for,
+    held,
+    only_resized,
+    surplus,
+    taken_over,
+    waits_for_checks,
+    without_successor,
+)
 from dtjob.plan.policies.queue_topology import places_pods
 from dtjob.plan.policies.queue_wait import delete, while_it_waits
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
@@ -73,7 +81,7 @@ def queueing(situation: Situation) -> Step:
     situation, found = _queueing(situation, slices)
     entry, more = situation.status.queue, surplus(slices.others)
     if situation.status.ended or entry is None or not entry.runs:
-        more = (*without_successor(slices), *more)
+        more = (*without_successor(situation, slices), *more)
     return situation, replace(found, actions=(*found.actions, *more)) if more else found
 
 
@@ -199,7 +207,9 @@ def _with_workload(situation: Situation, workload: Workload, slices: Slices, nam
     stale = workload.shape not in (None, kueue.shape_of(situation.wanted))
     fits = not stale or only_resized(situation.wanted, workload)
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
-        return _runs(situation, slices, entry, name)
+        return _runs(situation, slices, held(entry, workload), name)
+    if waits_for_checks(workload, before):
+        return situation, FREE
     if workload.admitted and fits:
         if before.runs and workload.replaces == before.workload:
             read, entry = taken_over(situation, workload, before)
