@@ -57,3 +57,21 @@ def test_who_is_killed_before_counts_are_written_finds_them_again() -> None:
         assert made.cluster.calls.count("create Pod digits-chief-0-0") == 1
     finally:
         made.close()
+
+
+def test_who_has_done_its_part_is_written_before_its_pod_can_go() -> None:
+    made = World(builders.job(workers=3))
+    try:
+        made.run(0.3)
+        for name in sorted(made.pods):
+            made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+        made.run(3)
+        worker = "digits-worker-1-0"
+        made.cluster.change("Pod", worker, lambda one: one.update(status=builders.ended(0, made.now())))
+        made.run(0.5)
+        made.cluster.remove("Pod", worker)  # kubectl drain
+        made.run(10)
+        assert "digits-chief-0-0" in made.pods
+        assert not made.job.status["restarts"]["total"]
+    finally:
+        made.close()

@@ -21,7 +21,6 @@ WRITTEN = set_phase(Status(all_created=False, ready="0/4"), Phase.PENDING, "Wait
     [
         {"ready": "3/4"},
         {"all_created": True},
-        {"finished": {"worker-0": 0}},
         {"replica_statuses": {"worker": {"replicas": 3, "active": 1}}, "ready": "1/4"},
     ],
 )
@@ -38,6 +37,7 @@ def test_counts_may(more: dict[str, object]) -> None:
         replace(WRITTEN, message="worker-0 waits: ErrImagePull", ready="1/4"),
         replace(WRITTEN, attempts=Attempts.from_json({"worker": 1}), all_created=False),
         replace(WRITTEN, restarts=Restarts(total=1)),
+        replace(WRITTEN, finished={"worker-0": 0}),
     ],
 )
 def test_all_else_is_written_at_once(status: Status) -> None:
@@ -46,3 +46,9 @@ def test_all_else_is_written_at_once(status: Status) -> None:
 
 def test_the_first_status_is_written_at_once() -> None:
     assert not only_counts(Status(ready="0/4"), Status())
+
+
+def test_of_a_job_that_has_ended_only_the_evaluator_would_be_made_again() -> None:
+    ended = set_phase(WRITTEN, Phase.SUCCEEDED, "Completed", "", NOW)
+    assert only_counts(replace(ended, finished={"worker-0": 0}), ended)
+    assert not only_counts(replace(ended, finished={"evaluator-0": 0}), ended)
