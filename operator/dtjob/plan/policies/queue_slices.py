@@ -87,7 +87,9 @@ def asked_for(situation: Situation, slices: Slices) -> Asked:
     """What a job that runs with the current Workload asks its queue for."""
     current, successor, wanted = slices.current, slices.successor, situation.wanted
     replica = wanted.spec.replicas.worker
-    if current is None or replica is None or not current.in_force or current.shape == kueue.shape_of(wanted):
+    if current is None or replica is None or not current.in_force:
+        return Asked(actions=_without(successor))
+    if current.shape in (None, kueue.shape_of(wanted)):  # somebody else's, or as it is to be
         return Asked(actions=_without(successor))
     asked, _ = current.asked(WORKER)
     if replica.count > asked:
