@@ -271,9 +271,7 @@ def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
     """All of it runs for the first time, and more are wanted, by one and the same look."""
     story = Story()
     story.settle(NOW)
-    started = [
-        {**one, "status": builders.running()} if one["kind"] == "Pod" else one for one in story.children.objects
-    ]
+    started = [{**one, "status": builders.running()} if one["kind"] == "Pod" else one for one in story.children.objects]
     story.children = replace(story.children, objects=tuple(started))
     story.change(count=6)
     story.look(at(10))
