@@ -9,12 +9,12 @@ controllers of jobs (v0.19, pkg/controller/jobframework/reconciler.go).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.objects import kueue, labels, shared
-from dtjob.plan.actions import Action, Create, Delete, Event, Plan
+from dtjob.plan.actions import Create, Delete, Event, Plan
 from dtjob.plan.children import deleting
 from dtjob.plan.conditions import ADMITTED, SUSPENDED, holds
 from dtjob.plan.placement import Conflict, flavours_of, pod_sets
@@ -32,6 +32,7 @@ from dtjob.plan.policies.queue_slices import (
     waits_for_checks,
     without_successor,
 )
+from dtjob.plan.policies.queue_step import FREE, Queueing, Step
 from dtjob.plan.policies.queue_topology import places_pods
 from dtjob.plan.policies.queue_wait import delete, while_it_waits
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
@@ -57,22 +58,6 @@ LOOK_AGAIN = timedelta(seconds=10)
 """What was asked for and is not there (a class, a flavour, a Workload of somebody else's) is asked for again."""
 ADMITTED_EVENT = "Admitted"
 EVICTED_EVENT = "Evicted"
-
-
-@dataclass(frozen=True)
-class Queueing:
-    """What the queue has to do with the job now. `pause`: it is to have no pods, for this reason; None: it may have
-    them. `read`: objects to ask for before anything can be said."""
-
-    pause: Pause | None = None
-    actions: tuple[Action, ...] = ()
-    events: tuple[Event, ...] = ()
-    read: tuple[tuple[str, str], ...] = ()
-    look_again_at: datetime | None = None
-
-
-Step = tuple[Situation, Queueing]
-FREE = Queueing()  # the queue has nothing to say
 
 
 def queueing(situation: Situation) -> Step:
