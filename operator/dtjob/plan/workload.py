@@ -219,9 +219,11 @@ class Workload:
         return PatchWorkload(self.name, self.uid, self._version, {"spec": dict(spec)}, False, why)
 
     def adopt(self, wanted: Mapping[str, Any]) -> PatchWorkload:
-        """Make it that job's for which `wanted` are a child's metadata."""
+        """Make it that job's for which `wanted` are a child's metadata. It stays somebody else's to change, be it that
+        a dtjob has made it in the cluster from which MultiKueue has copied it, with its annotations."""
         owners = [*(self.manifest["metadata"].get("ownerReferences") or ()), *wanted["ownerReferences"]]
-        body = {"metadata": {"labels": dict(wanted["labels"]), "ownerReferences": owners}}
+        not_ours = {kueue.SHAPE: None}
+        body = {"metadata": {"labels": dict(wanted["labels"]), "annotations": not_ours, "ownerReferences": owners}}
         return PatchWorkload(self.name, self.uid, self._version, body, False, "it was made for this job")
 
     def _reclaimed(self, more: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -93,13 +93,13 @@ def at_rest(status: Status) -> Status:
 
 def placeholders_wanted(situation: Situation) -> range:
     """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up,
-    the time since the last change for want of room is not over, or none would be made anyway."""
+    it ends for another, the time since the last change for want of room is not over, or none would be made anyway."""
     workers = situation.status.workers
     if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
         return range(0)
     at = grows_from(situation)
     over = situation.job.spec.suspend or situation.status.ended or _about_to_end(situation)
-    if over or (at is not None and situation.now < at):
+    if over or workers.resizing is not None or (at is not None and situation.now < at):
         return range(0)
     return range(workers.replicas, goal(situation, workers))
 

@@ -8,7 +8,7 @@ it is off there has to be quota for both, and fewer workers queue anew).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dtjob.api.job import Job
@@ -18,6 +18,7 @@ from dtjob.plan.actions import Action, Create, Delete
 from dtjob.plan.placement import COUNT, Conflict, flavours_of, pod_sets
 from dtjob.plan.policies.elastic import placeholders
 from dtjob.plan.policies.queue_priority import priority, priority_changes
+from dtjob.plan.policies.quota_use import pods_left
 from dtjob.plan.queue_entry import QueueEntry
 from dtjob.plan.situation import Situation
 from dtjob.plan.slices import Slices
@@ -67,11 +68,28 @@ def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> t
     return (), entry.admitted(workload.uid, workload.cluster_queue, sets)
 
 
+def held(entry: QueueEntry, workload: Workload) -> QueueEntry:
+    """The job's place, with no more workers than its Workload asks for: those that were given back have to be admitted
+    anew before there are as many again."""
+    workers, (asked, _) = entry.pod_sets.get(WORKER, {}), workload.asked(WORKER)
+    if workers.get(COUNT, 0) <= asked:
+        return entry
+    return replace(entry, pod_sets={**entry.pod_sets, WORKER: {**workers, COUNT: asked}})
+
+
+def waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
+    """Whether this one has the quota of that with which the job runs, which is gone by now, and waits for admission
+    checks."""
+    return entry.runs and workload.replaces == entry.workload and workload.in_force and not workload.admitted
+
+
 def asked_for(situation: Situation, slices: Slices) -> Asked:
     """What a job that runs with the current Workload asks its queue for."""
     current, successor, wanted = slices.current, slices.successor, situation.wanted
     replica = wanted.spec.replicas.worker
-    if current is None or replica is None or not current.in_force or current.shape == kueue.shape_of(wanted):
+    if current is None or replica is None or not current.in_force:
+        return Asked(actions=_without(successor))
+    if current.shape in (None, kueue.shape_of(wanted)):  # somebody else's, or as it is to be
         return Asked(actions=_without(successor))
     asked, _ = current.asked(WORKER)
     if replica.count > asked:
@@ -87,10 +105,13 @@ def surplus(others: tuple[Workload, ...]) -> tuple[Action, ...]:
     return tuple(_delete(one, "another Workload of the job has its place") for one in others)
 
 
-def without_successor(slices: Slices) -> tuple[Action, ...]:
-    """Take away the one that asks for more, as the job does not run any more."""
+def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...]:
+    """Take away the one that asks for more, as the job does not run any more; one that has the quota already when no
+    pod is left that uses it."""
     one = slices.successor
-    return () if one is None or one.shape is None else (_delete(one, "the job does not run any more"),)
+    if one is None or one.shape is None or (one.reserved and pods_left(situation)):
+        return ()
+    return (_delete(one, "the job does not run any more"),)
 
 
 def _more(situation: Situation, current: Workload, successor: Workload | None) -> Asked:

@@ -21,7 +21,7 @@ def while_it_waits(
         return (), (delete(workload, "it is for the job as it was before"),)
     if workload.evicted and workload.reserved and not workload.finished:
         return (), (workload.release(situation.now),)
-    if name is not None and not workload.finished and (stale or workload.replaces):
+    if name is not None and not (workload.finished or workload.reserved) and (stale or workload.replaces):
         read, near = places_pods(situation, workload.queue)
         made = kueue.workload(situation.wanted, situation.defaults, None, near)
         return read, () if read else (workload.ask_anew(made),)

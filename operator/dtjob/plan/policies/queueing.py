@@ -9,12 +9,12 @@ controllers of jobs (v0.19, pkg/controller/jobframework/reconciler.go).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 
 from dtjob.api.phase import ENDED, Phase
 from dtjob.objects import kueue, labels, shared
-from dtjob.plan.actions import Action, Create, Delete, Event, Plan
+from dtjob.plan.actions import Create, Delete, Event, Plan
 from dtjob.plan.children import deleting
 from dtjob.plan.conditions import ADMITTED, SUSPENDED, holds
 from dtjob.plan.placement import Conflict, flavours_of, pod_sets
@@ -23,7 +23,16 @@ from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.queue_conditions import ended, mirrored, say_ignored, unreserved, without_entry
 from dtjob.plan.policies.queue_pause import pause_of, resized, told
 from dtjob.plan.policies.queue_priority import priority, priority_changes
-from dtjob.plan.policies.queue_slices import asked_for, only_resized, surplus, taken_over, without_successor
+from dtjob.plan.policies.queue_slices import (
+    asked_for,
+    held,
+    only_resized,
+    surplus,
+    taken_over,
+    waits_for_checks,
+    without_successor,
+)
+from dtjob.plan.policies.queue_step import FREE, Queueing, Step
 from dtjob.plan.policies.queue_topology import places_pods
 from dtjob.plan.policies.queue_wait import delete, while_it_waits
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
@@ -51,29 +60,13 @@ ADMITTED_EVENT = "Admitted"
 EVICTED_EVENT = "Evicted"
 
 
-@dataclass(frozen=True)
-class Queueing:
-    """What the queue has to do with the job now. `pause`: it is to have no pods, for this reason; None: it may have
-    them. `read`: objects to ask for before anything can be said."""
-
-    pause: Pause | None = None
-    actions: tuple[Action, ...] = ()
-    events: tuple[Event, ...] = ()
-    read: tuple[tuple[str, str], ...] = ()
-    look_again_at: datetime | None = None
-
-
-Step = tuple[Situation, Queueing]
-FREE = Queueing()  # the queue has nothing to say
-
-
 def queueing(situation: Situation) -> Step:
     """The situation with the job's place in its queue in its status, and what that means for it."""
     slices = slices_of(situation)
     situation, found = _queueing(situation, slices)
     entry, more = situation.status.queue, surplus(slices.others)
     if situation.status.ended or entry is None or not entry.runs:
-        more = (*without_successor(slices), *more)
+        more = (*without_successor(situation, slices), *more)
     return situation, replace(found, actions=(*found.actions, *more)) if more else found
 
 
@@ -199,7 +192,9 @@ def _with_workload(situation: Situation, workload: Workload, slices: Slices, nam
     stale = workload.shape not in (None, kueue.shape_of(situation.wanted))
     fits = not stale or only_resized(situation.wanted, workload)
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
-        return _runs(situation, slices, entry, name)
+        return _runs(situation, slices, held(entry, workload), name)
+    if waits_for_checks(workload, before):
+        return situation, FREE
     if workload.admitted and fits:
         if before.runs and workload.replaces == before.workload:
             read, entry = taken_over(situation, workload, before)

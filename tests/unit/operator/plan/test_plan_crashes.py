@@ -50,7 +50,7 @@ class Scripted(Life):
 
     def evict(self) -> None:
         """Its queue takes its quota back."""
-        for name in self.world.kueue.admitted():
+        for name in self.world.kueue.in_force():
             self.world.kueue.evict(name, "Preempted")
 
     def pods_end(self, seconds: float) -> None:
@@ -136,12 +136,42 @@ def cut_off_while_it_is_scaled(life: Scripted) -> None:
     life.pods_end(10)
 
 
+def grows_again_after_it_gave_quota_back(life: Scripted) -> None:
+    life.scale("digits", 1)
+    life.world.run(1)
+    life.pods_end(1)
+    life.all_run()
+    life.world.run(1)
+    life.world.kueue.open = False
+    life.scale("digits", 2)
+    life.world.run(400)
+    life.world.kueue.opens()
+    life.world.run(1)
+
+
+def suspended_while_checks_are_open(life: Scripted) -> None:
+    life.world.kueue.open = False
+    life.scale("digits", 4)
+    life.world.run(1)
+    for name in life.world.kueue.waiting():
+        life.world.kueue.reserve(name)
+    life.world.run(1)
+    life.set_suspend("digits", True)
+    life.world.run(0.3)
+    life.pods_end(1)
+    life.world.kueue.opens()
+    life.set_suspend("digits", False)
+    life.world.run(1)
+
+
 STORIES: tuple[Callable[[Scripted], None], ...] = (
     scaled_while_it_is_evicted,
     fails_while_it_is_scaled_and_suspended,
     finishes_while_it_is_evicted,
     moved_between_queues,
     cut_off_while_it_is_scaled,
+    grows_again_after_it_gave_quota_back,
+    suspended_while_checks_are_open,
 )
 JOBS: tuple[dict[str, Any], ...] = (
     {"strategy": "MultiWorkerMirrored", "evaluator": True},

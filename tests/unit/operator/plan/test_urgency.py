@@ -46,3 +46,9 @@ def test_all_else_is_written_at_once(status: Status) -> None:
 
 def test_the_first_status_is_written_at_once() -> None:
     assert not only_counts(Status(ready="0/4"), Status())
+
+
+def test_of_a_job_that_has_ended_only_the_evaluator_would_be_made_again() -> None:
+    ended = set_phase(WRITTEN, Phase.SUCCEEDED, "Completed", "", NOW)
+    assert only_counts(replace(ended, finished={"worker-0": 0}), ended)
+    assert not only_counts(replace(ended, finished={"evaluator-0": 0}), ended)

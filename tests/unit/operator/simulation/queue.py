@@ -69,16 +69,23 @@ class SimulatedKueue:
 
     def waiting(self) -> list[str]:
         """Those that could be admitted now."""
-        return [name for name in self.names() if self._may_be_admitted(name)]
+        held = [name for name in self.in_force() if (found := self.workload(name)) and not found.admitted]
+        return [*held, *(name for name in self.names() if self._may_have_quota(name))]
 
-    def admitted(self) -> list[str]:
-        """Those that are admitted."""
-        return [name for name in self.names() if (found := self.workload(name)) and found.admitted]
+    def in_force(self) -> list[str]:
+        """Those that hold quota."""
+        return [name for name in self.names() if (found := self.workload(name)) and found.in_force]
 
     def admit(self, name: str, fewer: int = 0) -> None:
-        """Give it quota; with `fewer` for so many workers fewer than it asks for, as far as it says that it takes
-        fewer."""
-        if not self._may_be_admitted(name):
+        """Give it quota, where it has none yet, and all admission checks are well."""
+        self.reserve(name, fewer)
+        if (found := self.workload(name)) and found.in_force and not found.admitted:
+            self._say(name, {"Admitted": True}, "ByTest")
+
+    def reserve(self, name: str, fewer: int = 0) -> None:
+        """Give it quota while admission checks are open; with `fewer` for so many workers fewer than it asks for, as
+        far as it says that it takes fewer."""
+        if not self._may_have_quota(name):
             return
         sets = self._cluster.objects[kueue.KIND, name]["spec"]["podSets"]
         assigned = [
@@ -90,13 +97,13 @@ class SimulatedKueue:
             for one in sets
         ]
         admission = {"clusterQueue": "research", "podSetAssignments": assigned}
-        self._say(name, {"QuotaReserved": True, "Admitted": True, "Evicted": False}, "ByTest", admission=admission)
+        self._say(name, {"QuotaReserved": True, "Evicted": False}, "ByTest", admission=admission)
         if (found := self.workload(name)) and self.workload(found.replaces):
             self._say(found.replaces, {"Finished": True}, REPLACED)
 
     def evict(self, name: str, reason: str) -> None:
         """Ask for its quota back."""
-        if (found := self.workload(name)) and found.admitted:
+        if (found := self.workload(name)) and found.in_force:
             self._say(name, {"Evicted": True}, reason)
 
     def activate(self, name: str, active: bool) -> None:
@@ -108,7 +115,7 @@ class SimulatedKueue:
         if not active:
             self.evict(name, "Deactivated")
 
-    def _may_be_admitted(self, name: str) -> bool:
+    def _may_have_quota(self, name: str) -> bool:
         found = self.workload(name)
         return found is not None and found.active and not (found.reserved or found.finished or found.is_going)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -16,6 +17,8 @@ from tests.unit.operator.simulation.queue import owner_of
 HEARD_WITHIN = timedelta(seconds=0.2)
 """So long after an admission has ended pods may still be made that were asked for before."""
 
+_WORKER = re.compile(r"-worker-(\d+)-")
+
 Objects = Mapping[tuple[str, str], Manifest]
 
 
@@ -25,7 +28,7 @@ class QuotaRules:
     def __init__(self, objects: Objects, facts: Mapping[str, Facts], lost: set[str]) -> None:
         self._objects, self._facts, self._lost = objects, facts, lost
         self._admitted: set[str] = set()
-        """Uids of Workloads that were admitted when last seen."""
+        """Uids of Workloads that held quota when last seen."""
         self._stopped: dict[str, datetime] = {}
         """When the job's admission ended, by uid of the job."""
         self._unheard: set[str] = set()
@@ -36,10 +39,10 @@ class QuotaRules:
         if manifest["kind"] != kueue.KIND:
             return
         uid, job = manifest["metadata"]["uid"], owner_of(manifest)
-        if type_ != "DELETED" and Workload(manifest).admitted:
+        if type_ != "DELETED" and Workload(manifest).in_force:
             self._admitted.add(uid)
         elif type_ != "DELETED" and Workload(manifest).replaced:
-            self._admitted.discard(uid)  # the one in its place is admitted
+            self._admitted.discard(uid)  # the one in its place has quota
         elif uid in self._admitted:
             self._admitted.remove(uid)
             self._stopped[job] = now
@@ -65,7 +68,12 @@ class QuotaRules:
         assert entry.get("uid"), f"{name} is made for a job that waits in a queue"
         found = self._objects.get((kueue.KIND, entry["workload"]))
         current = Workload(found) if found and found["metadata"]["uid"] == entry["uid"] else None
-        if current and (current.admitted or (current.replaced and self._has_admitted_successor(job, current))):
+        if current and current.replaced:
+            current = self._successor(job, current)
+        elif current and not current.admitted:
+            current = None
+        if current:
+            self._check_workers(job, made, current)
             return
         stopped = self._stopped.get(uid)
         assert stopped is not None, f"{name} is made for a job that was never admitted"
@@ -77,17 +85,35 @@ class QuotaRules:
             self._check_no_pods(workload, "is deleted")
 
     def check_patch(self, workload: Manifest, action: PatchWorkload) -> None:
-        """The operator writes into a Workload: quota goes only with the last pod."""
+        """The operator writes into a Workload: quota goes only with the last pod. What has quota asks for no more."""
+        if Workload(workload).reserved and "podSets" in (action.body.get("spec") or {}):
+            asked = {one["name"]: one for one in workload["spec"]["podSets"]}
+            for one in action.body["spec"]["podSets"]:
+                was = asked[one["name"]]
+                assert {**one, "count": 0} == {**was, "count": 0}, f"{action.name} has quota, and is written anew"
+                assert one["count"] <= was["count"], f"{action.name} has quota, and asks for more"
         status = action.body.get("status") or {}
         finished = any((one["type"], one["status"]) == ("Finished", "True") for one in status.get("conditions") or ())
         if finished or ("admission" in status and status["admission"] is None):
             self._check_no_pods(workload, "gives its quota back")
 
-    def _has_admitted_successor(self, job: Manifest, current: Workload) -> bool:
-        """Whether another Workload of the job has quota in the place of this one."""
+    def _successor(self, job: Manifest, current: Workload) -> Workload | None:
+        """The Workload of the job that has taken the place of this one, while it has quota."""
         uid = job["metadata"]["uid"]
         own = (Workload(one) for (kind, _), one in self._objects.items() if kind == kueue.KIND and owner_of(one) == uid)
-        return any(one.admitted and one.replaces == current.name for one in own)
+        return next((one for one in own if one.in_force and one.replaces == current.name), None)
+
+    def _check_workers(self, job: Manifest, made: Manifest, current: Workload) -> None:
+        """No more workers, and placeholders for them, than there is quota for."""
+        if not _WORKER.search(made["metadata"]["name"]):
+            return
+        uid = job["metadata"]["uid"]
+        pods = [one for (kind, _), one in self._objects.items() if kind == "Pod" and labels.controller_uid(one) == uid]
+        there = [one for one in pods if not ended(one) and one["metadata"]["uid"] not in self._lost]
+        found = (_WORKER.search(one["metadata"]["name"]) for one in (*there, made))
+        indexes = {match[1] for match in found if match}
+        quota = min(current.counts().get("worker", 0), current.asked("worker")[0])
+        assert len(indexes) <= quota, f"{made['metadata']['name']} is one more than the {quota} that there is quota for"
 
     def _check_no_pods(self, workload: Manifest, what: str) -> None:
         for (kind, name), one in self._objects.items():

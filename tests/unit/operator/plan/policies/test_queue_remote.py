@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dtjob.objects import kueue
+from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.queue_remote import CONTROLLER
 from dtjob.plan.workload import Kueue
 from tests.unit.operator.builders import NOW, at, with_status
-from tests.unit.operator.queued import Story, condition, kinds
+from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, kinds
 
 
 def sent(**spec: object) -> Story:
@@ -82,3 +83,27 @@ def test_the_other_cluster_takes_up_the_workload_that_an_annotation_names() -> N
     metadata = story.job.metadata.model_copy(update={"annotations": {kueue.PREBUILT: "theirs"}})
     story.job = story.job.model_copy(update={"metadata": metadata})
     assert kueue.prebuilt_of(story.job) == "theirs"
+
+
+def test_what_another_clusters_dtjob_has_made_is_not_ours_in_the_other_cluster() -> None:
+    """MultiKueue copies a Workload with its annotations."""
+    replicas = {"chief": {}, "worker": {"count": 2, "min": 1}}
+    here = sent(replicas=replicas)
+    here.look()
+    assert here.workload is not None
+    made = kueue.workload(here.job, NO_DEFAULTS, None)
+    metadata = {name: made["metadata"][name] for name in ("name", "namespace", "annotations")}
+    there = Story({**QUEUE, kueue.PREBUILT: metadata["name"]}, replicas=replicas, checkpoint=CLAIM)
+    copied = {**made, "metadata": {**metadata, "uid": "theirs", "resourceVersion": "7"}}
+    there.there[kueue.KIND, metadata["name"]] = copied
+    there.settle(at(10))
+    there.admit(at(20))
+    there.run(at(21))
+    assert there.stands[0] == "Running"
+    for workers in (4, 1):
+        there.scale(workers)
+        there.run(at(30))
+        assert list(there.workloads) == [2]
+    there.suspend(True)
+    there.settle(at(40))
+    assert (there.pods, list(there.workloads)) == ([], [2])

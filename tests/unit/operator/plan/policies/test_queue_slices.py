@@ -238,3 +238,68 @@ def test_while_kueue_is_away_nothing_is_asked() -> None:
     story.scale(4)
     story.settle(at(10))
     assert (story.stands[0], list(story.workloads)) == ("Running", [2])
+
+
+def test_who_gave_some_back_asks_anew_before_it_grows_again() -> None:
+    story = running(workers=3)
+    story.scale(1)
+    story.look(at(10))
+    story.run(at(20))
+    assert story.job.status["queue"]["podSets"]["worker"]["count"] == 1
+    story.scale(3)
+    story.settle(at(400))
+    assert sorted(story.workloads) == [1, 3]
+    assert len(story.pods) == 2  # no placeholder uses what others may have by now
+    assert "3 workers are asked for in queue team-a" in story.job.status["workers"]["message"]
+
+
+def covered() -> Story:
+    """One that asks for more has the quota, the first is over, and admission checks are open."""
+    story = asking()
+    asks, had = story.workloads[4], story.workloads[2]
+    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
+    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    story.say(REPLACED, of=had)
+    story.settle(at(21))
+    return story
+
+
+@pytest.mark.parametrize("why", ["suspended", "evicted"])
+def test_quota_that_was_taken_over_is_not_given_back_under_a_pod(why: str) -> None:
+    story = covered()
+    if why == "suspended":
+        story.suspend(True)
+    else:
+        story.say(condition("Evicted", True, "AdmissionCheck"), of=story.workloads[4])
+    deleted = [one for one in story.look(at(22)).actions if isinstance(one, Delete)]
+    assert {one.kind for one in deleted} == {"Pod"}
+    story.settle(at(30))
+    assert story.pods == []
+    assert not [one for one in story.workloads.values() if (one.get("status") or {}).get("admission")]
+
+
+def test_while_checks_are_open_the_first_may_go() -> None:
+    story = covered()
+    gone = uid(story.workloads[2])
+    story.children = replace(story.children, objects=tuple(one for one in story.children.objects if uid(one) != gone))
+    story.settle(at(22))
+    assert (story.stands[0], len(story.pods), list(story.workloads)) == ("Running", 3, [4])
+    story.admit(at(30), {"cpu": "spot"}, of=story.workloads[4])
+    story.settle(at(31))
+    assert story.job.status["queue"]["podSets"]["worker"]["count"] == 4
+
+
+def test_what_has_quota_again_is_not_written_anew() -> None:
+    story = asking()
+    admit(story)
+    story.settle(at(21))
+    story.evict()
+    while story.said("QuotaReserved") != ("False", "Pending"):
+        story.look(at(30))
+    check = {"name": "nodes", "state": "Pending", "message": "asking for 4 nodes"}
+    said = (condition("QuotaReserved", True), condition("Evicted", False))
+    story.say(*said, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    assert story.look(at(31)).actions == ()  # an API server refuses it
+    story.admit(at(32), {"cpu": "spot"})
+    story.run(at(33))
+    assert (story.stands[0], len(story.pods)) == ("Running", 5)

@@ -11,7 +11,7 @@ from dtjob.objects import labels
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.children import Children
 from tests.unit.operator import builders
-from tests.unit.operator.builders import at, plan_answered
+from tests.unit.operator.builders import NOW, at, plan_answered
 from tests.unit.operator.plan.policies.elastic_story import CLAIM, Story, config_map, told
 
 REPORT = {"attempt": 0, "incarnation": 0, "step": 120, "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02Z"}}
@@ -265,3 +265,17 @@ def test_the_pods_that_an_hpa_counts_are_the_workers() -> None:
     counted = [one for one in story.pods if wanted.items() <= labels.of(one).items()]
     assert builders.names(counted) == ["digits-worker-0-1", "digits-worker-1-1"]
     assert story.workers["replicas"] == len(counted)
+
+
+def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
+    """All of it runs for the first time, and more are wanted, by one and the same look."""
+    story = Story()
+    story.settle(NOW)
+    started = [{**one, "status": builders.running()} if one["kind"] == "Pod" else one for one in story.children.objects]
+    story.children = replace(story.children, objects=tuple(started))
+    story.change(count=6)
+    story.look(at(10))
+    assert story.job.status["phase"] == "Restarting"
+    assert story.placeholders == []
+    story.run(at(11))
+    assert (len(story.tasks), story.placeholders, story.job.status["phase"]) == (7, [], "Running")

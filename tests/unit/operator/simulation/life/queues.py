@@ -32,10 +32,16 @@ class Queues(Suspensions):
     def is_admitted(self, data: st.DataObject, fewer: int) -> None:
         self.world.kueue.admit(data.draw(st.sampled_from(self.world.kueue.waiting())), fewer)
 
-    @precondition(lambda self: self.world.kueue.admitted())
+    @precondition(lambda self: self.world.kueue.waiting())
+    @rule(data=st.data(), fewer=st.integers(0, 2), waits=st.sampled_from((0.015, 1.0)))
+    def has_quota_while_checks_are_open(self, data: st.DataObject, fewer: int, waits: float) -> None:
+        self.world.kueue.reserve(data.draw(st.sampled_from(self.world.kueue.waiting())), fewer)
+        self.world.run(waits)
+
+    @precondition(lambda self: self.world.kueue.in_force())
     @rule(data=st.data(), reason=st.sampled_from(EVICTIONS), saves=st.sampled_from((0.015, 1.0, 60.0)))
     def is_evicted_by_its_queue(self, data: st.DataObject, reason: str, saves: float) -> None:
-        self.world.kueue.evict(data.draw(st.sampled_from(self.world.kueue.admitted())), reason)
+        self.world.kueue.evict(data.draw(st.sampled_from(self.world.kueue.in_force())), reason)
         self.world.run(saves)
 
     @precondition(lambda self: self.world.kueue.names())
