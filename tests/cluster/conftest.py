@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.support.api_proxy import ApiProxy
 from tests.cluster.support.chart import NAMESPACE, RELEASE, AuditedControlPlane, Helm, InstalledOperator, find_helm
 from tests.cluster.support.definitions import Change, Install, install, name_in
 from tests.cluster.support.kubelet import Kubelet
@@ -58,6 +59,13 @@ def helm_program() -> Path:
 def api(cluster: ControlPlane) -> Api:
     """Plain calls to the API server, and waiting by watch."""
     return Api(cluster.kubeconfig)
+
+
+@pytest.fixture
+def proxy(cluster: ControlPlane, tmp_path: Path) -> Iterator[ApiProxy]:
+    """What a test puts between the API server and whoever uses `proxy.kubeconfig`."""
+    with ApiProxy(cluster.kubeconfig, tmp_path) as running:
+        yield running
 
 
 @pytest.fixture

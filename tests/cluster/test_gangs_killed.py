@@ -54,12 +54,6 @@ def api(cluster: ControlPlane) -> Api:
 
 
 @pytest.fixture
-def proxy(cluster: ControlPlane, tmp_path: Path) -> Iterator[ApiProxy]:
-    with ApiProxy(cluster.kubeconfig, tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 def killed(proxy: ApiProxy, namespace: str, tmp_path: Path) -> Iterator[ForkedOperator]:
     """The operator, which the test starts."""
     process = ForkedOperator(proxy.kubeconfig, namespace, tmp_path / "operator.log", resync_seconds=5)

@@ -18,12 +18,6 @@ JOBS = "distributedtrainingjobs"
 
 
 @pytest.fixture
-def proxy(cluster: ControlPlane, tmp_path: Path) -> Iterator[ApiProxy]:
-    with ApiProxy(cluster.kubeconfig, tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 def starting(proxy: ApiProxy, namespace: str, tmp_path: Path) -> Iterator[OperatorProcess]:
     """The operator, which the test starts."""
     process = OperatorProcess(proxy.kubeconfig, namespace, tmp_path / "operator.log", resync_seconds=1)

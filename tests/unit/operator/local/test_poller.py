@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import pytest
 
 from dtjob.controller.status_client import NoStatus
 from dtjob.local import poller
@@ -20,8 +23,8 @@ def test_a_strangers_report_is_not_the_tasks():
     assert not is_of({}, "u", "chief-0")
 
 
-async def test_reports_are_kept_and_told(monkeypatch):
-    answers = [{"jobUid": "u", "task": "chief-0", "step": 4}, None, {"jobUid": "v", "task": "chief-0", "step": 9}]
+def give(monkeypatch: pytest.MonkeyPatch, answers: list[dict[str, Any] | None]) -> None:
+    """Have `/status` answer so, one after the other; None is no answer."""
 
     async def read_status(host: str, port: int, **limits: float):
         answer = answers.pop(0)
@@ -30,6 +33,11 @@ async def test_reports_are_kept_and_told(monkeypatch):
         return answer
 
     monkeypatch.setattr(poller, "read_status", read_status)
+
+
+async def test_reports_are_kept_and_told(monkeypatch):
+    answers = [{"jobUid": "u", "task": "chief-0", "step": 4}, None, {"jobUid": "v", "task": "chief-0", "step": 9}]
+    give(monkeypatch, answers)
     told = []
     made = Poller("u", Addresses.choose(job()), lambda task, report: told.append((task, report["step"])))
     for _ in range(3):
@@ -41,14 +49,7 @@ async def test_reports_are_kept_and_told(monkeypatch):
 async def test_who_had_reported_and_answers_no_longer_is_silent(monkeypatch):
     """One that starts has not reported yet, and neither has a new attempt."""
     answers = [None, {"jobUid": "u", "task": "chief-0", "attempt": 0}, None, None]
-
-    async def read_status(host: str, port: int, **limits: float):
-        answer = answers.pop(0)
-        if answer is None:
-            raise NoStatus("NoAnswer", "connected, but no answer")
-        return answer
-
-    monkeypatch.setattr(poller, "read_status", read_status)
+    give(monkeypatch, answers)
     silent = []
     made = Poller("u", Addresses.choose(job()), lambda *_: None, lambda *told: silent.append(told))
     for attempt, known in ((0, 0), (0, 0), (0, 1), (1, 1)):

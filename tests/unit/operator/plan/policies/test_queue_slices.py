@@ -36,6 +36,17 @@ def asking(workers: int = 4) -> Story:
     return story
 
 
+def covered() -> Story:
+    """One that asks for more has the quota, the first is over, and admission checks are open."""
+    story = asking()
+    asks, had = story.workloads[4], story.workloads[2]
+    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
+    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    story.say(REPLACED, of=had)
+    story.settle(at(21))
+    return story
+
+
 def uid(one: Manifest) -> str:
     return str(one["metadata"]["uid"])
 
@@ -86,12 +97,7 @@ def test_admitted_while_nobody_looked_and_the_first_is_gone() -> None:
 
 
 def test_between_the_two_while_checks_are_open_it_trains_on() -> None:
-    story = asking()
-    asks, had = story.workloads[4], story.workloads[2]
-    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
-    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
-    story.say(REPLACED, of=had)
-    story.settle(at(21))
+    story = covered()
     assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
 
 
@@ -251,17 +257,6 @@ def test_who_gave_some_back_asks_anew_before_it_grows_again() -> None:
     assert sorted(story.workloads) == [1, 3]
     assert len(story.pods) == 2  # no placeholder uses what others may have by now
     assert "3 workers are asked for in queue team-a" in story.job.status["workers"]["message"]
-
-
-def covered() -> Story:
-    """One that asks for more has the quota, the first is over, and admission checks are open."""
-    story = asking()
-    asks, had = story.workloads[4], story.workloads[2]
-    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
-    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
-    story.say(REPLACED, of=had)
-    story.settle(at(21))
-    return story
 
 
 @pytest.mark.parametrize("why", ["suspended", "evicted"])
