@@ -113,6 +113,10 @@ class Event:
 Action = Create | Delete | StopServing | Relabel | Mend | PatchWorkload
 
 
+Read = tuple[tuple[str, str], ...]
+"""Objects that are to be read, by kind and name."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to do for one job now.
@@ -130,7 +134,7 @@ class Plan:
     events: tuple[Event, ...] = ()
     look_again_at: datetime | None = None
     ask_for: tuple[str, ...] = ()
-    read: tuple[tuple[str, str], ...] = ()
+    read: Read = ()
     only_counts: bool = False
 
     @property

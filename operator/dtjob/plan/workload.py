@@ -16,7 +16,7 @@ from typing import Any
 from dtjob import times
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import PatchWorkload
+from dtjob.plan.actions import Delete, PatchWorkload
 
 QUOTA_RESERVED, ADMITTED = "QuotaReserved", "Admitted"
 EVICTED, FINISHED, PODS_READY, REQUEUED = "Evicted", "Finished", "PodsReady", "Requeued"
@@ -217,6 +217,10 @@ class Workload:
     def change(self, spec: Mapping[str, Any], why: str) -> PatchWorkload:
         """Change fields of its spec."""
         return PatchWorkload(self.name, self.uid, self._version, {"spec": dict(spec)}, False, why)
+
+    def delete(self, why: str, *, as_seen: bool = False) -> Delete:
+        """Delete this very Workload; `as_seen`: only while nobody has changed it, as by admitting it."""
+        return Delete(kueue.KIND, self.name, self.uid, why, self._version if as_seen else "")
 
     def adopt(self, wanted: Mapping[str, Any]) -> PatchWorkload:
         """Make it that job's for which `wanted` are a child's metadata. It stays somebody else's to change, be it that

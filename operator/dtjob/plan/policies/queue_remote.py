@@ -18,7 +18,7 @@ from dtjob.objects.defaults import Defaults
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.policies.queue_priority import priority
-from dtjob.plan.policies.queue_wait import delete, while_it_waits
+from dtjob.plan.policies.queue_wait import while_it_waits
 from dtjob.plan.situation import Situation
 from dtjob.plan.slices import slices_of
 from dtjob.plan.workload import Kueue, Workload
@@ -44,7 +44,7 @@ def keep_workload(job: Job, children: Children, now: datetime, defaults: Default
     if workload.is_going or workload.finished or workload.shape is None:
         return Plan()
     if job.spec.suspend:
-        return Plan((delete(workload, "the job is suspended (spec.suspend)"),))
+        return Plan((workload.delete("the job is suspended (spec.suspend)"),))
     return _keep(situation, workload, queue)
 
 

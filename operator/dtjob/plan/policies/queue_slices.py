@@ -14,7 +14,7 @@ from datetime import datetime
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.objects import kueue
-from dtjob.plan.actions import Action, Create, Delete
+from dtjob.plan.actions import Action, Create, Read
 from dtjob.plan.placement import COUNT, Conflict, flavours_of, pod_sets
 from dtjob.plan.policies.elastic import placeholders
 from dtjob.plan.policies.queue_priority import priority, priority_changes
@@ -25,7 +25,6 @@ from dtjob.plan.slices import Slices
 from dtjob.plan.workload import Workload
 
 WORKER = Role.WORKER.value
-Read = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def asked_for(situation: Situation, slices: Slices) -> Asked:
 
 def surplus(others: tuple[Workload, ...]) -> tuple[Action, ...]:
     """Take away the Workloads that nothing needs any more."""
-    return tuple(_delete(one, "another Workload of the job has its place") for one in others)
+    return tuple(one.delete("another Workload of the job has its place", as_seen=True) for one in others)
 
 
 def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...]:
@@ -111,7 +110,7 @@ def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...
     one = slices.successor
     if one is None or one.shape is None or (one.reserved and pods_left(situation)):
         return ()
-    return (_delete(one, "the job does not run any more"),)
+    return (one.delete("the job does not run any more", as_seen=True),)
 
 
 def _more(situation: Situation, current: Workload, successor: Workload | None) -> Asked:
@@ -152,12 +151,7 @@ def _without(successor: Workload | None) -> tuple[Action, ...]:
     # With quota it is about to take over: then it is lowered.
     if successor is None or successor.reserved or successor.shape is None:
         return ()
-    return (_delete(successor, "the job asks for no more than it has"),)
-
-
-def _delete(workload: Workload, why: str) -> Delete:
-    version = workload.manifest["metadata"]["resourceVersion"]
-    return Delete(kueue.KIND, workload.name, workload.uid, why, version)
+    return (successor.delete("the job asks for no more than it has", as_seen=True),)
 
 
 def _of(job: Job, count: int, least: int | None) -> Job:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dtjob.plan.actions import Action, Event
+from dtjob.plan.actions import Action, Event, Read
 from dtjob.plan.policies.suspension import Pause
 from dtjob.plan.situation import Situation
 
@@ -18,7 +18,7 @@ class Queueing:
     pause: Pause | None = None
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
-    read: tuple[tuple[str, str], ...] = ()
+    read: Read = ()
     look_again_at: datetime | None = None
 
 

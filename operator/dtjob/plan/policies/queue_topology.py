@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Read
 from dtjob.plan.situation import Situation
-
-Read = tuple[tuple[str, str], ...]
 
 
 def places_pods(situation: Situation, queue: str) -> tuple[Read, bool]:

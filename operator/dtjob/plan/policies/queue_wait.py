@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dtjob.objects import kueue
-from dtjob.plan.actions import Action, Delete
+from dtjob.plan.actions import Action, Read
 from dtjob.plan.policies.queue_priority import priority_changes
 from dtjob.plan.policies.queue_topology import places_pods
 from dtjob.plan.situation import Situation
 from dtjob.plan.workload import Workload
-
-Read = tuple[tuple[str, str], ...]
 
 
 def while_it_waits(
@@ -18,7 +16,7 @@ def while_it_waits(
     """What to read, and what to do. `name` is the queue of the job's label; `stale`: the job asks for something else by
     now. A Workload that holds nothing is written anew, so that it keeps its place in the queue."""
     if workload.replaced or (stale and workload.in_force):
-        return (), (delete(workload, "it is for the job as it was before"),)
+        return (), (workload.delete("it is for the job as it was before"),)
     if workload.evicted and workload.reserved and not workload.finished:
         return (), (workload.release(situation.now),)
     if name is not None and not (workload.finished or workload.reserved) and (stale or workload.replaces):
@@ -31,8 +29,3 @@ def while_it_waits(
     if not changes and name not in (None, workload.queue) and not workload.reserved:
         changes = (workload.change({"queueName": name}, f"the job's label {kueue.QUEUE} is {name}"),)
     return (), changes
-
-
-def delete(workload: Workload, why: str) -> Delete:
-    """Delete this very Workload."""
-    return Delete(kueue.KIND, workload.name, workload.uid, why)

@@ -34,7 +34,7 @@ from dtjob.plan.policies.queue_slices import (
 )
 from dtjob.plan.policies.queue_step import FREE, Queueing, Step
 from dtjob.plan.policies.queue_topology import places_pods
-from dtjob.plan.policies.queue_wait import delete, while_it_waits
+from dtjob.plan.policies.queue_wait import while_it_waits
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
 from dtjob.plan.policies.suspension import Pause, is_suspended
 from dtjob.plan.queue_entry import QueueEntry
@@ -127,7 +127,7 @@ def _leave(situation: Situation, workload: Workload | None) -> Step:
     ours = workload.shape is not None
     if not ours or workload.is_going or pods_left(situation):
         return situation, Queueing(look_again_at=next_loss(situation))
-    return situation, Queueing(actions=(delete(workload, "the job is suspended (spec.suspend)"),))
+    return situation, Queueing(actions=(workload.delete("the job is suspended (spec.suspend)"),))
 
 
 def _nobody_there(situation: Situation, name: str | None) -> Step:
@@ -263,7 +263,7 @@ def _waits(situation: Situation, workload: Workload, name: str | None, stale: bo
     """The job is not, or no more, admitted: what is left of it ends, and then its quota is given back."""
     situation = say_ignored(situation, "")
     if name is None and not (workload.reserved or pods_left(situation)):
-        gone = delete(workload, f"the job's label {kueue.QUEUE} is gone")
+        gone = workload.delete(f"the job's label {kueue.QUEUE} is gone")
         return without_entry(situation), Queueing(actions=() if workload.is_going else (gone,))
     pause = resized(situation, workload) if stale else pause_of(situation, workload)
     later = next_loss(situation)
