@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -25,6 +25,7 @@ from dtjob.kube.api_error import ApiError, error_of, object_of
 from dtjob.kube.kinds import KINDS, path_of, typed
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.libraries import client, config
+from dtjob.kube.outbox import Outbox
 from dtjob.kube.recorder import Recorder
 from dtjob.kube.resource import resource_of
 from dtjob.kube.transport import Transport
@@ -70,7 +71,7 @@ class Kube(workload_calls.WorkloadCalls):
     def __init__(self, api_client: client.ApiClient, transport: Transport, observer: Observer = NOBODY) -> None:
         self._client, self._transport = api_client, transport
         self._observer = observer
-        self._recorder = Recorder(self._call)
+        self._events = Outbox(Recorder(self._call).record)
         self._pod_groups = pod_groups.Served(self._call)
 
     async def credentials(self) -> Credentials:
@@ -168,8 +169,12 @@ class Kube(workload_calls.WorkloadCalls):
             raise
 
     async def emit(self, job: Manifest, event: Event) -> None:
-        """Record a core/v1 Event: a new one, or a repetition of one that was recorded lately."""
-        await self._recorder.record(job, event)
+        """Have a core/v1 Event recorded: a new one, or a repetition of one that was recorded lately."""
+        await self._events.put(job, event)
+
+    async def aclose(self) -> None:
+        """Record the events that wait; no call follows."""
+        await self._events.close()
 
     async def pages(
         self, kind: str, namespace: str | None, selector: str = ""
@@ -278,13 +283,9 @@ async def connect(
     async with (
         client.ApiClient(configuration) as api_client,
         Transport(api_client, CALL_TIMEOUT_SECONDS, CONNECT_TIMEOUT_SECONDS) as transport,
+        aclosing(Kube(api_client, transport, observer)) as kube,
     ):
-        yield Kube(api_client, transport, observer)
-
-
-def namespaces_or_all(namespaces: Sequence[str]) -> list[str | None]:
-    """The namespaces to list, None standing for the whole cluster."""
-    return list(namespaces) or [None]
+        yield kube
 
 
 async def _if_there(asked: Awaitable[Manifest], may_be_hidden: bool = False) -> Manifest | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from dtjob.controller.cluster import ClusterError
@@ -27,9 +27,9 @@ class Recorder:
         self._call = call
         self._correlator = Correlator()
 
-    async def record(self, job: Manifest, event: Event) -> None:
+    async def record(self, job: Manifest, event: Event, now: datetime) -> None:
         """Record the event on the job, or count it where it was told lately. Best effort: a failure is only logged."""
-        metadata, now = job["metadata"], datetime.now(UTC)
+        metadata = job["metadata"]
         told = self._correlator.tell(metadata["uid"], event, now)
         path = f"/api/v1/namespaces/{metadata['namespace']}/events"
         try:

@@ -14,7 +14,8 @@ from dtjob.api.job import KIND
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.kube.api_error import ApiError
-from dtjob.kube.client import Kube, namespaces_or_all
+from dtjob.kube.client import Kube
+from dtjob.kube.namespaces import namespaces_or_all
 from dtjob.objects import labels
 
 LISTS_AT_ONCE = 4

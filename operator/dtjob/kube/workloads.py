@@ -14,7 +14,8 @@ from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
-from dtjob.kube.client import Kube, namespaces_or_all
+from dtjob.kube.client import Kube
+from dtjob.kube.namespaces import namespaces_or_all
 from dtjob.objects import kueue, labels
 from dtjob.plan.workload import Kueue
 

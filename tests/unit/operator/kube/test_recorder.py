@@ -34,7 +34,7 @@ async def test_an_event_is_posted_once_and_then_counted() -> None:
     calls = Calls()
     recorder = Recorder(calls)
     for _ in range(3):
-        await recorder.record(JOB, EVENT)
+        await recorder.record(JOB, EVENT, builders.NOW)
     (post, path, made), *patches = calls.made
     assert (post, path) == ("POST", "/api/v1/namespaces/default/events")
     name = f"{path}/{made['metadata']['name']}"
@@ -48,7 +48,7 @@ async def test_one_that_expired_is_posted_again_with_its_count() -> None:
     calls = Calls(PATCH=ApiError(404, "NotFound", "gone"))
     recorder = Recorder(calls)
     for _ in range(2):
-        await recorder.record(JOB, EVENT)
+        await recorder.record(JOB, EVENT, builders.NOW)
     assert [method for method, _, _ in calls.made] == ["POST", "PATCH", "POST"]
     assert calls.made[-1][2]["count"] == 2
 
@@ -56,4 +56,4 @@ async def test_one_that_expired_is_posted_again_with_its_count() -> None:
 async def test_a_failure_is_nobodys_problem() -> None:
     recorder = Recorder(Calls(POST=ClusterError("timeout"), PATCH=ApiError(403, "Forbidden", "no")))
     for _ in range(2):
-        await recorder.record(JOB, EVENT)
+        await recorder.record(JOB, EVENT, builders.NOW)

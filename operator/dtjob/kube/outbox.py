@@ -1,0 +1,63 @@
+"""Events that are yet to be recorded: whoever tells one goes on at once, as with client-go's broadcaster.
+
+An event is a call like any other. Were it waited for, the pods of a new job would come a call later, of many new jobs
+each as much later as their events take the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
+
+logger = logging.getLogger(__name__)
+
+Record = Callable[[Manifest, Event, datetime], Awaitable[None]]
+"""Records an event on a job, told at that time."""
+LONGEST_LINE = 1000
+"""Events that wait. Whoever tells one more has to wait as well, so that none is lost."""
+LAST_SECONDS = 5.0
+"""How long events are still recorded once the process is told to end."""
+
+
+class Outbox:
+    """The events of one process, recorded one after another: jobs that fail by the hundred leave the API server to
+    those that begin. To be closed at the end."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._line = asyncio.Queue[tuple[Manifest, Event, datetime]](LONGEST_LINE)
+        self._task: asyncio.Task[None] | None = None
+
+    async def put(self, job: Manifest, event: Event) -> None:
+        """Have the event recorded soon. Waits where LONGEST_LINE others do."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._send(), name="events")
+        await self._line.put((job, event, datetime.now(UTC)))
+
+    async def close(self) -> None:
+        """Record what waits, for LAST_SECONDS at most, and no more after that."""
+        if self._task is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                await self._line.join()
+        if left := self._line.qsize():
+            logger.warning("%d events were not recorded, as dtjob ends", left)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _send(self) -> None:
+        while True:
+            job, event, when = await self._line.get()
+            try:
+                await self._record(job, event, when)
+            except Exception:  # one event is no reason to record no other
+                logger.exception("a bug in dtjob, in recording %s", event.reason)
+            finally:
+                self._line.task_done()

@@ -1,0 +1,94 @@
+"""Events on their way: nobody waits for them, none is lost, and those of one job keep their order."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dtjob.kube import outbox
+from dtjob.kube.outbox import Outbox
+from dtjob.plan.actions import Event
+
+
+def job(uid: str) -> dict[str, Any]:
+    return {"metadata": {"name": uid, "namespace": "default", "uid": uid}}
+
+
+class Records:
+    """Notes what is recorded, once it may go on; a message "bug" raises."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, str]] = []
+        self.may_go_on = asyncio.Event()
+
+    async def __call__(self, job: dict[str, Any], event: Event, when: datetime) -> None:
+        await self.may_go_on.wait()
+        if event.message == "bug":
+            raise ValueError("none of the API server's errors")
+        self.made.append((job["metadata"]["uid"], event.message))
+
+
+def event(message: str) -> Event:
+    return Event("Normal", "Told", message)
+
+
+async def test_whoever_tells_does_not_wait_and_all_is_recorded_before_the_end() -> None:
+    records = Records()
+    box = Outbox(records)
+    for number in range(20):
+        await box.put(job(f"job-{number % 3}"), event(str(number)))
+    assert records.made == []
+    records.may_go_on.set()
+    await box.close()
+    assert len(records.made) == 20
+    for one in range(3):
+        told = [int(message) for uid, message in records.made if uid == f"job-{one}"]
+        assert told == sorted(told)
+
+
+async def test_a_bug_in_one_is_no_reason_to_record_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    records = Records()
+    records.may_go_on.set()
+    box = Outbox(records)
+    for message in ("bug", "well"):
+        await box.put(job("a"), event(message))
+    await box.close()
+    assert records.made == [("a", "well")]
+    assert "a bug in dtjob, in recording Told" in caplog.text
+
+
+async def test_an_api_server_that_does_not_answer_holds_up_the_end_for_a_while_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outbox, "LAST_SECONDS", 0.05)
+    box = Outbox(Records())
+    for number in range(3):
+        await box.put(job("a"), event(str(number)))
+    await box.close()
+    assert "2 events were not recorded" in caplog.text
+
+
+async def test_where_too_many_wait_whoever_tells_one_more_waits_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "LONGEST_LINE", 2)
+    records = Records()
+    box = Outbox(records)
+    telling = asyncio.create_task(tell(box, 10))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not telling.done()
+    records.may_go_on.set()
+    await telling
+    await box.close()
+    assert len(records.made) == 10
+
+
+async def tell(box: Outbox, number: int) -> None:
+    for one in range(number):
+        await box.put(job("a"), event(str(one)))
+
+
+async def test_who_tells_nothing_has_nothing_to_end() -> None:
+    await Outbox(Records()).close()
