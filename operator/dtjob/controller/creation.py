@@ -18,6 +18,7 @@ from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKe
 from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels
 from dtjob.controller.holds import Holds
 from dtjob.controller.mending import Mending
+from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
@@ -32,9 +33,6 @@ Make = Create | Mend
 """An object that is to be as its manifest says."""
 
 logger = logging.getLogger(__name__)
-
-CALLS_AT_ONCE = 50
-"""Calls under way over all jobs: about what one API server takes without queueing."""
 
 TRIES_BEFORE_SAID = 8
 """A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
@@ -77,7 +75,7 @@ class Creation:
         cluster: Cluster,
         store: Store,
         queue: WorkQueue[JobKey],
-        slots: asyncio.Semaphore,
+        slots: Slots,
         tallies: Mapping[JobKey, Tally],
         clock: Callable[[], datetime],
     ) -> None:
@@ -159,7 +157,7 @@ class Creation:
             self._set_problem(key, create, None)
 
     async def _each(self, key: JobKey, creates: Sequence[Make]) -> Outcome:
-        """Make these at once, at most CALLS_AT_ONCE of them waiting for a slot, and no more after a failure."""
+        """Make these at once, as many as the job may have under way, and no more after a failure."""
         outcome, iterator = Outcome(), iter(creates)
 
         async def lane() -> None:
@@ -167,7 +165,7 @@ class Creation:
                 if not self._is_wanted(key):
                     return
                 try:
-                    async with self._slots:
+                    async with self._slots.of(key):
                         if await self._one(key, create):
                             outcome.made.add(what_of(create))
                 except Refused as error:
@@ -177,7 +175,7 @@ class Creation:
                 if outcome:
                     return
 
-        await asyncio.gather(*(lane() for _ in creates[:CALLS_AT_ONCE]))
+        await asyncio.gather(*(lane() for _ in creates[:CALLS_OF_A_JOB]))
         return outcome
 
     async def _one(self, key: JobKey, create: Make) -> bool:

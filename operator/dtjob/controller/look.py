@@ -8,15 +8,14 @@ from dataclasses import replace
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import Cluster
+from dtjob.controller.slots import Slots
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 from dtjob.plan.pod_facts import facts_of
 
 
-async def look(
-    cluster: Cluster, slots: asyncio.Semaphore, job: Job, children: Children, names: Sequence[str]
-) -> Children:
+async def look(cluster: Cluster, slots: Slots, job: Job, children: Children, names: Sequence[str]) -> Children:
     """The children with the answers: pods of this very job that are there, and the names of those that are gone, or
     whose owner says that they are no task of this job's.
 
@@ -24,7 +23,7 @@ async def look(
     """
 
     async def ask(name: str) -> Manifest | None:
-        async with slots:
+        async with slots.of((job.metadata.namespace, job.metadata.name)):
             return await cluster.get("Pod", job.metadata.namespace, name)
 
     found = dict(zip(names, await asyncio.gather(*(ask(name) for name in names)), strict=True))
@@ -39,13 +38,13 @@ async def look(
 
 
 async def read(
-    cluster: Cluster, slots: asyncio.Semaphore, job: Job, children: Children, wanted: Sequence[tuple[str, str]]
+    cluster: Cluster, slots: Slots, job: Job, children: Children, wanted: Sequence[tuple[str, str]]
 ) -> Children:
     """The children with the answers about objects, by kind and name, that are not the job's: of the cluster's own, and
     those of Kueue of the job's namespace. Raises ClusterError where the cluster did not answer."""
 
     async def ask(kind: str, name: str) -> Manifest | None:
-        async with slots:
+        async with slots.of((job.metadata.namespace, job.metadata.name)):
             return await cluster.get(kind, job.metadata.namespace if kind in kueue.NAMESPACED else None, name)
 
     found = await asyncio.gather(*(ask(kind, name) for kind, name in wanted))

@@ -14,13 +14,14 @@ from pydantic import ValidationError
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
-from dtjob.controller.creation import CALLS_AT_ONCE, TRIES_BEFORE_SAID, Creation, what_of
+from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.look import look, read
 from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.pace import progress_every
 from dtjob.controller.patience import Patience
+from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
@@ -64,14 +65,13 @@ class Reconciler:
         self._clock = clock
         self._defaults = defaults
         self._observer = observer
-        # FIFO: a big job has at most this many calls waiting, so a small one's are never far back in the line.
-        self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
+        self._slots = Slots()
         self._tallies: dict[JobKey, Tally] = {}
         """What the plan that is being carried out has come to, by job."""
         self._relabelled, self._patience = Mending(), patience or Patience()
         self._creation = Creation(cluster, store, queue, self._slots, self._tallies, clock)
 
-    async def run(self, workers: int = 10) -> None:
+    async def run(self, workers: int = 20) -> None:
         """Work on due jobs for ever."""
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
@@ -209,20 +209,19 @@ class Reconciler:
         await self._all(key, [action for action in actions if isinstance(action, PatchWorkload)])
 
     async def _all(self, key: JobKey, actions: Sequence[Call]) -> None:
-        """Make the calls, at most CALLS_AT_ONCE of this job waiting for a slot; raise the first error when all have
-        ended."""
+        """Make the calls, as many at once as the job may have under way; raise the first error when all have ended."""
         iterator = iter(actions)
         errors: list[BaseException] = []
 
         async def lane() -> None:
             for action in iterator:
                 try:
-                    async with self._slots:
+                    async with self._slots.of(key):
                         await self._call(key, action)
                 except ClusterError as error:
                     errors.append(error)
 
-        await asyncio.gather(*(lane() for _ in actions[:CALLS_AT_ONCE]))
+        await asyncio.gather(*(lane() for _ in actions[:CALLS_OF_A_JOB]))
         if errors:
             raise errors[0]
 

@@ -9,7 +9,8 @@ import pytest
 
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
-from dtjob.controller.creation import CALLS_AT_ONCE, batches
+from dtjob.controller.creation import batches
+from dtjob.controller.slots import CALLS_OF_A_JOB
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -66,7 +67,7 @@ def test_a_quota_is_not_asked_again_at_every_event() -> None:
         quota = Quota(made, 100)
         made.run(5)
         assert len(made.pods) == 100
-        assert quota.refused <= CALLS_AT_ONCE  # those that were under way
+        assert quota.refused <= CALLS_OF_A_JOB  # those that were under way
         before = quota.refused
         many_events(made, 10)
         made.run(60)
@@ -113,9 +114,9 @@ def test_a_role_that_is_refused_does_not_hold_up_another() -> None:
 
 
 def test_without_refusals_all_are_made_about_as_fast_as_at_once() -> None:
-    """A call takes 10 ms here, and CALLS_AT_ONCE are under way: 80 ms for 400 pods, and some more for small batches."""
+    """A call takes 10 ms here, and CALLS_OF_A_JOB are under way: not much more than that many at a time take."""
     with world(400) as made:
-        made.run(0.05 + 3 * 400 / CALLS_AT_ONCE * 0.01)
+        made.run(0.05 + 3 * 400 / CALLS_OF_A_JOB * 0.01)
         assert len(made.pods) == 401
 
 
