@@ -30,9 +30,11 @@ from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
+from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.queue_remote import runs_elsewhere
+from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)
 
@@ -134,26 +136,25 @@ class Reconciler:
                 await self._report_invalid(manifest, error)
             return None
         now = self._clock()
-        decided = await self._decide(key, job, now)
-        if decided.status is not None and not self._put_off(key, decided):
+        decided, children = await self._decide(key, job, now)
+        if begins(job.status, children, decided) and not self._queue.failures(key):
+            await self._act(key, job, manifest, decided)
+            self._queue.add(key)
+            return decided
+        if decided.status is not None and not self._put_off(key, job, decided):
             manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
             self._observer.status_written(job.status, manifest.get("status") or {})
         for event in decided.events:
             await self._cluster.emit(manifest, event)
-        self._tallies[key] = Tally()
-        try:
-            await self._carry_out(key, job, decided.actions)
-        except ClusterError:
-            await self._tell(key, manifest)
-            raise
-        await self._tell(key, manifest)
+        await self._act(key, job, manifest, decided)
         if decided.look_again_at is not None:
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         return decided
 
-    async def _decide(self, key: JobKey, job: Job, now: datetime) -> Plan:
-        """Plan, with what the cluster answers where the plan asks for it. It asks for each pod once."""
+    async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
+        """Plan, with what the cluster answers where the plan asks for it, and what the plan was made from. It asks for
+        each pod once."""
         children = self._store.children(key)
         defaults = replace(self._defaults, progress_every=progress_every(self._store.jobs_going_on()))
         decided = plan(job, children, now, defaults)
@@ -163,21 +164,27 @@ class Reconciler:
             else:
                 children = await read(self._cluster, self._slots, job, children, decided.read)
             decided = plan(job, children, now, defaults)
-        return decided
+        return decided, children
 
-    def _put_off(self, key: JobKey, decided: Plan) -> bool:
-        """Whether the status is left to a later look, which is asked for here."""
-        wait = self._patience.wait(key, asyncio.get_running_loop().time(), len(self._queue) > 0)
+    def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
+        """Whether the status is left to a later look, which is asked for here. A job's first waits only for other
+        jobs."""
+        busy, first = self._queue.busy, not job.status.get("phase")
+        wait = self._patience.wait(key, asyncio.get_running_loop().time(), busy) if busy or not first else 0.0
         if decided.may_wait and wait:
             self._queue.add_after(key, wait)
             return True
         self._patience.forget(key)
         return False
 
-    async def _tell(self, key: JobKey, manifest: Manifest) -> None:
-        """Record what was done, however far it came."""
-        for event in self._tallies.pop(key).events():
-            await self._cluster.emit(manifest, event)
+    async def _act(self, key: JobKey, job: Job, manifest: Manifest, decided: Plan) -> None:
+        """Carry the plan out, and tell what was done, however far it came."""
+        self._tallies[key] = Tally()
+        try:
+            await self._carry_out(key, job, decided.actions)
+        finally:
+            for event in self._tallies.pop(key).events():
+                await self._cluster.emit(manifest, event)
 
     async def _report_invalid(self, manifest: Manifest, error: ValidationError) -> None:
         """Say in the status what an old manifest, let in by older rules, has that this version cannot run."""

@@ -121,6 +121,11 @@ class WorkQueue(Generic[Key]):
         """How many keys are due now."""
         return len(self._queue)
 
+    @property
+    def busy(self) -> bool:
+        """Whether keys are due, or more than one is with a worker: whoever has one learns that there are others."""
+        return len(self._queue) > 0 or len(self._processing) > 1
+
     def _now(self) -> float:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()

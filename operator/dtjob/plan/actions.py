@@ -122,7 +122,8 @@ class Plan:
     """What to do for one job now.
 
     `status` is the whole new status, None where it would not change. It is written before any action, so that a crash
-    between two lines can only repeat what is safe to repeat. `only_counts`: it tells of counts alone.
+    between two lines can only repeat what is safe to repeat; only a new job's first objects may come before
+    (`urgency.begins`). `only_counts`: it tells of counts alone.
     `look_again_at` is when time alone can change the plan.
     `ask_for` are pods, by name, for which the cluster is to be asked before anything can be decided: such a plan has
     nothing else, and the next one is made with the answers among the children. So are `read` other objects, by kind and

@@ -1,8 +1,8 @@
 """`plan`: from what a job should be and what is observed to what to do now. Pure; the heart of dtjob.
 
 One call decides everything about one job, as the Kubernetes Job controller's syncJob does: nothing depends on how the
-state came about. The new status is written before any action; so a crash at any point only repeats calls that are
-safe to repeat.
+state came about. The new status is written before any action, but for the first objects of a new job (`urgency.py`); so
+a crash at any point only repeats calls that are safe to repeat.
 """
 
 from __future__ import annotations

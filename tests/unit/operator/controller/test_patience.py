@@ -45,15 +45,17 @@ def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> N
         made.close()
 
 
-def test_who_is_killed_before_counts_are_written_finds_them_again() -> None:
+@pytest.mark.parametrize("seconds", [0.005, 0.015, 0.025, 0.035])
+def test_who_is_killed_before_the_first_word_of_a_job_finds_what_was_made(seconds: float) -> None:
     made = World(builders.job(workers=3))
     try:
-        made.run(0.3)
-        assert not made.job.status["allCreated"]
-        assert len(made.pods) == 4
+        made.run(seconds)
+        assert not made.job.status
         made.restart()
         made.run(3)
         assert made.job.status["allCreated"]
+        assert sorted(made.pods) == ["digits-chief-0-0", *(f"digits-worker-{number}-0" for number in range(3))]
+        assert len({pod["metadata"]["uid"] for pod in made.pods.values()}) == 4
         assert made.cluster.calls.count("create Pod digits-chief-0-0") == 1
     finally:
         made.close()

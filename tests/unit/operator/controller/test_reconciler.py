@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from copy import deepcopy
 
@@ -16,6 +16,7 @@ from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation import operator
+from tests.unit.operator.simulation.life.stage import elastic
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 
@@ -36,14 +37,40 @@ def reason(made: World) -> str:
     return str(made.job.status.get("reason"))
 
 
-def test_the_status_comes_first_and_the_pods_last():
+def kinds(calls: Sequence[str]) -> list[str]:
+    return [call.rsplit(" ", 1)[0] for call in calls]
+
+
+def test_a_new_job_gets_its_pods_and_then_a_word_of_them():
     with world(builders.job()) as made:
         made.run(3)
+        assert set(kinds(made.cluster.calls[:3])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
+        assert kinds(made.cluster.calls[3:6]) == ["create Pod"] * 3
+        assert made.cluster.calls[6:] == ["write status"]
+        assert made.job.status["allCreated"]
+
+
+def test_where_something_is_to_be_remembered_the_status_comes_first_and_the_pods_last():
+    with world(elastic(builders.job())) as made:
+        made.run(3)
         assert made.cluster.calls[0] == "write status"
-        kinds = [call.rsplit(" ", 1)[0] for call in made.cluster.calls]
-        assert set(kinds[1:4]) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
-        assert kinds[4:7] == ["create Pod"] * 3
+        assert set(kinds(made.cluster.calls[1:4])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
+        assert kinds(made.cluster.calls[4:7]) == ["create Pod"] * 3
         assert made.cluster.calls[7:] == ["write status"]  # all were created
+
+
+def test_a_job_is_scaled_before_its_first_word():
+    """Its pods say how many they are: that another number is another group must be known by then."""
+    with world(elastic(builders.job(workers=2))) as made:
+        made.run(0.05)
+        assert len(made.pods) == 3
+        made.cluster.change(KIND, "digits", lambda one: one["spec"]["replicas"]["worker"].update(count=3))
+        made.run(0.3)
+        for name in list(made.pods):
+            if "deletionTimestamp" in made.pods[name]["metadata"]:
+                made.cluster.remove("Pod", name)
+        made.run(3)
+        assert all(labels.of(pod)[labels.ATTEMPT] != "0" for pod in made.pods.values())
 
 
 def test_no_pod_starts_while_a_shared_object_is_refused():
@@ -117,7 +144,6 @@ def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
 
 def test_a_refusal_says_why():
     with world(builders.job()) as made:
-        made.run(0.015)  # the status is written
         made.cluster.fail_next = Refused('services "digits" is forbidden: exceeded quota: small')
         made.run(30)
         (event,) = [one for one in made.cluster.events if one.type == "Warning"]
@@ -174,11 +200,12 @@ def test_a_deletion_that_keeps_failing_is_said_until_it_works():
 
 def test_an_old_manifest_that_this_version_cannot_run_is_told_so():
     with world(builders.job()) as made:
+        made.run(1)
         made.cluster.change(KIND, "digits", lambda one: one["spec"].update(colour="blue"))
         made.run(30)
         assert made.job_status()["reason"] == "InvalidSpec"
         assert "spec.colour" in made.job_status()["message"]
-        assert len(made.cluster.events) == 1
+        assert [event.reason for event in made.cluster.events if event.type == "Warning"] == ["InvalidSpec"]
 
 
 @pytest.mark.parametrize("kind", ["Service", "NetworkPolicy"])

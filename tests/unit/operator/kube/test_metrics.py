@@ -9,7 +9,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from dtjob import __version__
 from dtjob.api.job import KIND
-from dtjob.controller.cluster import Refused
+from dtjob.controller.cluster import ClusterError
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
@@ -161,7 +161,7 @@ def test_how_reconciles_end_is_counted() -> None:
     metrics = Metrics()
     world = World(builders.job(), metrics)
     try:
-        world.cluster.fail_next = Refused("quota")
+        world.cluster.fail_next = ClusterError("timeout")
         world.run(1)
     finally:
         world.close()
