@@ -1,7 +1,8 @@
 """Many jobs applied at once: until every pod exists, every job is Running, and every job has Succeeded.
 
-The pods of all jobs end well as soon as all jobs are Running. Requests are those of the operator's user in the API
-server's audit log. CPU time and memory are the operator's process' own, its start left out of the first.
+The pods of all jobs end well as soon as all jobs are Running. Pods exist when the API server has answered their
+creation, as its audit log says, which has the requests of the operator's user too. CPU time and memory are the
+operator's process' own, its start left out of the first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from benchmarks.operators import durations
 from benchmarks.operators.audit import requests
 from benchmarks.operators.jobs import NAMESPACE, Shape, objects_of
-from benchmarks.operators.observed import Jobs, Pods
+from benchmarks.operators.observed import Jobs
 from benchmarks.operators.rounds import OnTestbed, end_all, run
 from benchmarks.operators.sides import Side
 from benchmarks.operators.statistics import Goal, Numbers
@@ -32,10 +33,11 @@ def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
     if side.bare:
         return bare(bed, side, applying, pods)
     calls, since, before = bed.calls(applying), bed.audit.end(), side.usage()
-    with Pods(bed.api, side.task_of) as born, Jobs(bed.api, side.resource, side.phase_of) as jobs:
-        began = time.monotonic()
+    born = bed.audit.created(side.user, "pods")
+    with Jobs(bed.api, side.resource, side.phase_of) as jobs:
+        began, at = time.monotonic(), time.time()
         calls.go()
-        exist = born.wait_born(pods) - began
+        exist = born.wait(pods) - at
         calls.wait()
         running = jobs.wait_phase("Running", len(names)) - began
         at_running, asked = side.usage(), bed.audit.asked(side.user, since)
@@ -66,12 +68,11 @@ def bare(bed: Testbed, side: Side, applying: list[Call], pods: int) -> Numbers:
     jobs.wait()
     objects = [one for job in bed.api.list("dtjobs", NAMESPACE) for one in objects_of(job)]
     posts = [Call("POST", path_of(KINDS[one["kind"]][1], NAMESPACE), one) for one in objects]
-    calls = bed.calls(posts)
-    with Pods(bed.api, side.task_of) as born:
-        began = time.monotonic()
-        calls.go()
-        exist = born.wait_born(pods) - began
-        calls.wait()
+    calls, born = bed.calls(posts, user=side.user), bed.audit.created(side.user, "pods")
+    at = time.time()
+    calls.go()
+    exist = born.wait(pods) - at
+    calls.wait()
     return {"podsPerSecond": pods / exist, "secondsToPods": exist}
 
 

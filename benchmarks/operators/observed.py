@@ -76,8 +76,6 @@ class Pods(Watched):
         self._task_of, self._uids = task_of, set[str]()
         self.born: dict[Task, list[float]] = {}
         """Each task to the times at which pods of it came."""
-        self.of_job: dict[str, list[float]] = {}
-        """The same of each job."""
 
     def take_in(self, kind: str, found: Object, now: float) -> None:
         """Only that a pod came counts."""
@@ -86,22 +84,11 @@ class Pods(Watched):
             self._uids.add(metadata["uid"])
             task = self._task_of(metadata.get("labels") or {})
             self.born.setdefault(task, []).append(now)
-            self.of_job.setdefault(task[0], []).append(now)
-
-    def wait_born(self, number: int) -> float:
-        """Wait until so many pods have come; when the last of these did."""
-        self.wait(lambda: len(self._uids) >= number, f"{number} pods")
-        return sorted(time for times in self.of_job.values() for time in times)[number - 1]
 
     def wait_task(self, task: Task, number: int = 1) -> float:
         """Wait until so many pods of this task have come; when the last of these did."""
         self.wait(lambda: len(self.born.get(task, ())) >= number, f"{number} pods of {task}")
         return self.born[task][number - 1]
-
-    def wait_job(self, job: str, number: int) -> float:
-        """Wait until so many pods of this job have come; when the last of these did."""
-        self.wait(lambda: len(self.of_job.get(job, ())) >= number, f"{number} pods of {job}")
-        return self.of_job[job][number - 1]
 
 
 class Jobs(Watched):

@@ -191,7 +191,7 @@ class TFJob(Side):
 class BareLoop(Dtjob):
     """No operator: dtjob's objects, posted as fast as the API server takes them."""
 
-    name, bare = "bare", True
+    name, user, bare = "bare", "bare", True
 
     def start(self, bed: Bed) -> None:
         """There is nothing to start."""

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.operators import durations
+from benchmarks.operators.audit import Created
 from benchmarks.operators.jobs import NAMESPACE, Shape
-from benchmarks.operators.observed import Pods
 from benchmarks.operators.rounds import OnTestbed, run
 from benchmarks.operators.sides import Side
 from benchmarks.operators.statistics import Goal, Numbers, percentile
@@ -24,15 +24,15 @@ SMALL = Shape(workers=1)
 def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
     """One side, once."""
     pace = options.every / 1000
-    with Pods(bed.api, side.task_of) as pods:
-        alone = latencies(bed, side, pods, [f"alone-{number}" for number in range(options.jobs)], pace, lambda: True)
-        bed.delete_jobs(side.resource)
-        large = Shape(options.workers)
-        bed.api.create(side.resource, NAMESPACE, side.job("large", large))
-        pods.wait_job("large", 1)
-        names = [f"beside-{number}" for number in range(options.jobs)]
-        beside = latencies(bed, side, pods, names, pace, lambda: len(pods.of_job["large"]) < large.pods)
-        pods.wait_job("large", large.pods)
+    pods = bed.audit.created(side.user, "pods")
+    alone = latencies(bed, side, pods, [f"alone-{number}" for number in range(options.jobs)], pace, lambda: True)
+    bed.delete_jobs(side.resource)
+    large = Shape(options.workers)
+    bed.api.create(side.resource, NAMESPACE, side.job("large", large))
+    pods.wait(1, "large")
+    names = [f"beside-{number}" for number in range(options.jobs)]
+    beside = latencies(bed, side, pods, names, pace, lambda: is_being_made(pods, large))
+    pods.wait(large.pods, "large")
     found = {
         "smallJobs": float(len(beside)),
         "p50Alone": percentile(alone, 0.5),
@@ -44,18 +44,25 @@ def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
     return found
 
 
+def is_being_made(pods: Created, large: Shape) -> bool:
+    """Whether there are still pods of the large job to come."""
+    pods.look()
+    return len(pods.of("large")) < large.pods
+
+
 def latencies(
-    bed: Testbed, side: Side, pods: Pods, names: Sequence[str], pace: float, going: Callable[[], bool]
+    bed: Testbed, side: Side, pods: Created, names: Sequence[str], pace: float, going: Callable[[], bool]
 ) -> list[float]:
-    """Apply a small job each `pace` seconds while it is `going`; seconds until all pods of each had been created."""
+    """Apply a small job each `pace` seconds while it is `going`; seconds from each call until all pods of its job had
+    been created."""
     began, applied = time.monotonic(), dict[str, float]()
     for number, name in enumerate(names):
         time.sleep(max(0.0, began + number * pace - time.monotonic()))
         if not going():
             break
-        applied[name] = time.monotonic()
+        applied[name] = time.time()
         bed.api.create(side.resource, NAMESPACE, side.job(name, SMALL))
-    return [pods.wait_job(name, SMALL.pods) - at for name, at in applied.items()]
+    return [pods.wait(SMALL.pods, name) - at for name, at in applied.items()]
 
 
 def estimate(side: str, options: argparse.Namespace) -> float:

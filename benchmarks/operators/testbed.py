@@ -22,8 +22,8 @@ from tools.cluster.rest import Api, Object, path_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PEER = training_operator.NAME
-USERS = ("dtjob", "tfjob")
-"""Whose calls are counted."""
+USERS = ("dtjob", "tfjob", "bare")
+"""Whose calls are noted."""
 NODES = 10
 _CONTROLLERS = (
     "garbage-collector-controller",
@@ -74,10 +74,11 @@ class Testbed:
         path.write_text(self.plane.kubeconfig_for(user))
         return path
 
-    def calls(self, calls: list[Call], at_once: int = AT_ONCE) -> Calls:
-        """These calls, ready to be made all at once by a process of their own."""
+    def calls(self, calls: list[Call], at_once: int = AT_ONCE, user: str | None = None) -> Calls:
+        """These calls, ready to be made all at once by a process of their own, as administrator or one of USERS."""
         self._numbers += 1
-        return Calls(self.plane.kubeconfig, calls, self.plane.directory / f"calls-{self._numbers}", at_once)
+        kubeconfig = self.kubeconfig_of(user) if user else self.plane.kubeconfig
+        return Calls(kubeconfig, calls, self.plane.directory / f"calls-{self._numbers}", at_once)
 
     def stored_bytes(self) -> Counter[str]:
         """Bytes that etcd holds as live keys and their values for the namespace's objects, by resource."""
