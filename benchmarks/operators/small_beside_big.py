@@ -1,7 +1,8 @@
 """Small jobs, one after another: how long each waits for its pods alone, and while a large job's pods are made.
 
 They are applied at a steady pace, whether those before have their pods or not, until the large job has all of its pods,
-and as many alone as at most beside it.
+and as many alone as at most beside it. How long the API server takes for the call that applies them, in which no
+operator has a part, tells how busy it is, with the large job and with what schedules and runs its pods.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from benchmarks.operators import durations
 from benchmarks.operators.audit import Created
@@ -19,6 +21,14 @@ from benchmarks.operators.statistics import Goal, Numbers, percentile
 from benchmarks.operators.testbed import Testbed
 
 SMALL = Shape(workers=1)
+
+
+class Latency(NamedTuple):
+    """Of one small job, in seconds: until the call that applies it was answered, and until all of its pods had been
+    created."""
+
+    to_applied: float
+    to_pods: float
 
 
 def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
@@ -33,15 +43,22 @@ def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
     names = [f"beside-{number}" for number in range(options.jobs)]
     beside = latencies(bed, side, pods, names, pace, lambda: is_being_made(pods, large))
     pods.wait(large.pods, "large")
-    found = {
-        "smallJobs": float(len(beside)),
-        "p50Alone": percentile(alone, 0.5),
-        "p99Alone": percentile(alone, 0.99),
-    }
+    found = {"smallJobs": float(len(beside)), **quantiles("Alone", alone)}
     if beside:  # else the large one was done at once
-        found |= {"p50Beside": percentile(beside, 0.5), "p99Beside": percentile(beside, 0.99)}
+        found |= quantiles("Beside", beside)
         found["p99Ratio"] = found["p99Beside"] / found["p99Alone"]
+        found["appliedP99Ratio"] = found["appliedP99Beside"] / found["appliedP99Alone"]
     return found
+
+
+def quantiles(where: str, small: Sequence[Latency]) -> Numbers:
+    """The median and the last percent of both of these times."""
+    whole, applied = [one.to_pods for one in small], [one.to_applied for one in small]
+    return {
+        f"p50{where}": percentile(whole, 0.5),
+        f"p99{where}": percentile(whole, 0.99),
+        f"appliedP99{where}": percentile(applied, 0.99),
+    }
 
 
 def is_being_made(pods: Created, large: Shape) -> bool:
@@ -52,17 +69,17 @@ def is_being_made(pods: Created, large: Shape) -> bool:
 
 def latencies(
     bed: Testbed, side: Side, pods: Created, names: Sequence[str], pace: float, going: Callable[[], bool]
-) -> list[float]:
-    """Apply a small job each `pace` seconds while it is `going`; seconds from each call until all pods of its job had
-    been created."""
-    began, applied = time.monotonic(), dict[str, float]()
+) -> list[Latency]:
+    """Apply a small job each `pace` seconds while it is `going`."""
+    began, applied = time.monotonic(), dict[str, tuple[float, float]]()
     for number, name in enumerate(names):
         time.sleep(max(0.0, began + number * pace - time.monotonic()))
         if not going():
             break
-        applied[name] = time.time()
+        at = time.time()
         bed.api.create(side.resource, NAMESPACE, side.job(name, SMALL))
-    return [pods.wait(SMALL.pods, name) - at for name, at in applied.items()]
+        applied[name] = at, time.time() - at
+    return [Latency(took, pods.wait(SMALL.pods, name) - at) for name, (at, took) in applied.items()]
 
 
 def estimate(side: str, options: argparse.Namespace) -> float:
@@ -91,6 +108,9 @@ SCENARIO = OnTestbed(
         "p50Beside": "beside the large job, p50",
         "p99Beside": "beside the large job, p99",
         "p99Ratio": "p99 beside it to p99 alone",
+        "appliedP99Alone": "seconds until the call that applies it is answered, alone, p99",
+        "appliedP99Beside": "the same beside the large job, p99",
+        "appliedP99Ratio": "p99 of that call beside it to its p99 alone",
     },
     goals=(Goal("p99Ratio", "dtjob", None, "at most", 2),),
 )
