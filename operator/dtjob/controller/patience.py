@@ -7,7 +7,9 @@ from dtjob.controller.cluster import JobKey
 SHORTEST_SECONDS = 1.0
 """Within this the pods of a small job start, or end, one after another."""
 LONGEST_SECONDS = 5.0
-"""While other jobs are due: what they wait for comes first."""
+"""While there is much to do: what other jobs wait for comes first."""
+MUCH = 10
+"""Jobs that are due or looked at. A cluster of a thousand jobs that run well has one or two of these at a time."""
 
 
 class Patience:
@@ -18,11 +20,12 @@ class Patience:
         self._longest = longest
         self._since: dict[JobKey, float] = {}
 
-    def wait(self, key: JobKey, now: float, busy: bool) -> float:
-        """How many seconds the status of this job waits yet, 0 where it is to be written now; `busy`: whether other
-        jobs are due."""
-        waited = now - self._since.setdefault(key, now)
-        if waited >= (self._longest if busy else min(SHORTEST_SECONDS, self._longest)):
+    def wait(self, key: JobKey, now: float, jobs: int, first: bool = False) -> float:
+        """How many seconds the status of this job waits yet, 0 where it is to be written now; `jobs`: how many are due
+        or looked at, `first`: whether it has none yet, for which its user looks."""
+        waited, much = now - self._since.setdefault(key, now), jobs > MUCH
+        longest = LONGEST_SECONDS if much else 0.0 if first else SHORTEST_SECONDS
+        if waited >= min(longest, self._longest):
             return 0.0
         return max(SHORTEST_SECONDS - waited, SHORTEST_SECONDS / 2)
 

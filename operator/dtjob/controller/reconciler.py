@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
-from dtjob.api.phase import Phase
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
+from dtjob.controller.invalid import say_invalid, words_of
 from dtjob.controller.look import look, read
 from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
@@ -29,7 +29,7 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Mend, PatchWorkload, Plan, Relabel, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.managed_by import is_ours
@@ -124,7 +124,7 @@ class Reconciler:
             self._patience.forget(key)
             return None
         if manifest["spec"] == TOO_DEEP:
-            await self._say_invalid(manifest, TOO_DEEP_MESSAGE)
+            await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE)
             return None
         ours = is_ours(manifest["spec"])
         if not ours and not runs_elsewhere(manifest["spec"]):
@@ -133,14 +133,20 @@ class Reconciler:
             job = Job.model_validate(manifest)
         except ValidationError as error:
             if ours:
-                await self._report_invalid(manifest, error)
+                await say_invalid(self._cluster, self._store, manifest, words_of(error))
             return None
+        return await self._bring_about(key, job, manifest)
+
+    async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
         decided, children = await self._decide(key, job, now)
         if begins(job.status, children, decided) and not self._queue.failures(key):
             await self._act(key, job, manifest, decided)
-            self._queue.add(key)
-            return decided
+            there = self._store.children(key)
+            if there.objects or there.problems:
+                self._queue.add(key)
+                return decided
+            decided = replace(decided, actions=())  # nothing came of it: what is in the way may be so for long
         if decided.status is not None and not self._put_off(key, job, decided):
             manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
@@ -167,10 +173,9 @@ class Reconciler:
         return decided, children
 
     def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
-        """Whether the status is left to a later look, which is asked for here. A job's first waits only for other
-        jobs."""
-        busy, first = self._queue.busy, not job.status.get("phase")
-        wait = self._patience.wait(key, asyncio.get_running_loop().time(), busy) if busy or not first else 0.0
+        """Whether the status is left to a later look, which is asked for here."""
+        now, first = asyncio.get_running_loop().time(), not job.status.get("phase")
+        wait = self._patience.wait(key, now, self._queue.at_hand, first)
         if decided.may_wait and wait:
             self._queue.add_after(key, wait)
             return True
@@ -182,25 +187,14 @@ class Reconciler:
         self._tallies[key] = Tally()
         try:
             await self._carry_out(key, job, decided.actions)
-        finally:
-            for event in self._tallies.pop(key).events():
-                await self._cluster.emit(manifest, event)
+        except ClusterError:
+            await self._tell(key, manifest)
+            raise
+        await self._tell(key, manifest)
 
-    async def _report_invalid(self, manifest: Manifest, error: ValidationError) -> None:
-        """Say in the status what an old manifest, let in by older rules, has that this version cannot run."""
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        await self._say_invalid(
-            manifest, f"{field}: {first['msg']}; delete the job and apply it again with this mended"
-        )
-
-    async def _say_invalid(self, manifest: Manifest, message: str) -> None:
-        old = manifest.get("status") or {}
-        if old.get("reason") == "InvalidSpec" and old.get("message") == message:
-            return
-        status = {**old, "phase": old.get("phase", Phase.PENDING.value), "reason": "InvalidSpec", "message": message}
-        self._store.apply(await self._cluster.write_status(manifest, status))
-        await self._cluster.emit(manifest, Event("Warning", "InvalidSpec", message))
+    async def _tell(self, key: JobKey, manifest: Manifest) -> None:
+        for event in self._tallies.pop(key).events():
+            await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
         """Out of service, then away, then the objects that pods need, then pods; each group at once. Labels come last:

@@ -122,9 +122,9 @@ class WorkQueue(Generic[Key]):
         return len(self._queue)
 
     @property
-    def busy(self) -> bool:
-        """Whether keys are due, or more than one is with a worker: whoever has one learns that there are others."""
-        return len(self._queue) > 0 or len(self._processing) > 1
+    def at_hand(self) -> int:
+        """How many keys are due, or with a worker."""
+        return len(self._queue) + len(self._processing)
 
     def _now(self) -> float:
         if self._loop is None:

@@ -8,11 +8,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from dtjob import times
 from dtjob.api.job import Job
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.objects.topology import Task
-from dtjob.plan.children import Children, PodState, TaskView, view_tasks
+from dtjob.plan.children import Children, PodState, TaskView, created_at, view_tasks
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
 from dtjob.plan.progress import final_reports, of_current_attempts, progress_status
 from dtjob.plan.status import Status
@@ -54,6 +55,7 @@ class Situation:
             progress=progress,
             rendezvous_port=rendezvous_port(job),
             workers=workers,
+            start_time=written.start_time or began_at(views, now),
         )
         return cls(job, children, views, reports, written, status, now, defaults)
 
@@ -101,6 +103,12 @@ class Situation:
     def training(self) -> tuple[TaskView, ...]:
         """Every task but the evaluator."""
         return self.views if self.evaluator is None else self.views[:-1]
+
+
+def began_at(views: tuple[TaskView, ...], now: datetime) -> str | None:
+    """When a job began of which no word was written yet: with its first pod. None where it has no pods."""
+    created = [created_at(pod) for view in views for pod in view.pods]
+    return times.rfc3339(min(*created, now)) if created else None
 
 
 def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:

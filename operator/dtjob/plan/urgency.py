@@ -17,15 +17,14 @@ from dtjob.plan.actions import Create, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.status import Status
 
-MOST_BEFORE_A_WORD = 32
-"""Objects that a new job is given before its first status: they take as long as nobody looks for one."""
-
-
+MOST_BEFORE_A_WORD = 8
+"""Objects that a new job is given before its first status: three shared ones and the pods of a small job, in three or
+four rounds of calls."""
 _FIRST_WORDS = "observedGeneration phase reason message conditions rendezvousPort ready startTime active"
 _FIRST_COUNTS = "replicaStatuses restarts allCreated"
 SAID_AGAIN = frozenset(f"{_FIRST_WORDS} {_FIRST_COUNTS}".split())
-"""What of a first status the next plan says the same, from the spec and the pods. Not so how many workers an elastic
-job began with, or with which default image."""
+"""What of a first status the next plan says as well, from the spec and the pods: it began with the first of these. Not
+so how many workers an elastic job began with, or with which default image."""
 
 
 def begins(written: Mapping[str, Any], children: Children, decided: Plan) -> bool:

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from dtjob.controller.patience import LONGEST_SECONDS, SHORTEST_SECONDS, Patience
+from dtjob import times
+from dtjob.api.job import KIND
+from dtjob.controller.patience import LONGEST_SECONDS, MUCH, SHORTEST_SECONDS, Patience
+from dtjob.controller.workqueue import WorkQueue
+from dtjob.objects.shared import shared_objects
 from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.operator import World
 
 KEY = ("default", "digits")
 
 
-@pytest.mark.parametrize(("busy", "longest"), [(False, SHORTEST_SECONDS), (True, LONGEST_SECONDS)])
-def test_it_waits_from_its_first_look_on_and_no_longer_than_that(busy: bool, longest: float) -> None:
+@pytest.mark.parametrize(
+    ("jobs", "longest"), [(1, SHORTEST_SECONDS), (MUCH, SHORTEST_SECONDS), (MUCH + 1, LONGEST_SECONDS)]
+)
+def test_it_waits_from_its_first_look_on_and_no_longer_than_that(jobs: int, longest: float) -> None:
     patience, now = Patience(), 1000.0
-    while wait := patience.wait(KEY, now, busy):
+    while wait := patience.wait(KEY, now, jobs):
         assert wait >= SHORTEST_SECONDS / 2
         now += wait
     assert 1000 + longest <= now < 1000 + longest + SHORTEST_SECONDS
     patience.forget(KEY)
-    assert patience.wait(KEY, now, busy)
+    assert patience.wait(KEY, now, jobs)
+
+
+def test_a_first_one_waits_for_other_jobs_alone() -> None:
+    assert not Patience().wait(KEY, 0.0, 1, first=True)
+    assert Patience().wait(KEY, 0.0, MUCH + 1, first=True)
+    assert not Patience(0).wait(KEY, 0.0, MUCH + 1, first=True)
 
 
 def test_jobs_wait_each_for_itself() -> None:
     patience = Patience()
-    assert patience.wait(KEY, 0.0, busy=False)
-    assert patience.wait(("default", "other"), 0.5, busy=False) == SHORTEST_SECONDS
-    assert not patience.wait(KEY, SHORTEST_SECONDS, busy=False)
+    assert patience.wait(KEY, 0.0, 1)
+    assert patience.wait(("default", "other"), 0.5, 1) == SHORTEST_SECONDS
+    assert not patience.wait(KEY, SHORTEST_SECONDS, 1)
 
 
 def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> None:
@@ -83,5 +96,70 @@ def test_a_task_that_has_finished_stays_so_where_its_pod_goes_soon_after(seconds
         assert made.job.status["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
         assert made.job.status["phase"] == "Running"
         assert not [one for one in made.pods if "worker-1" in one]
+    finally:
+        made.close()
+
+
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all that may wait wait."""
+    monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)
+
+
+def all_run(made: World) -> None:
+    for name in made.pods:
+        made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
+
+
+def set_suspend(made: World, suspend: bool) -> None:
+    made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=suspend))
+
+
+def test_a_job_that_is_suspended_before_its_first_word_goes_on_with_new_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(monkeypatch)
+    made = World(builders.job(workers=1))
+    try:
+        made.run(0.3)
+        assert not made.job.status
+        assert len(made.pods) == 2
+        set_suspend(made, True)
+        made.run(2)
+        assert made.job.status["phase"] == "Suspended"
+        set_suspend(made, False)
+        made.run(2)
+        for name, pod in made.pods.items():
+            if "deletionTimestamp" in pod["metadata"]:
+                made.cluster.remove("Pod", name)
+        made.run(2)
+        assert sorted(made.pods) == ["digits-chief-0-1", "digits-worker-0-1"]
+        assert made.job.status["restarts"]["total"] == 0
+    finally:
+        made.close()
+
+
+def test_a_job_began_with_its_first_pod_however_late_its_first_word_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(monkeypatch)
+    made = World(builders.job(workers=1))
+    try:
+        made.run(0.3)
+        made.run(LONGEST_SECONDS + 1)
+        assert made.job.status["startTime"] == times.rfc3339(NOW)
+    finally:
+        made.close()
+
+
+def test_nothing_came_of_a_beginning() -> None:
+    """What is in the way says nothing yet, so nothing is there to look at again at once."""
+    made = World(builders.job(workers=1, suspend=True))
+    try:
+        made.run(1)
+        going = {"labels": {}, "ownerReferences": [], "deletionTimestamp": builders.at(0).isoformat()}
+        for one in shared_objects(made.job):
+            made.cluster.put({**one, "metadata": {**one["metadata"], **going}})
+        made.cluster.remove(KIND, "digits")
+        made.run(1)
+        made.apply(builders.job(workers=1, uid="another"))
+        made.run(0.5)
+        assert made.cluster.calls.count("create Service digits") <= 2
+        assert made.job.status["phase"] == "Pending"
     finally:
         made.close()

@@ -5,8 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from dtjob.api.job import Job
+import pytest
+
+from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.patience import MUCH
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import ended
@@ -90,6 +94,13 @@ def life(made: QueuedWorld) -> dict[str, object]:
     return {"phase": status["phase"], "restarts": status["restarts"], "pods": last, "over": made.workload.finished}
 
 
+class UnlabelledWorld(QueuedWorld):
+    """With Kueue, and a job that is in no queue."""
+
+    def apply(self, job: Job) -> None:
+        World.apply(self, job)
+
+
 def test_each_call_of_a_queued_jobs_life_may_be_the_operators_last() -> None:
     with world() as made:
         expected = life(made)
@@ -139,3 +150,19 @@ def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it(
             made.cluster.failing = {}
             made.run(60)
             assert "digits-chief-0-0" in made.pods
+
+
+def test_a_label_put_on_before_the_first_word_of_a_job_that_runs_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)  # so that its first status waits
+    made = UnlabelledWorld(builders.job(workers=1))
+    try:
+        made.run(0.3)
+        assert not made.job.status
+        made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(labels=dict(QUEUE)))
+        made.run(7)
+        assert len(made.pods) == 2
+        assert not [name for name, pod in made.pods.items() if "deletionTimestamp" in pod["metadata"]]
+        assert made.job.status["phase"] == "Pending"
+        assert not made.cluster.of_kind(kueue.KIND)
+    finally:
+        made.close()

@@ -64,13 +64,13 @@ def planned(job: Job, children: Children = NOTHING, defaults: Defaults = NO_DEFA
 
 
 def test_a_small_new_job_begins_with_its_pods() -> None:
-    assert planned(builders.job(workers=20))
+    assert planned(builders.job(workers=4))
 
 
 @pytest.mark.parametrize(
     "job",
     [
-        builders.job(workers=100),
+        builders.job(workers=5),
         builders.job(status={"phase": "Suspended"}),
         builders.job(suspend=True),
         elastic(builders.job()),
