@@ -170,7 +170,7 @@ class Kube(workload_calls.WorkloadCalls):
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """Have a core/v1 Event recorded: a new one, or a repetition of one that was recorded lately."""
-        await self._events.put(job, event)
+        self._events.put(job, event)
 
     async def aclose(self) -> None:
         """Record the events that wait; no call follows."""

@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 Record = Callable[[Manifest, Event, datetime], Awaitable[None]]
 """Records an event on a job, told at that time."""
 LONGEST_LINE = 1000
-"""Events that wait. Whoever tells one more has to wait as well, so that none is lost."""
+"""Events that wait, as with client-go. One more is dropped, and said in the log: where the API server takes no events,
+jobs go on."""
 LAST_SECONDS = 5.0
 """How long events are still recorded once the process is told to end."""
 
@@ -33,12 +34,23 @@ class Outbox:
         self._record = record
         self._line = asyncio.Queue[tuple[Manifest, Event, datetime]](LONGEST_LINE)
         self._task: asyncio.Task[None] | None = None
+        self._left = 0
+        """Events that are not recorded yet."""
 
-    async def put(self, job: Manifest, event: Event) -> None:
-        """Have the event recorded soon. Waits where LONGEST_LINE others do."""
+    def put(self, job: Manifest, event: Event) -> None:
+        """Have the event recorded soon."""
         if self._task is None:
             self._task = asyncio.create_task(self._send(), name="events")
-        await self._line.put((job, event, datetime.now(UTC)))
+        try:
+            self._line.put_nowait((job, event, datetime.now(UTC)))
+        except asyncio.QueueFull:
+            metadata = job["metadata"]
+            where = f"{metadata['namespace']}/{metadata['name']}"
+            logger.warning(
+                "%s: event %s is dropped: %d others wait: %s", where, event.reason, LONGEST_LINE, event.message
+            )
+        else:
+            self._left += 1
 
     async def close(self) -> None:
         """Record what waits, for LAST_SECONDS at most, and no more after that."""
@@ -47,8 +59,8 @@ class Outbox:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 await self._line.join()
-        if left := self._line.qsize():
-            logger.warning("%d events were not recorded, as dtjob ends", left)
+        if self._left:
+            logger.warning("%d events were not recorded, as dtjob ends", self._left)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -59,5 +71,5 @@ class Outbox:
                 await self._record(job, event, when)
             except Exception:  # one event is no reason to record no other
                 logger.exception("a bug in dtjob, in recording %s", event.reason)
-            finally:
-                self._line.task_done()
+            self._left -= 1
+            self._line.task_done()
