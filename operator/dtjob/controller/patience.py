@@ -8,8 +8,8 @@ SHORTEST_SECONDS = 1.0
 """Within this the pods of a small job start, or end, one after another."""
 LONGEST_SECONDS = 5.0
 """While there is much to do: what other jobs wait for comes first."""
-MUCH = 10
-"""Jobs that are due or looked at. A cluster of a thousand jobs that run well has one or two of these at a time."""
+MUCH = 3
+"""Jobs that are due or looked at: a thousand that run well seldom have more than one of these at a time."""
 
 
 class Patience:
