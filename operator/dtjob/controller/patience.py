@@ -25,9 +25,8 @@ class Patience:
         or looked at, `first`: whether it has none yet, for which its user looks."""
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
         longest = LONGEST_SECONDS if much else 0.0 if first else SHORTEST_SECONDS
-        if waited >= min(longest, self._longest):
-            return 0.0
-        return max(SHORTEST_SECONDS - waited, SHORTEST_SECONDS / 2)
+        left = min(longest, self._longest) - waited
+        return max(left, SHORTEST_SECONDS / 2) if left > 0 else 0.0
 
     def forget(self, key: JobKey) -> None:
         """Note that the status of this job waits no more."""
