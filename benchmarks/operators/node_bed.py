@@ -57,15 +57,16 @@ class NodeBed:
         shutil.copy(PROGRAM, directory)
         return directory
 
-    def kill(self, side: Side, job: str, role: str, index: int, until: float) -> float | None:
-        """SIGKILL the first process of a task's container, once it runs; when that was. None where it did not run until
-        then."""
+    def kill(self, side: Side, job: str, role: str, index: int, until: float, whole: bool = False) -> float | None:
+        """SIGKILL the process of a task that trains, or with `whole` its container's first, once it runs; when that
+        was. None where it did not run until then."""
+        kill = self._node.kill_container if whole else self._node.kill_program
         while time.monotonic() < until:
             for pod in self.api.list("pods", NAMESPACE, side.selector(job)):
                 if side.task_of_pod(pod) == (job, role, str(index)) and _runs(pod):
                     began = time.monotonic()
                     with contextlib.suppress(AssertionError):  # it has just ended by itself
-                        self._node.kill_container(pod, CONTAINER)
+                        kill(pod, CONTAINER)
                         return began
             time.sleep(POLL_SECONDS)
         return None

@@ -3,7 +3,8 @@
 Each side trains the same model on the same data, saving as often; a group of chief and two workers, under
 ParameterServer with a ps besides. The chief notes each step. A recovery lasts from the kill to the next step that was
 not done before. Goodput is the part of the time that went into steps which stand. A task that does not run when it is
-its turn is killed as soon as it runs.
+its turn is killed as soon as it runs. What is killed is the process of its container that has the most memory, as by
+the kernel for want of memory, which is the one that trains.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def measure(bed: NodeBed, side: Trains, strategy: str, options: argparse.Namespa
             raise TimeoutError(f"{side.name} did not train:\n{bed.logs(side, training.name)}")
         began = time.monotonic()
         ended = began + options.seconds
-        failures = _fail(bed, side, training, options.interval, began, ended)
+        failures = _fail(bed, side, training, options.interval, bool(options.containers), began, ended)
         time.sleep(max(0.0, ended - time.monotonic()))
         limit = ended + LAST_SECONDS
         while failures and time.monotonic() < limit:
@@ -83,12 +84,14 @@ def _write_logs(directory: Path, name: str, logs: str, steps: StepFile) -> None:
     shutil.copy(steps.path, directory / f"{name}.steps")
 
 
-def _fail(bed: NodeBed, side: Trains, training: Training, interval: int, began: float, ended: float) -> list[Failure]:
-    """Kill a task in the middle of each interval."""
+def _fail(
+    bed: NodeBed, side: Trains, training: Training, interval: int, whole: bool, began: float, ended: float
+) -> list[Failure]:
+    """Kill a task in the middle of each interval, or its whole container."""
     failures: list[Failure] = []
     for number, (role, index) in enumerate(islice(cycle(VICTIMS[training.strategy]), int((ended - began) / interval))):
         time.sleep(max(0.0, began + interval * (number + 0.5) - time.monotonic()))
-        at = bed.kill(side, training.name, role, index, ended)
+        at = bed.kill(side, training.name, role, index, ended, whole)
         if at is not None:
             failures.append(Failure(role, at))
     return failures
@@ -169,6 +172,7 @@ def scenario(strategy: str) -> OnNodes:
             "seconds": (600, "seconds of training that are looked at"),
             "interval": (60, "seconds between failures"),
             "every": (100, "steps between checkpoints"),
+            "containers": (0, "1: kill containers by their first process, dtjob's supervisor; 0: what trains in them"),
         },
         units=UNITS,
         goals=(

@@ -52,6 +52,10 @@ class BareNode(Node):
         """SIGKILL the first process of a pod's container, as the kernel's out-of-memory killer would."""
         self._machines[pod["spec"]["nodeName"]].containerd.kill(container_id(pod, container))
 
+    def kill_program(self, pod: Object, container: str) -> None:
+        """SIGKILL the process of a pod's container that has the most memory: the one that trains."""
+        self._machines[pod["spec"]["nodeName"]].containerd.kill_largest(container_id(pod, container))
+
     def stop_kubelet(self, node: str) -> None:
         """Stop a node's kubelet: to the cluster the node is gone, its containers run on."""
         self._machines[node].kubelet.stop()

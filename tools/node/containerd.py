@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 from tools.cluster.program import Program
@@ -60,14 +61,21 @@ class Containerd:
         """SIGKILL the first process of a running container, by its id."""
         ctr(self._namespaces, self.socket, "tasks", "kill", "--signal=SIGKILL", container)
 
+    def kill_largest(self, container: str) -> None:
+        """SIGKILL the process of a running container that has the most memory, which may be its first."""
+        tasks = ctr(self._namespaces, self.socket, "tasks", "list").splitlines()
+        pid = next((line.split()[1] for line in tasks if line.startswith(container)), None)
+        assert pid is not None, f"container {container} does not run"
+        self._namespaces.run(sys.executable, str(Path(__file__).with_name("kill_largest.py")), pid)
+
     def stop(self) -> None:
         """Stop containerd."""
         self._program.stop()
 
 
-def ctr(namespaces: Namespaces, socket: Path, *arguments: str) -> None:
-    """Run ctr on what belongs to Kubernetes. Raises AssertionError where it fails."""
-    namespaces.run("ctr", f"--address={socket}", "-n", "k8s.io", *arguments)
+def ctr(namespaces: Namespaces, socket: Path, *arguments: str) -> str:
+    """Run ctr on what belongs to Kubernetes; what it says. Raises AssertionError where it fails."""
+    return namespaces.run("ctr", f"--address={socket}", "-n", "k8s.io", *arguments)
 
 
 def answers(socket: Path) -> bool:
