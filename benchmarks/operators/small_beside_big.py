@@ -52,7 +52,7 @@ def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
 
 
 def quantiles(where: str, small: Sequence[Latency]) -> Numbers:
-    """The median and the last percent of both of these times."""
+    """The median and the last percent of the time to the pods, and the last percent of that until it was applied."""
     whole, applied = [one.to_pods for one in small], [one.to_applied for one in small]
     return {
         f"p50{where}": percentile(whole, 0.5),

@@ -55,7 +55,7 @@ class Situation:
             progress=progress,
             rendezvous_port=rendezvous_port(job),
             workers=workers,
-            start_time=written.start_time or began_at(views, now),
+            start_time=written.start_time or _began_at(views, now),
         )
         return cls(job, children, views, reports, written, status, now, defaults)
 
@@ -105,7 +105,7 @@ class Situation:
         return self.views if self.evaluator is None else self.views[:-1]
 
 
-def began_at(views: tuple[TaskView, ...], now: datetime) -> str | None:
+def _began_at(views: tuple[TaskView, ...], now: datetime) -> str | None:
     """When a job began of which no word was written yet: with its first pod. None where it has no pods."""
     created = [created_at(pod) for view in views for pod in view.pods]
     return times.rfc3339(min(*created, now)) if created else None
