@@ -113,6 +113,18 @@ def test_models_with_their_own_step_and_batch_callbacks(
         assert "all well" in next(iter(run.members.values())).output()
 
 
+@pytest.mark.parametrize(
+    ("strategy", "counts", "options"), [("MultiWorkerMirrored", {"worker": 2}, {}), ("Mirrored", {"chief": 1}, TWO)]
+)
+def test_metrics_are_read_in_one_exchange(
+    tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int]
+) -> None:
+    """And as tf_keras reads them, which makes an exchange for each of their variables."""
+    with Cluster(tmp_path, strategy, counts, "read_metrics.py", options=options) as run:
+        run.run()
+        assert "all well" in next(iter(run.members.values())).output()
+
+
 @pytest.mark.slow
 def test_parameter_server_counts_every_step_and_example(tmp_path: Path) -> None:
     counts = {"chief": 1, "worker": 2, "ps": 1, "evaluator": 1}

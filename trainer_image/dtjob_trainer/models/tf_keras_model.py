@@ -18,7 +18,7 @@ from tf_keras.src.engine.base_layer import BaseRandomLayer
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import added_sums, losses, optimizers, returned, tf_keras_losses
+from dtjob_trainer.models import added_sums, losses, optimizers, returned, tf_keras_losses, tf_keras_metrics
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, Plain, State, named
@@ -139,8 +139,7 @@ class LegacyModel(TrainedModel):
         return tf.cast(loss, tf.float32)
 
     def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
-        """tf_keras merges every replica's state as it reads, which all tasks must do together."""
-        return contextlib.nullcontext()
+        return tf_keras_metrics.states_of_all([v for metric in self._metrics() for v in metric.variables], group)
 
     @contextlib.contextmanager
     def of_global_batch(self) -> Iterator[None]:

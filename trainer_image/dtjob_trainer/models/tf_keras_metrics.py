@@ -1,0 +1,48 @@
+"""The states of tf_keras's metrics, put together in one exchange between all tasks.
+
+tf_keras makes one for each variable as it reads it, by itself: with two metrics and the loss that took longer than a
+small step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.distribute.values import SyncOnReadVariable
+
+from dtjob_trainer.models.losses import replaced
+from dtjob_trainer.models.variables import sum_of
+from dtjob_trainer.strategies.collective import Group
+
+_ADD_UP = (tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN)
+
+
+@contextlib.contextmanager
+def states_of_all(variables: Sequence[Any], group: Group) -> Iterator[None]:
+    """While this lasts, each of `variables` (TensorFlow's) reads as all replicas' states of it together. Collective.
+
+    Left to TensorFlow: variables that replicas do not change each by itself, and what is neither sum nor mean.
+    """
+    merged = {id(v): v for v in variables if isinstance(v, SyncOnReadVariable) and v.aggregation in _ADD_UP}
+    if not merged:
+        yield
+        return
+    sums = [sum_of(group.strategy.experimental_local_results(v)) for v in merged.values()]
+    total = group.sum(np.concatenate([np.ravel(one) for one in sums]))
+    parts = np.split(total, np.cumsum([one.size for one in sums])[:-1])
+    values = {}
+    for variable, part in zip(merged.values(), parts, strict=True):
+        copies = group.replicas if variable.aggregation == tf.VariableAggregation.MEAN else 1
+        array = (part / copies).reshape(variable.shape).astype(variable.dtype.as_numpy_dtype)
+        values[id(variable)] = tf.constant(array)
+    own = SyncOnReadVariable._get_cross_replica
+
+    def read(self: Any) -> Any:
+        return values[id(self)] if id(self) in values else own(self)
+
+    with replaced(SyncOnReadVariable, _get_cross_replica=read):
+        yield
