@@ -15,12 +15,10 @@ from benchmarks.operators.audit import requests
 from benchmarks.operators.jobs import NAMESPACE, Shape, objects_of
 from benchmarks.operators.observed import Jobs
 from benchmarks.operators.rounds import OnTestbed, end_all, run
-from benchmarks.operators.sides import Side
+from benchmarks.operators.sides import Side, posts
 from benchmarks.operators.statistics import Goal, Numbers
 from benchmarks.operators.testbed import Testbed
 from benchmarks.peers.bare_loop import Call
-from dtjob.kube.kinds import KINDS
-from tools.cluster.rest import path_of
 
 WORKERS = 3
 
@@ -67,8 +65,7 @@ def bare(bed: Testbed, side: Side, applying: list[Call], pods: int) -> Numbers:
     jobs.go()
     jobs.wait()
     objects = [one for job in bed.api.list("dtjobs", NAMESPACE) for one in objects_of(job)]
-    posts = [Call("POST", path_of(KINDS[one["kind"]][1], NAMESPACE), one) for one in objects]
-    calls, born = bed.calls(posts, user=side.user), bed.audit.created(side.user, "pods")
+    calls, born = bed.calls(posts(objects), user=side.user), bed.audit.created(side.user, "pods")
     at = time.time()
     calls.go()
     exist = born.wait(pods) - at

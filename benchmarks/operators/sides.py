@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from benchmarks.operators.jobs import (
 )
 from benchmarks.peers import training_operator
 from benchmarks.peers.bare_loop import Call
+from dtjob.kube.kinds import KINDS
 from dtjob.objects import labels
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.program import Program
@@ -204,6 +205,11 @@ SIDES: dict[str, Callable[[], Side]] = {
     "bare": BareLoop,
 }
 """All sides by name."""
+
+
+def posts(objects: Iterable[Object]) -> list[Call]:
+    """The calls that create these objects of a job."""
+    return [Call("POST", path_of(KINDS[one["kind"]][1], NAMESPACE), one) for one in objects]
 
 
 def usage_of(pid: int) -> Usage:

@@ -3,7 +3,7 @@
 Kubernetes cannot hold a right to list or watch to a label, so watching these would take the right to read every
 ConfigMap of the cluster. Their names are known, and a running pod has what it needs of its own already: only a pod
 that is about to start misses one. So those of jobs with such pods are looked at soon again, those of the others now and
-then, and never more than so many a second in all. What they hold is never read.
+then, less often while there is much to do, and never more than so many a second in all. What they hold is never read.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
 from dtjob.controller.cluster import ClusterError, JobKey
+from dtjob.controller.patience import MUCH
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
@@ -36,8 +37,8 @@ ROUND_SECONDS = 3.0
 STARTING_SECONDS = 10.0
 """How often a job's turn comes where a pod of it has a node and does not run yet. A kubelet that misses the ConfigMap
 tries again about as often; and pods that start within that time, as most do, cost no call."""
-OTHERS_SECONDS = 15.0
-"""How often where none has."""
+OTHERS_SECONDS, OTHERS_SECONDS_IF_BUSY = 15.0, 60.0
+"""How often where none has: nobody misses it until pods start. The second while more than a few jobs are at hand."""
 MOST_A_ROUND, MOST_OTHERS = 30, 6
 """Calls in one round, and those of them for jobs of which no pod starts: 10 and 2 a second, however many jobs there
 are. With more, turns come later."""
@@ -73,7 +74,7 @@ class ConfigMaps:
     async def look(self) -> None:
         """One round. Raises ClusterError."""
         now = self._clock()
-        keys = due(self._store, self._asked, now)
+        keys = due(self._store, self._asked, now, busy=self._queue.at_hand > MUCH)
         self._asked = {key: self._asked.get(key, now) for key in going_on(self._store)} | dict.fromkeys(keys, now)
         there = ((key, known(self._store, key)) for key in keys)
         await self._ask_all((key, one["metadata"]["name"]) for key, one in there if one is not None)
@@ -107,14 +108,16 @@ def going_on(store: Store) -> list[JobKey]:
     return [key for key in store.job_keys() if (job := store.job(key)) is not None and _goes_on(job)]
 
 
-def due(store: Store, asked: Mapping[JobKey, float], now: float) -> list[JobKey]:
-    """The jobs whose turn it is at `now`, those with pods about to start first, each by how long ago it was asked."""
+def due(store: Store, asked: Mapping[JobKey, float], now: float, *, busy: bool = False) -> list[JobKey]:
+    """The jobs whose turn it is at `now`, those with pods about to start first, each by how long ago it was asked;
+    `busy`: whether there is much else to do."""
+    others_after = OTHERS_SECONDS_IF_BUSY if busy else OTHERS_SECONDS
     starting, others = list[tuple[float, JobKey]](), list[tuple[float, JobKey]]()
     for key in going_on(store):
         since = now - asked.get(key, now)
         if since >= STARTING_SECONDS and _starts_pods(store, key):
             starting.append((-since, key))
-        elif since >= OTHERS_SECONDS:
+        elif since >= others_after:
             others.append((-since, key))
     turns = [*sorted(starting), *sorted(others)[:MOST_OTHERS]]
     return [key for _, key in turns[:MOST_A_ROUND]]

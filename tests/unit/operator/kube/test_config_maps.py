@@ -13,7 +13,16 @@ from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
-from dtjob.kube.config_maps import MOST_A_ROUND, MOST_OTHERS, OTHERS_SECONDS, STARTING_SECONDS, ConfigMaps, due, known
+from dtjob.kube.config_maps import (
+    MOST_A_ROUND,
+    MOST_OTHERS,
+    OTHERS_SECONDS,
+    OTHERS_SECONDS_IF_BUSY,
+    STARTING_SECONDS,
+    ConfigMaps,
+    due,
+    known,
+)
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -79,6 +88,15 @@ def test_who_starts_pods_is_asked_soon_and_who_runs_now_and_then() -> None:
     asked["default", "starts"] = 999 - STARTING_SECONDS
     assert due(store, asked, 999) == [("default", "starts")]
     assert due(store, asked, 1000) == [("default", "starts"), ("default", "runs")]
+
+
+def test_while_there_is_much_to_do_those_that_run_wait_longer() -> None:
+    store = Store()
+    for name, status in (("runs", RUNNING), ("starts", STARTING)):
+        put(store, name, status)
+    asked: dict[JobKey, float] = {("default", name): 0 for name in ("runs", "starts")}
+    assert due(store, asked, OTHERS_SECONDS, busy=True) == [("default", "starts")]
+    assert due(store, asked, OTHERS_SECONDS_IF_BUSY, busy=True) == [("default", "starts"), ("default", "runs")]
 
 
 def test_who_waits_for_a_node_needs_no_config_map_yet() -> None:
