@@ -155,7 +155,7 @@ def test_a_suspended_job_makes_none_of_them(
 def test_a_config_map_is_made_again_though_no_pod_needs_it_now(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    """Nobody tells of its end: it is asked for, every 15 s where all pods run."""
+    """Nobody tells of its end: it is asked for, every 20 s."""
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
     deleted_and_made_again(api, "configmaps", namespace, config_map_of(api, namespace))

@@ -6,8 +6,9 @@ from dtjob.controller.cluster import JobKey
 
 SHORTEST_SECONDS = 1.0
 """Within this the pods of a small job start, or end, one after another."""
-LONGEST_SECONDS = 5.0
-"""While there is much to do: what other jobs wait for comes first."""
+LONGEST_SECONDS, LONGEST_FIRST_SECONDS = 5.0, 10.0
+"""While there is much to do: what other jobs wait for comes first. The second for the first status of a job whose pods
+are there: by then most of them run, and it says so at once."""
 MUCH = 3
 """Jobs that are due or looked at: a thousand that run well seldom have more than one of these at a time."""
 
@@ -16,7 +17,7 @@ class Patience:
     """Remembers since when each job's status waits. `now` is in seconds of one clock throughout. With `longest` 0
     none waits."""
 
-    def __init__(self, longest: float = LONGEST_SECONDS) -> None:
+    def __init__(self, longest: float = LONGEST_FIRST_SECONDS) -> None:
         self._longest = longest
         self._since: dict[JobKey, float] = {}
 
@@ -24,8 +25,8 @@ class Patience:
         """How many seconds the status of this job waits yet, 0 where it is to be written now; `jobs`: how many are due
         or looked at, `first`: whether it has none yet, for which its user looks."""
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
-        longest = LONGEST_SECONDS if much else 0.0 if first else SHORTEST_SECONDS
-        left = min(longest, self._longest) - waited
+        longest, shortest = (LONGEST_FIRST_SECONDS, 0.0) if first else (LONGEST_SECONDS, SHORTEST_SECONDS)
+        left = min(longest if much else shortest, self._longest) - waited
         return max(left, SHORTEST_SECONDS / 2) if left > 0 else 0.0
 
     def forget(self, key: JobKey) -> None:

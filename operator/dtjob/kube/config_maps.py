@@ -2,8 +2,8 @@
 
 Kubernetes cannot hold a right to list or watch to a label, so watching these would take the right to read every
 ConfigMap of the cluster. Their names are known, and a running pod has what it needs of its own already: only a pod
-that is about to start misses one. So those of jobs with such pods are looked at soon again, those of the others now and
-then, less often while there is much to do, and never more than so many a second in all. What they hold is never read.
+that is about to start misses one. So all are looked at now and then, those of jobs with such pods first, less often
+while there is much to do, and never more than so many a second. What they hold is never read.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ logger = logging.getLogger(__name__)
 KIND = "ConfigMap"
 ROUND_SECONDS = 3.0
 """How often is looked whose turn it is."""
-STARTING_SECONDS = 10.0
-"""How often a job's turn comes where a pod of it has a node and does not run yet. A kubelet that misses the ConfigMap
-tries again about as often; and pods that start within that time, as most do, cost no call."""
-OTHERS_SECONDS, OTHERS_SECONDS_IF_BUSY = 15.0, 60.0
-"""How often where none has: nobody misses it until pods start. The second while more than a few jobs are at hand."""
+TURN_SECONDS = 20.0
+"""How often a job's turn comes; first that of jobs of which a pod has a node and does not run yet. A kubelet that
+misses the ConfigMap tries again ever less often, by then as seldom as this; and pods that start within that time, as
+most do, cost no call."""
+IF_BUSY = 4.0
+"""So many times as long it is while more than a few jobs are at hand, whose pods take longer to start, too."""
 MOST_A_ROUND, MOST_OTHERS = 30, 6
 """Calls in one round, and those of them for jobs of which no pod starts: 10 and 2 a second, however many jobs there
 are. With more, turns come later."""
@@ -111,14 +112,12 @@ def going_on(store: Store) -> list[JobKey]:
 def due(store: Store, asked: Mapping[JobKey, float], now: float, *, busy: bool = False) -> list[JobKey]:
     """The jobs whose turn it is at `now`, those with pods about to start first, each by how long ago it was asked;
     `busy`: whether there is much else to do."""
-    others_after = OTHERS_SECONDS_IF_BUSY if busy else OTHERS_SECONDS
+    after = TURN_SECONDS * (IF_BUSY if busy else 1.0)
     starting, others = list[tuple[float, JobKey]](), list[tuple[float, JobKey]]()
     for key in going_on(store):
         since = now - asked.get(key, now)
-        if since >= STARTING_SECONDS and _starts_pods(store, key):
-            starting.append((-since, key))
-        elif since >= others_after:
-            others.append((-since, key))
+        if since >= after:
+            (starting if _starts_pods(store, key) else others).append((-since, key))
     turns = [*sorted(starting), *sorted(others)[:MOST_OTHERS]]
     return [key for _, key in turns[:MOST_A_ROUND]]
 

@@ -6,7 +6,7 @@ import pytest
 
 from dtjob import times
 from dtjob.api.job import KIND
-from dtjob.controller.patience import LONGEST_SECONDS, MUCH, SHORTEST_SECONDS, Patience
+from dtjob.controller.patience import LONGEST_FIRST_SECONDS, LONGEST_SECONDS, MUCH, SHORTEST_SECONDS, Patience
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.shared import shared_objects
 from tests.unit.operator import builders
@@ -33,6 +33,9 @@ def test_a_first_one_waits_for_other_jobs_alone() -> None:
     assert not Patience().wait(KEY, 0.0, 1, first=True)
     assert Patience().wait(KEY, 0.0, MUCH + 1, first=True)
     assert not Patience(0).wait(KEY, 0.0, MUCH + 1, first=True)
+    patience = Patience()
+    assert patience.wait(KEY, 0.0, MUCH + 1, first=True) == LONGEST_FIRST_SECONDS
+    assert not patience.wait(KEY, 1.0, MUCH, first=True)
 
 
 def test_jobs_wait_each_for_itself() -> None:
@@ -141,7 +144,7 @@ def test_a_job_began_with_its_first_pod_however_late_its_first_word_is(monkeypat
     made = World(builders.job(workers=1))
     try:
         made.run(0.3)
-        made.run(LONGEST_SECONDS + 1)
+        made.run(LONGEST_FIRST_SECONDS + 1)
         assert made.job.status["startTime"] == times.rfc3339(NOW)
     finally:
         made.close()

@@ -14,11 +14,10 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
 from dtjob.kube.config_maps import (
+    IF_BUSY,
     MOST_A_ROUND,
     MOST_OTHERS,
-    OTHERS_SECONDS,
-    OTHERS_SECONDS_IF_BUSY,
-    STARTING_SECONDS,
+    TURN_SECONDS,
     ConfigMaps,
     due,
     known,
@@ -64,7 +63,7 @@ class Cluster:
 def made(store: Store, cluster: Cluster) -> tuple[ConfigMaps, WorkQueue[JobKey]]:
     """So much time passes between two looks that who starts pods is asked at the second one and at each after that."""
     queue: WorkQueue[JobKey] = WorkQueue()
-    clock = itertools.count(0.0, STARTING_SECONDS)
+    clock = itertools.count(0.0, TURN_SECONDS)
     return ConfigMaps(cast(Kube, cluster), store, queue, lambda: next(clock)), queue
 
 
@@ -79,32 +78,31 @@ async def test_whose_config_map_was_made_just_now_is_not_asked() -> None:
     assert len(cluster.asked) == 1
 
 
-def test_who_starts_pods_is_asked_soon_and_who_runs_now_and_then() -> None:
+def test_all_have_their_turn_and_who_starts_pods_comes_first() -> None:
     store = Store()
     for name, status in (("runs", RUNNING), ("starts", STARTING), ("ended", ENDED)):
         put(store, name, status)
-    asked: dict[JobKey, float] = {("default", "runs"): 1000 - OTHERS_SECONDS, ("default", "starts"): 999}
-    assert due(store, asked, 999) == []
-    asked["default", "starts"] = 999 - STARTING_SECONDS
-    assert due(store, asked, 999) == [("default", "starts")]
-    assert due(store, asked, 1000) == [("default", "starts"), ("default", "runs")]
+    asked: dict[JobKey, float] = {("default", "runs"): 0, ("default", "starts"): 5, ("default", "ended"): 0}
+    assert due(store, asked, TURN_SECONDS - 1) == []
+    assert due(store, asked, TURN_SECONDS) == [("default", "runs")]
+    assert due(store, asked, TURN_SECONDS + 5) == [("default", "starts"), ("default", "runs")]
 
 
-def test_while_there_is_much_to_do_those_that_run_wait_longer() -> None:
+def test_while_there_is_much_to_do_all_wait_longer() -> None:
     store = Store()
     for name, status in (("runs", RUNNING), ("starts", STARTING)):
         put(store, name, status)
     asked: dict[JobKey, float] = {("default", name): 0 for name in ("runs", "starts")}
-    assert due(store, asked, OTHERS_SECONDS, busy=True) == [("default", "starts")]
-    assert due(store, asked, OTHERS_SECONDS_IF_BUSY, busy=True) == [("default", "starts"), ("default", "runs")]
+    assert due(store, asked, IF_BUSY * TURN_SECONDS - 1, busy=True) == []
+    assert due(store, asked, IF_BUSY * TURN_SECONDS, busy=True) == [("default", "starts"), ("default", "runs")]
 
 
 def test_who_waits_for_a_node_needs_no_config_map_yet() -> None:
     store = Store()
     put(store, bound=False)
     asked: dict[JobKey, float] = {KEY: 1000}
-    assert due(store, asked, 1000 + OTHERS_SECONDS - 1) == []
-    assert due(store, asked, 1000 + OTHERS_SECONDS) == [KEY]
+    assert due(store, asked, 1000 + TURN_SECONDS - 1) == []
+    assert due(store, asked, 1000 + TURN_SECONDS) == [KEY]
 
 
 def test_jobs_that_run_have_a_small_share_of_the_calls() -> None:
