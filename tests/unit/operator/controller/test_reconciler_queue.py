@@ -9,7 +9,7 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
-from dtjob.controller.patience import MUCH
+from dtjob.controller.patience import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
@@ -159,7 +159,7 @@ def test_a_label_put_on_before_the_first_word_of_a_job_that_runs_is_ignored(monk
         made.run(0.3)
         assert not made.job.status
         made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(labels=dict(QUEUE)))
-        made.run(7)
+        made.run(LONGEST_FIRST_SECONDS + 2)
         assert len(made.pods) == 2
         assert not [name for name, pod in made.pods.items() if "deletionTimestamp" in pod["metadata"]]
         assert made.job.status["phase"] == "Pending"
