@@ -39,14 +39,17 @@ class HandWritten:
         """Start every task."""
         for role, hosts in self._cluster.items():
             for index in range(len(hosts)):
-                config = {"cluster": self._cluster, "task": {"type": role, "index": index}}
-                env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
-                if sum(map(len, self._cluster.values())) > 1:
-                    env["TF_CONFIG"] = json.dumps(config)
-                with (self._directory / f"{role}-{index}.log").open("ab") as log:
-                    self.processes[f"{role}-{index}"] = subprocess.Popen(
-                        self._command, env=env, stdout=log, stderr=subprocess.STDOUT
-                    )
+                self.start_task(role, index)
+
+    def start_task(self, role: str, index: int) -> None:
+        """Start one task."""
+        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+        if sum(map(len, self._cluster.values())) > 1:
+            env["TF_CONFIG"] = json.dumps({"cluster": self._cluster, "task": {"type": role, "index": index}})
+        with (self._directory / f"{role}-{index}.log").open("ab") as log:
+            self.processes[f"{role}-{index}"] = subprocess.Popen(
+                self._command, env=env, stdout=log, stderr=subprocess.STDOUT
+            )
 
     def wait(self) -> dict[str, int]:
         """Wait for the end of every task; their exit codes."""

@@ -14,7 +14,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count, cycle, islice
 from pathlib import Path
@@ -53,29 +53,45 @@ class Failure:
     at: float
 
 
+Kill = Callable[[str, int, float], float | None]
+"""Kills what trains of a task (role and index) as soon as it runs, before a time of the monotonic clock; when that was,
+None where it did not run until then."""
+
+
 def measure(bed: NodeBed, side: Trains, strategy: str, options: argparse.Namespace) -> Numbers:
     """One side, once."""
     training = Training(f"recovery-{next(_RUNS)}", strategy, bed.image, options.every)
     steps = StepFile(bed.volume(training.name))
+
+    def kill(role: str, index: int, until: float) -> float | None:
+        return bed.kill(side, training.name, role, index, until, bool(options.containers))
+
     bed.api.create(side.resource, NAMESPACE, side.training(training))
     try:
         applied = time.monotonic()
         if not steps.wait_step(training.every + 1, START_SECONDS):
             raise TimeoutError(f"{side.name} did not train:\n{bed.logs(side, training.name)}")
         began = time.monotonic()
-        ended = began + options.seconds
-        failures = _fail(bed, side, training, options.interval, bool(options.containers), began, ended)
-        time.sleep(max(0.0, ended - time.monotonic()))
-        limit = ended + LAST_SECONDS
-        while failures and time.monotonic() < limit:
-            if goodput.to_new_step(steps.notes(), failures[-1].at) is not None:
-                break
-            time.sleep(1.0)
+        found = disturbed(steps, strategy, options, kill)
         if options.out:  # for whoever asks why
             _write_logs(options.out / "logs", f"{NAMES[strategy]}-{side.name}", bed.logs(side, training.name), steps)
-        return {"secondsToStart": began - applied, **numbers(steps.notes(), failures, began, ended)}
+        return {"secondsToStart": began - applied, **found}
     finally:
         bed.delete(side, training.name)
+
+
+def disturbed(steps: StepFile, strategy: str, options: argparse.Namespace, kill: Kill) -> Numbers:
+    """Kill one task after the other in training that has begun; what became of it."""
+    began = time.monotonic()
+    ended = began + options.seconds
+    failures = _fail(strategy, options.interval, kill, began, ended)
+    time.sleep(max(0.0, ended - time.monotonic()))
+    limit = ended + LAST_SECONDS
+    while failures and time.monotonic() < limit:
+        if goodput.to_new_step(steps.notes(), failures[-1].at) is not None:
+            break
+        time.sleep(1.0)
+    return numbers(steps.notes(), failures, began, ended)
 
 
 def _write_logs(directory: Path, name: str, logs: str, steps: StepFile) -> None:
@@ -84,14 +100,12 @@ def _write_logs(directory: Path, name: str, logs: str, steps: StepFile) -> None:
     shutil.copy(steps.path, directory / f"{name}.steps")
 
 
-def _fail(
-    bed: NodeBed, side: Trains, training: Training, interval: int, whole: bool, began: float, ended: float
-) -> list[Failure]:
-    """Kill a task in the middle of each interval, or its whole container."""
+def _fail(strategy: str, interval: int, kill: Kill, began: float, ended: float) -> list[Failure]:
+    """Kill a task in the middle of each interval."""
     failures: list[Failure] = []
-    for number, (role, index) in enumerate(islice(cycle(VICTIMS[training.strategy]), int((ended - began) / interval))):
+    for number, (role, index) in enumerate(islice(cycle(VICTIMS[strategy]), int((ended - began) / interval))):
         time.sleep(max(0.0, began + interval * (number + 0.5) - time.monotonic()))
-        at = bed.kill(side, training.name, role, index, ended, whole)
+        at = kill(role, index, ended)
         if at is not None:
             failures.append(Failure(role, at))
     return failures
@@ -124,6 +138,12 @@ def estimate(side: str, options: argparse.Namespace) -> float:
     return QUIET_START_SECONDS + float(options.seconds) + 10.0
 
 
+OPTIONS = {
+    "seconds": (600, "seconds of training that are looked at"),
+    "interval": (60, "seconds between failures"),
+    "every": (100, "steps between checkpoints"),
+}
+GOALS = (Goal("goodputPercent", "dtjob", None, "at least", 95), Goal("goodputPercent", "tfjob", None, "at most", 70))
 UNITS = {
     "workerSeconds": "seconds from a worker's kill to the next new step",
     "chiefSeconds": "seconds from the chief's kill to the next new step",
@@ -169,16 +189,11 @@ def scenario(strategy: str) -> OnNodes:
         rounds=1,
         command=f"python -m benchmarks.operators.recovery {strategy}",
         options={
-            "seconds": (600, "seconds of training that are looked at"),
-            "interval": (60, "seconds between failures"),
-            "every": (100, "steps between checkpoints"),
+            **OPTIONS,
             "containers": (0, "1: kill containers by their first process, dtjob's supervisor; 0: what trains in them"),
         },
         units=UNITS,
-        goals=(
-            Goal("goodputPercent", "dtjob", None, "at least", 95),
-            Goal("goodputPercent", "tfjob", None, "at most", 70),
-        ),
+        goals=GOALS,
     )
 
 

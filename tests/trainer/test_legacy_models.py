@@ -113,14 +113,15 @@ def test_models_with_their_own_step_and_batch_callbacks(
         assert "all well" in next(iter(run.members.values())).output()
 
 
+@pytest.mark.parametrize("package", ["keras", "tf_keras"])
 @pytest.mark.parametrize(
     ("strategy", "counts", "options"), [("MultiWorkerMirrored", {"worker": 2}, {}), ("Mirrored", {"chief": 1}, TWO)]
 )
 def test_metrics_are_read_in_one_exchange(
-    tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int]
+    tmp_path: Path, strategy: str, counts: dict[str, int], options: dict[str, int], package: str
 ) -> None:
     """And as tf_keras reads them, which makes an exchange for each of their variables."""
-    with Cluster(tmp_path, strategy, counts, "read_metrics.py", options=options) as run:
+    with Cluster(tmp_path, strategy, counts, "read_metrics.py", f"--package={package}", options=options) as run:
         run.run()
         assert "all well" in next(iter(run.members.values())).output()
 

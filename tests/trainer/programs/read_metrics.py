@@ -1,12 +1,18 @@
-"""What callbacks are told of tf_keras's metrics after each batch, against what tf_keras reads by itself."""
+"""What callbacks are told of metrics after each batch: against what tf_keras reads by itself, and what is known."""
+
+import argparse
+import importlib
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 import dtjob_trainer as dt
 from dtjob_trainer.process import runtime
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
+package = parser.parse_args().package
+keras = importlib.import_module(package)
 exchanges = 0
 reduce = tf.distribute.Strategy.reduce
 
@@ -20,47 +26,73 @@ def counted(*args, **kwargs):
 tf.distribute.Strategy.reduce = counted
 
 
-class Rows(tf_keras.metrics.Metric):
-    """The rows of all replicas, and their mean number: two variables that are put together in two ways."""
+class Seen(keras.metrics.Metric):
+    """The rows of all replicas, and their mean number: variables that are put together in two ways."""
 
     def __init__(self):
-        super().__init__(name="rows")
-        self.seen = self.add_weight(name="seen", initializer="zeros", dtype=tf.int64)
-        on_read, mean = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.MEAN
-        self.each = self.add_weight(name="each", initializer="zeros", synchronization=on_read, aggregation=mean)
+        super().__init__(name="seen")
+        self.seen = self.add_weight(name="seen", initializer="zeros", dtype="int32")
+        how = {"name": "each", "shape": (), "initializer": "zeros"}
+        if package == "keras":
+            self.each = self.add_variable(**how, aggregation="mean")
+        else:
+            on_read, mean = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.MEAN
+            self.each = self.add_weight(**how, synchronization=on_read, aggregation=mean)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        rows = tf.shape(y_true)[0]
-        self.seen.assign_add(tf.cast(rows, tf.int64))
-        self.each.assign_add(tf.cast(rows, tf.float32))
+        self.seen.assign_add(tf.shape(y_true)[0])
+        self.each.assign_add(tf.cast(tf.shape(y_true)[0], tf.float32))
 
     def result(self):
         return {"seen": tf.identity(self.seen), "each": tf.identity(self.each)}
 
 
-class Told(tf_keras.callbacks.Callback):
+class Traced(keras.metrics.Metric):
+    """The rows of all replicas, read in a function that is traced once, which Keras 3 does not allow for."""
+
+    def __init__(self):
+        super().__init__(name="traced")
+        self.seen = self.add_weight(name="seen", initializer="zeros", dtype="int32")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.seen.assign_add(tf.shape(y_true)[0])
+
+    @tf.function
+    def result(self):
+        return tf.identity(self.seen)
+
+
+class Told(keras.callbacks.Callback):
     batches = 0
 
     def on_train_batch_begin(self, batch, logs=None):
         self.before = exchanges
 
     def on_train_batch_end(self, batch, logs=None):
-        assert exchanges == self.before, f"{exchanges - self.before} exchanges of tf_keras's own"
+        self.batches += 1
+        assert logs["seen"] == logs["each"] * replicas == 12 * (batch + 1), logs
+        if traces:
+            assert logs["traced"] == 12 * (batch + 1), logs
+        elif package == "tf_keras":
+            assert exchanges == self.before, f"{exchanges - self.before} exchanges of tf_keras's own"
+            self.compare(logs)
+
+    def compare(self, logs):
         own = {name: float(value) for name, value in self.model.get_metrics_result().items()}
-        assert exchanges > self.before or alone, "tf_keras has not read by itself"
+        assert exchanges > self.before, "tf_keras has not read by itself"
         assert logs.keys() == own.keys(), (logs, own)
         for name, value in own.items():
             np.testing.assert_allclose(logs[name], value, rtol=1e-6, err_msg=name)
-        assert logs["seen"] == 12 * (batch + 1), logs
-        self.batches += 1
 
 
-alone = dt.strategy().num_replicas_in_sync == 1
+replicas = dt.strategy().num_replicas_in_sync
 random = np.random.default_rng(1)
 rows, targets = random.normal(size=(36, 4)).astype("float32"), random.integers(0, 2, (36, 1))
-model = tf_keras.Sequential([tf_keras.Input((4,)), tf_keras.layers.Dense(1, activation="sigmoid")])
-model.compile("sgd", "binary_crossentropy", metrics=["accuracy", tf_keras.metrics.AUC(), Rows()])
-told = Told()
-dt.fit(model, rows, targets, batch_size=12, epochs=2, callbacks=[told])
-assert told.batches == 6
+for traces in (False, True) if package == "tf_keras" else (False,):
+    metrics = ["accuracy", keras.metrics.AUC(), Seen()]
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+    model.compile("sgd", "binary_crossentropy", metrics=[*metrics, Traced()] if traces else metrics)
+    told = Told()
+    dt.fit(model, rows, targets, batch_size=12, epochs=2, callbacks=[told])
+    assert told.batches == 6
 runtime.current().log("all well")

@@ -175,7 +175,7 @@ class TrainedModel(ABC):
     def read_metrics(self, group: Group) -> dict[str, Any]:
         """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective."""
         with self._states_of_all(group):
-            return {name: number(value) for name, value in self.model.get_metrics_result().items()}
+            return self._results()
 
     def read_returned(
         self, kind: Literal["train", "evaluate"], left: Mapping[str, Any], group: Group
@@ -186,8 +186,11 @@ class TrainedModel(ABC):
         """
         values = self.returned[kind].gathered(left, group)
         with self._states_of_all(group):
-            metrics = {name: number(value) for name, value in self.model.get_metrics_result().items()}
-            return metrics, self.returned[kind].logs(values)
+            return self._results(), self.returned[kind].logs(values)
+
+    def _results(self) -> dict[str, Any]:
+        """The metrics as they are now. One may have several results, in a dict of its own, which Keras takes apart."""
+        return {name: number(value) for name, value in returned.flat(self.model.get_metrics_result()).items()}
 
     @abstractmethod
     def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:

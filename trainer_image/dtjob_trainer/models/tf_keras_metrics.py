@@ -25,7 +25,8 @@ _ADD_UP = (tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN)
 def states_of_all(variables: Sequence[Any], group: Group) -> Iterator[None]:
     """While this lasts, each of `variables` (TensorFlow's) reads as all replicas' states of it together. Collective.
 
-    Left to TensorFlow: variables that replicas do not change each by itself, and what is neither sum nor mean.
+    Left to TensorFlow: variables that replicas do not change each by itself, what is neither sum nor mean, and what a
+    `tf.function` reads, which would keep the values that it was traced with.
     """
     merged = {id(v): v for v in variables if isinstance(v, SyncOnReadVariable) and v.aggregation in _ADD_UP}
     if not merged:
@@ -42,7 +43,7 @@ def states_of_all(variables: Sequence[Any], group: Group) -> Iterator[None]:
     own = SyncOnReadVariable._get_cross_replica
 
     def read(self: Any) -> Any:
-        return values[id(self)] if id(self) in values else own(self)
+        return values[id(self)] if id(self) in values and tf.executing_eagerly() else own(self)
 
     with replaced(SyncOnReadVariable, _get_cross_replica=read):
         yield

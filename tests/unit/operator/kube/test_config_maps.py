@@ -118,7 +118,7 @@ def test_however_many_there_are_a_round_is_bounded_and_all_have_their_turn() -> 
     for number in range(3 * MOST_A_ROUND):
         put(store, f"job-{number}", config_map=False)
         asked["default", f"job-{number}"] = 0
-    for now in (10, 13, 16):
+    for now in (TURN_SECONDS, TURN_SECONDS + 3, TURN_SECONDS + 6):
         keys = due(store, asked, now)
         assert len(keys) == MOST_A_ROUND
         asked |= dict.fromkeys(keys, float(now))
