@@ -12,7 +12,6 @@ import contextlib
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -26,8 +25,8 @@ import yaml
 
 from benchmarks.by_hand import HandWritten
 from benchmarks.operators.node_bed import POLL_SECONDS, PROGRAM, StepFile
-from benchmarks.operators.recovery import GOALS, OPTIONS, START_SECONDS, UNITS, disturbed, estimate
-from benchmarks.operators.rounds import Scenario, run
+from benchmarks.operators.recovery import GOALS, OPTIONS, START_SECONDS, UNITS, disturbed, estimate, main
+from benchmarks.operators.rounds import Scenario
 from benchmarks.operators.statistics import Numbers
 from benchmarks.operators.training_jobs import GROUPS
 from dtjob.api.job import API_VERSION, KIND
@@ -242,6 +241,4 @@ def scenario(strategy: str) -> OnMachine:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in GROUPS:
-        sys.exit(f"usage: python -m benchmarks.operators.local_recovery {'|'.join(GROUPS)} [--help] [OPTION ...]")
-    run(scenario(sys.argv[1]), __doc__, sys.argv[2:])
+    main(scenario, __doc__)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count, cycle, islice
 from pathlib import Path
+from typing import Any
 
 from benchmarks.operators import goodput
 from benchmarks.operators.goodput import Note
@@ -197,7 +198,13 @@ def scenario(strategy: str) -> OnNodes:
     )
 
 
-if __name__ == "__main__":
+def main(made: Callable[[str], Scenario[Any, Any]], description: str | None) -> None:
+    """The command of a scenario that there is for each of GROUPS."""
     if len(sys.argv) < 2 or sys.argv[1] not in GROUPS:
-        sys.exit(f"usage: python -m benchmarks.operators.recovery {'|'.join(GROUPS)} [--help] [OPTION ...]")
-    run(scenario(sys.argv[1]), __doc__, sys.argv[2:])
+        module = f"benchmarks.operators.{Path(sys.argv[0]).stem}"
+        sys.exit(f"usage: python -m {module} {'|'.join(GROUPS)} [--help] [OPTION ...]")
+    run(made(sys.argv[1]), description, sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main(scenario, __doc__)

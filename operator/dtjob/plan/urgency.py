@@ -2,8 +2,8 @@
 
 Pods of a job start one after another, and end so. Were each of them written, a job of four pods would be written twice
 as often as anything happens to it; a count that is a second old misleads nobody. That a task has ended well is written
-at once where there is time for it. And what a new job waits for are its
-pods: nothing has happened yet that a status would have to remember.
+at once, or half a second later where other jobs are at hand. And what a new job waits for are its pods: nothing has
+happened yet that a status would have to remember.
 """
 
 from __future__ import annotations
