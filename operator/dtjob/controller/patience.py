@@ -9,8 +9,6 @@ SHORTEST_SECONDS = 1.0
 LONGEST_SECONDS, LONGEST_FIRST_SECONDS = 5.0, 10.0
 """While there is much to do: what other jobs wait for comes first. The second for the first status of a job whose pods
 are there: by then most of them run, and it says so at once."""
-MOMENT_SECONDS = 0.5
-"""The same for a status that tells of tasks which have ended well."""
 MUCH = 3
 """Jobs that are due or looked at: a thousand that run well seldom have more than one of these at a time."""
 
@@ -23,13 +21,11 @@ class Patience:
         self._longest = longest
         self._since: dict[JobKey, float] = {}
 
-    def wait(self, key: JobKey, now: float, jobs: int, *, first: bool = False, ends: bool = False) -> float:
+    def wait(self, key: JobKey, now: float, jobs: int, first: bool = False) -> float:
         """How many seconds the status of this job waits yet, 0 where it is to be written now; `jobs`: how many are due
-        or looked at, `first`: whether it has none yet, for which its user looks, `ends`: whether it tells of ends."""
+        or looked at, `first`: whether it has none yet, for which its user looks."""
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
         longest, shortest = (LONGEST_FIRST_SECONDS, 0.0) if first else (LONGEST_SECONDS, SHORTEST_SECONDS)
-        if ends:
-            longest, shortest = MOMENT_SECONDS, 0.0
         left = min(longest if much else shortest, self._longest) - waited
         return max(left, SHORTEST_SECONDS / 2) if left > 0 else 0.0
 

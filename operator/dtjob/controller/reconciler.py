@@ -147,9 +147,7 @@ class Reconciler:
                 self._queue.add(key)
                 return decided
             decided = replace(decided, actions=())  # nothing came of it: what is in the way may be so for long
-        if decided.status is not None and self._put_off(key, job, decided):
-            decided = replace(decided, status=None, events=())  # the later plan says both
-        if decided.status is not None:
+        if decided.status is not None and not self._put_off(key, job, decided):
             manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
             self._observer.status_written(job.status, manifest.get("status") or {})
@@ -177,9 +175,8 @@ class Reconciler:
     def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
         """Whether the status is left to a later look, which is asked for here."""
         now, first = asyncio.get_running_loop().time(), not job.status.get("phase")
-        ends = decided.may_wait_a_moment and not decided.may_wait
-        wait = self._patience.wait(key, now, self._queue.at_hand, first=first, ends=ends)
-        if (decided.may_wait or ends) and wait:
+        wait = self._patience.wait(key, now, self._queue.at_hand, first)
+        if decided.may_wait and wait:
             self._queue.add_after(key, wait)
             return True
         self._patience.forget(key)

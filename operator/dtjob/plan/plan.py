@@ -52,7 +52,7 @@ from dtjob.plan.policies.time_to_live import deletion
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import confirm_phase, count_tasks, set_condition, set_phase
-from dtjob.plan.urgency import only_counts, only_ends
+from dtjob.plan.urgency import only_counts
 from dtjob.plan.write_ahead import write_ahead
 
 
@@ -252,5 +252,5 @@ def _finish(
         if next_write is not None and now < next_write:
             write, later = False, [*later, next_write]
     told = with_goodput(situation, status).to_json() if write else None
-    counts, ends = write and only_counts(status, written), write and only_ends(status, written, situation.views)
-    return Plan(tuple(actions), told, tuple(events), min(later, default=None), only_counts=counts, only_ends=ends)
+    due_next = min(later, default=None)
+    return Plan(tuple(actions), told, tuple(events), due_next, only_counts=write and only_counts(status, written))

@@ -1,21 +1,20 @@
 """What of a job is urgent: which change of a status may wait a little, and where pods may come before any word of them.
 
 Pods of a job start one after another, and end so. Were each of them written, a job of four pods would be written twice
-as often as anything happens to it; a count that is a second old misleads nobody. That a task has ended well is written
-at once, or half a second later where other jobs are at hand. And what a new job waits for are its pods: nothing has
-happened yet that a status would have to remember.
+as often as anything happens to it; a count that is a second old misleads nobody. And what a new job waits for are its
+pods: nothing has happened yet that a status would have to remember.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from dtjob.api.phase import Phase
 from dtjob.api.replicas import Role
 from dtjob.plan.actions import Create, Plan
-from dtjob.plan.children import Children, TaskView, deleting
+from dtjob.plan.children import Children
 from dtjob.plan.status import Status
 
 MOST_BEFORE_A_WORD = 8
@@ -50,16 +49,6 @@ def only_counts(status: Status, written: Status) -> bool:
         return status.phase is Phase.PENDING and not status.message
     counts = {name: getattr(written, name) for name in ("ready", "replica_statuses", "finished", "all_created")}
     return status != written and replace(status, **counts) == written
-
-
-def only_ends(status: Status, written: Status, views: Iterable[TaskView]) -> bool:
-    """Whether tasks have ended well, perhaps with the job, and their pods stay to tell so again: none of these is being
-    deleted. As tasks of a job end one after another, the others' ends may come with the same write."""
-    ended = {id_ for id_, attempt in status.finished.items() if written.finished.get(id_) != attempt}
-    pods = [view.pod for view in views if view.task.id in ended]
-    stay = all(pod is not None and not deleting(pod) for pod in pods)
-    as_before = (status.incident, status.restarts) == (written.incident, written.restarts)
-    return bool(pods) and stay and as_before and status.phase in (Phase.RUNNING, Phase.SUCCEEDED)
 
 
 def _is_needed(status: Status, written: Status) -> bool:

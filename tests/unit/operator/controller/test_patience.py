@@ -6,14 +6,7 @@ import pytest
 
 from dtjob import times
 from dtjob.api.job import KIND
-from dtjob.controller.patience import (
-    LONGEST_FIRST_SECONDS,
-    LONGEST_SECONDS,
-    MOMENT_SECONDS,
-    MUCH,
-    SHORTEST_SECONDS,
-    Patience,
-)
+from dtjob.controller.patience import LONGEST_FIRST_SECONDS, LONGEST_SECONDS, MUCH, SHORTEST_SECONDS, Patience
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.shared import shared_objects
 from tests.unit.operator import builders
@@ -106,55 +99,6 @@ def test_a_task_that_has_finished_stays_so_where_its_pod_goes_soon_after(seconds
         assert made.job.status["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
         assert made.job.status["phase"] == "Running"
         assert not [one for one in made.pods if "worker-1" in one]
-    finally:
-        made.close()
-
-
-@pytest.mark.parametrize("jobs", [1, MUCH, MUCH + 1])
-def test_a_word_of_ends_waits_a_moment_for_other_jobs_alone(jobs: int) -> None:
-    wait = Patience().wait(KEY, 0.0, jobs, ends=True)
-    assert wait == (MOMENT_SECONDS if jobs > MUCH else 0.0)
-
-
-def test_while_there_is_much_to_do_the_ends_of_a_job_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In whatever order they come; and no pod of the job is taken away before that."""
-    busy(monkeypatch)
-    for chief_first in (True, False):
-        made = World(builders.job(workers=3))
-        try:
-            made.run(0.3)
-            all_run(made)
-            made.run(LONGEST_FIRST_SECONDS + 1)
-            assert made.job.status["phase"] == "Running"
-            written = made.cluster.calls.count("write status")
-            for name in sorted(made.pods, reverse=not chief_first):
-                made.run(0.05)
-                ended = builders.ended(0, made.now())
-                made.cluster.change("Pod", name, lambda one, ended=ended: one.update(status=ended))
-            made.run(0.1)
-            assert made.job.status["phase"] == "Running"
-            made.run(LONGEST_SECONDS + 2)
-            assert made.job.status["phase"] == "Succeeded"
-            assert made.job.status["replicaStatuses"]["worker"]["succeeded"] == 3
-            assert made.cluster.calls.count("write status") == written + 1
-        finally:
-            made.close()
-
-
-def test_what_ended_in_a_pod_that_goes_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy(monkeypatch)
-    made = World(builders.job(workers=3))
-    try:
-        made.run(0.3)
-        all_run(made)
-        made.run(LONGEST_FIRST_SECONDS + 1)
-        (name,) = [one for one in made.pods if "worker-1" in one]
-        going = builders.at(5).isoformat()
-        made.cluster.change("Pod", name, lambda one: one["metadata"].update(deletionTimestamp=going))
-        made.run(LONGEST_SECONDS + 2)
-        made.cluster.change("Pod", name, lambda one: one.update(status=builders.ended(0, made.now())))
-        made.run(0.1)
-        assert made.job.status["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
     finally:
         made.close()
 
