@@ -36,6 +36,8 @@ NAMES = {"MultiWorkerMirrored": "local_recovery", "ParameterServer": "local_reco
 """What the results are called."""
 OWN_LOOPS = {"MultiWorkerMirrored": "keras", "ParameterServer": "coordinator"}
 """The loop of the program that knows nothing of dtjob."""
+_TRAINS = ("starting", "training", "saving", "serving")
+"""What a supervisor says of a process that may be killed."""
 LOOK_SECONDS = 0.05
 """How often is looked whether a process has ended."""
 
@@ -109,7 +111,7 @@ class ByDtjob(Group):
         manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "recovery"}, "spec": spec}
         file = bed.directory / "job.yaml"
         file.write_text(yaml.safe_dump(manifest))
-        self._run = LocalRun(file, bed.directory / "work")
+        self._run = LocalRun(file, bed.directory / "work", output=bed.directory / "run.log")
 
     def stop(self) -> None:
         """End all of it."""
@@ -118,7 +120,7 @@ class ByDtjob(Group):
     def pid(self, task: str) -> int | None:
         """The process that trains of a task, None while it has none."""
         status = self._run.statuses().get(task, {})
-        return status.get("trainingPid") if status.get("state") in ("starting", "training", "serving") else None
+        return status.get("trainingPid") if status.get("state") in _TRAINS else None
 
     def problem(self) -> str:
         """Why it does not train any more, empty where it does."""
@@ -147,13 +149,16 @@ class StartedAgain(HandWritten):
 
     def _start_again(self) -> None:
         while not (self.problem or self._over.wait(LOOK_SECONDS)):
-            for task, process in list(self.processes.items()):
-                code = process.poll()
-                if code is not None and not is_tried_again(code):
-                    self.problem = f"{task} has ended with {code}"
-                elif code is not None:
-                    role, _, index = task.rpartition("-")
-                    self.start_task(role, int(index))
+            try:
+                for task, process in list(self.processes.items()):
+                    code = process.poll()
+                    if code is not None and not is_tried_again(code):
+                        self.problem = f"{task} has ended with {code}"
+                    elif code is not None:
+                        role, _, index = task.rpartition("-")
+                        self.start_task(role, int(index))
+            except OSError as error:
+                self.problem = f"nothing is started again: {error}"
 
 
 class ByRule(Group):

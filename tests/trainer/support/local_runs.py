@@ -42,18 +42,20 @@ def manifest(example: str, file: Path, epochs: int, **spec: Any) -> Path:
 class LocalRun:
     """One `dtjob run -o json` and what its supervisors say."""
 
-    def __init__(self, file: Path, work_directory: Path, *options: str) -> None:
+    def __init__(self, file: Path, work_directory: Path, *options: str, output: Path | None = None) -> None:
+        """`output`: where all that it prints goes, for a run so long that a pipe which nobody reads would fill."""
         self._mark = f"{work_directory}/".encode()
         path = os.pathsep.join([str(ROOT / "operator"), str(ROOT / "trainer_image"), os.environ.get("PYTHONPATH", "")])
         command = [sys.executable, "-m", "dtjob", "run", str(file), "--work-dir", str(work_directory), "-o", "json"]
-        self.process = subprocess.Popen(
-            [*command, *options],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with output.open("w") if output else contextlib.nullcontext(subprocess.PIPE) as printed:
+            self.process = subprocess.Popen(
+                [*command, *options],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": path},
+                stdout=printed,
+                stderr=printed,
+                text=True,
+            )
         self.told = ""
 
     def __enter__(self) -> LocalRun:
@@ -64,9 +66,10 @@ class LocalRun:
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        while left := self.processes():  # a supervisor may have started one more meanwhile
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def processes(self) -> dict[int, dict[str, str]]:
         """Every process of this run below dtjob, with its environment; zombies have none and are not here."""

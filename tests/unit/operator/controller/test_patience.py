@@ -113,6 +113,29 @@ def all_run(made: World) -> None:
         made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
 
 
+@pytest.mark.parametrize("task", ["chief", "worker-1"])
+def test_a_pod_that_has_ended_may_be_gone_at_once_however_much_there_is_to_do(
+    monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    """It is deleted without grace: nobody sees that it is going."""
+    busy(monkeypatch)
+    made = World(builders.job(workers=3))
+    try:
+        made.run(0.3)
+        all_run(made)
+        made.run(LONGEST_FIRST_SECONDS + 1)
+        (name,) = [one for one in made.pods if task in one]
+        ended = builders.ended(0, made.now())
+        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
+        made.run(0.2)
+        made.cluster.remove("Pod", name)
+        made.run(10)
+        assert made.job.status["restarts"]["total"] == 0
+        assert made.job.status["phase"] == ("Succeeded" if task == "chief" else "Running")
+    finally:
+        made.close()
+
+
 def set_suspend(made: World, suspend: bool) -> None:
     made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=suspend))
 
