@@ -1,7 +1,6 @@
 """The states of tf_keras's metrics, put together in one exchange between all tasks.
 
-tf_keras makes one for each variable as it reads it, by itself: with two metrics and the loss that took longer than a
-small step.
+By itself tf_keras makes one for each variable as it reads it: those of the loss alone took as long as a small step.
 """
 
 from __future__ import annotations
