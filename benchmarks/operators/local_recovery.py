@@ -28,14 +28,12 @@ from benchmarks.operators.node_bed import POLL_SECONDS, PROGRAM, StepFile
 from benchmarks.operators.recovery import GOALS, OPTIONS, START_SECONDS, UNITS, disturbed, estimate, main
 from benchmarks.operators.rounds import Scenario
 from benchmarks.operators.statistics import Numbers
-from benchmarks.operators.training_jobs import GROUPS
+from benchmarks.operators.training_jobs import GROUPS, OWN_LOOPS
 from dtjob.api.job import API_VERSION, KIND
 from tests.trainer.support.local_runs import LocalRun
 
 NAMES = {"MultiWorkerMirrored": "local_recovery", "ParameterServer": "local_recovery_ps"}
 """What the results are called."""
-OWN_LOOPS = {"MultiWorkerMirrored": "keras", "ParameterServer": "coordinator"}
-"""The loop of the program that knows nothing of dtjob."""
 _TRAINS = ("starting", "training", "saving", "serving")
 """What a supervisor says of a process that may be killed."""
 LOOK_SECONDS = 0.05

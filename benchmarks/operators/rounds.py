@@ -14,14 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from benchmarks.operators import report
 from benchmarks.operators.durations import START_SECONDS
 from benchmarks.operators.jobs import NAMESPACE, SUCCEEDED, Shape, ended
 from benchmarks.operators.observed import Jobs
-from benchmarks.operators.sides import SIDES, Dtjob, Side
+from benchmarks.operators.sides import SIDES, Dtjob, Place, Side
 from benchmarks.operators.statistics import Goal, Numbers
 from benchmarks.operators.testbed import PEER, Testbed
 from benchmarks.peers.bare_loop import Call
@@ -31,19 +30,6 @@ from tools.programs import BENCHMARKS, TOOLS
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 _SETTLE_SECONDS = 1.0
-
-
-class Place(Protocol):
-    """What sides run on: a bed of an API server, or only this machine."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def clear(self) -> None:
-        """Remove what a measurement has left."""
 
 
 class Participant(Protocol):

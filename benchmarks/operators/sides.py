@@ -44,8 +44,21 @@ class Usage:
     peak_bytes: int
 
 
-class Bed(Protocol):
-    """What a side runs on."""
+class Place(Protocol):
+    """What sides run on: a bed of an API server, or only this machine."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def clear(self) -> None:
+        """Remove what a measurement has left."""
+
+
+class Bed(Place, Protocol):
+    """One with an API server."""
 
     @property
     def programs(self) -> Mapping[str, Path]:
@@ -55,17 +68,8 @@ class Bed(Protocol):
     def plane(self) -> ControlPlane:
         """The API server."""
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
     def kubeconfig_of(self, user: str) -> Path:
         """By which an operator calls."""
-
-    def clear(self) -> None:
-        """Remove what a measurement has left."""
 
 
 class Side(ABC):

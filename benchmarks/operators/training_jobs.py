@@ -17,6 +17,8 @@ GROUPS: Mapping[str, Mapping[str, int]] = {
     "MultiWorkerMirrored": {"chief": 1, "worker": 2},
     "ParameterServer": {"chief": 1, "worker": 2, "ps": 1},
 }
+OWN_LOOPS: Mapping[str, str] = {"MultiWorkerMirrored": "keras", "ParameterServer": "coordinator"}
+"""The program's loop that knows nothing of dtjob."""
 _TFJOB_ROLES = {"chief": "Chief", "worker": "Worker", "ps": "PS"}
 
 
@@ -36,7 +38,7 @@ class Training:
     @property
     def own_loop(self) -> str:
         """The program's loop that knows nothing of dtjob."""
-        return "keras" if self.strategy == "MultiWorkerMirrored" else "coordinator"
+        return OWN_LOOPS[self.strategy]
 
 
 class Trains(Side, ABC):

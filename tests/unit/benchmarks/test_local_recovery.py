@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.operators import local_recovery, recovery
+from benchmarks.operators import local_recovery, recovery, training_jobs
 from benchmarks.operators.local_recovery import is_tried_again
 from benchmarks.programs.recovery import TRY_AGAIN
 
@@ -19,7 +19,7 @@ def test_the_program_asks_for_it_where_it_has_lost_a_peer() -> None:
 
 
 def test_both_scenarios_kill_the_same_tasks_of_the_same_groups() -> None:
-    assert local_recovery.NAMES.keys() == local_recovery.OWN_LOOPS.keys() == recovery.VICTIMS.keys()
+    assert local_recovery.NAMES.keys() == training_jobs.OWN_LOOPS.keys() == recovery.VICTIMS.keys()
     for strategy in recovery.VICTIMS:
         ours, nodes = local_recovery.scenario(strategy), recovery.scenario(strategy)
         assert (ours.units, ours.goals) == (nodes.units, nodes.goals)
