@@ -111,10 +111,8 @@ class Goodput:
     redone_steps: int = 0
     told: Spent = NOBODY_TOLD
     """What of the supervisor's own account is counted."""
-    untold: float = 0.0
-    """So many of the seconds counted last this supervisor may yet account for."""
-    untold_in: Part = Part.UNKNOWN
-    """Under what those stand until then."""
+    untold: Mapping[Part, float] = field(default_factory=dict)
+    """Of each part so many seconds, counted since this supervisor said something new, it may yet account for."""
     others: Mapping[str, Any] = field(default_factory=dict)
     """Fields that a newer operator wrote; kept."""
 
@@ -153,12 +151,11 @@ class Goodput:
         return cls(
             until=until,
             doing=doing,
-            seconds={part: _seconds(seconds[part]) for part in Part if part in seconds},
+            seconds={part: _seconds(value) for part, value in _parts(seconds)},
             kept_steps=_steps(steps.get("kept")),
             redone_steps=_steps(steps.get("redone")),
             told=Spent.from_json(counted, _whole(counted.get("attempt"), -1), _whole(counted.get("incarnation"), 0)),
-            untold=_seconds(counted.get("untold")),
-            untold_in=next((part for part in Part if part == counted.get("untoldIn")), Part.UNKNOWN),
+            untold={part: _seconds(value) for part, value in _parts(_block(counted, "untold"))},
             others={name: value for name, value in fields.items() if name not in WRITTEN},
         )
 
@@ -181,7 +178,9 @@ class Goodput:
         return {name: value for name, value in fields.items() if value is not None}
 
     def _untold(self) -> dict[str, Any]:
-        return {"untold": round(self.untold, 2), "untoldIn": self.untold_in.value} if self.untold else {}
+        rounded = {part.value: round(value, 2) for part, value in self.untold.items()}
+        untold = {name: value for name, value in rounded.items() if value}
+        return {"untold": untold} if untold else {}
 
     def _told(self) -> dict[str, Any]:
         if self.told.attempt < 0:
@@ -192,6 +191,10 @@ class Goodput:
 def _block(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = fields.get(name)
     return found if isinstance(found, Mapping) else {}
+
+
+def _parts(block: Mapping[str, Any]) -> list[tuple[Part, Any]]:
+    return [(part, block[part]) for part in Part if part in block]
 
 
 def _whole(value: Any, otherwise: int) -> int:

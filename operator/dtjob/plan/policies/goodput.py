@@ -9,6 +9,7 @@ was at before; of a supervisor that cannot be read it is unknown, until that one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -36,6 +37,9 @@ _GOES_TO = {
 
 _AFTER_TRAINING = {Doing.ENDING: Part.ENDING, Doing.SUSPENDED: Part.UNKNOWN}
 """The same of a job that trained, by what it is at now; otherwise it is being restarted."""
+
+_CLAIMED_FIRST = (Part.RESTARTING, Part.STARTING, Part.WAITING_FOR_PODS, Part.ENDING)
+"""Of the parts that a supervisor may account for later, which of them it has trained in, where it does not say."""
 
 _UP = (Doing.STARTING, Doing.RESTARTING, Doing.TRAINING)
 """What a job is at while all of its tasks run; which of these, its chief's supervisor has to tell."""
@@ -96,7 +100,7 @@ def count(before: Goodput, seen: Seen, now: datetime) -> Goodput:
     """The goodput with the time until `now` counted. A clock that was set back takes nothing away."""
     elapsed = max(0.0, (now - before.until).total_seconds())
     if before.doing is Doing.SUSPENDED:
-        return replace(before, until=now, doing=_next(before, seen), untold=0.0)
+        return replace(before, until=now, doing=_next(before, seen), untold={})
     counted = _take_back(before, seen.told) if seen.told else before
     counted, left = _take_told(counted, seen.told, elapsed)
     counted = _take_rest(counted, before, seen, left, now)
@@ -167,31 +171,36 @@ def _share(steps: tuple[int, float], number: int) -> tuple[int, float]:
 def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goodput, float]:
     """With what the supervisor accounts for since it was last asked, and the seconds that are left to be counted.
 
-    It gets no more than `elapsed` and what it had not accounted for when time was counted last.
+    It gets no more than `elapsed` and what it had not accounted for when time was counted before.
     """
+    open_until_now = elapsed + before.untold.get(Part.UNKNOWN, 0.0)
+    counted = before.plus(Part.UNKNOWN, -before.untold.get(Part.UNKNOWN, 0.0))
+    claims: dict[Part, float] = {part: value for part, value in before.untold.items() if part is not Part.UNKNOWN}
     if told is None:
-        return replace(before.plus(Part.UNKNOWN, -_unknown(before)), untold=0.0), elapsed + _unknown(before)
+        return replace(counted, untold=claims), open_until_now
     last = before.told if before.told.attempt == told.attempt else Spent(told.attempt)
-    taken = min(max(0.0, told.seconds - last.seconds), elapsed + before.untold)
+    taken = min(max(0.0, told.seconds - last.seconds), open_until_now + sum(claims.values()))
     saving = min(max(0.0, told.saving - last.saving), taken)
     there = before.seconds.get(Part.KEPT, 0.0) + taken - saving
     redone = min(max(0.0, told.redone - last.redone), there)
-    of_untold = max(0.0, taken - elapsed)
     counted = replace(
-        before,
+        counted,
         told=told,
-        untold=0.0,
+        # What it says anew holds for all the time before it was asked; what it had said before, for none since.
+        untold=claims if told == before.told else {},
         kept_steps=max(0, before.kept_steps + told.kept_steps - last.kept_steps),
         redone_steps=before.redone_steps + max(0, told.redone_steps - last.redone_steps),
     )
     counted = counted.plus(Part.SAVING, saving).plus(Part.REDONE, redone).plus(Part.KEPT, taken - saving - redone)
-    if before.untold_in is Part.UNKNOWN:
-        return counted.plus(Part.UNKNOWN, -before.untold), elapsed + before.untold - taken
-    return counted.plus(before.untold_in, -of_untold), max(0.0, elapsed - taken)
+    return _claim(counted, claims, taken - open_until_now), max(0.0, open_until_now - taken)
 
 
-def _unknown(before: Goodput) -> float:
-    return before.untold if before.untold_in is Part.UNKNOWN else 0.0
+def _claim(counted: Goodput, claims: Mapping[Part, float], seconds: float) -> Goodput:
+    """With `seconds` less under the parts that had them for want of a word, the nearest to training first."""
+    for part in _CLAIMED_FIRST:
+        taken = min(max(0.0, seconds), claims.get(part, 0.0))
+        counted, seconds = counted.plus(part, -taken), seconds - taken
+    return counted
 
 
 def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: datetime) -> Goodput:
@@ -199,9 +208,13 @@ def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: 
     if before.doing is Doing.BACKOFF and seen.pods_wait_from is not None:
         waited = min(left, max(0.0, (now - seen.pods_wait_from).total_seconds()))
         counted, left = counted.plus(Part.RESTARTING, left - waited), waited
-    # Its next word may be that it trained in some of that: the last one is from before, or was not read yet.
-    untold, part = left if seen.doing in _UP else 0.0, _part_of_rest(before, seen)
-    return replace(counted.plus(part, left), untold=untold, untold_in=part if untold else Part.UNKNOWN)
+    part = _part_of_rest(before, seen)
+    counted = counted.plus(part, left)
+    if not left or (part is Part.UNKNOWN and seen.doing not in _UP):
+        return counted
+    # Its next word may be that it trained in some of that: the last one is from before, or was not read yet. So it is
+    # also of a chief whose worker was lost just now.
+    return replace(counted, untold={**counted.untold, part: counted.untold.get(part, 0.0) + left})
 
 
 def _part_of_rest(before: Goodput, seen: Seen) -> Part:

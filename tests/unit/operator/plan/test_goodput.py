@@ -17,14 +17,14 @@ COUNTED = Goodput(
     kept_steps=90,
     redone_steps=12,
     told=SPENT,
-    untold=1.5,
+    untold={Part.RESTARTING: 1.5, Part.UNKNOWN: 0.5},
     others={"newer": [1]},
 )
 
 
 def test_it_is_read_as_it_was_written() -> None:
     assert Goodput.from_json(COUNTED.to_json()) == COUNTED
-    claimed = Goodput(NOW, Doing.STARTING, {Part.WAITING_FOR_PODS: 4.0}, untold=3.0, untold_in=Part.WAITING_FOR_PODS)
+    claimed = Goodput(NOW, Doing.STARTING, {Part.WAITING_FOR_PODS: 4.0}, untold={Part.WAITING_FOR_PODS: 3.0})
     assert Goodput.from_json(claimed.to_json()) == claimed
 
 

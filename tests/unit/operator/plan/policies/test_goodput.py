@@ -75,6 +75,23 @@ def test_a_worker_is_lost_and_training_goes_on_in_the_chiefs_container() -> None
     assert (found.kept_steps, found.redone_steps) == (100, 20)
 
 
+@pytest.mark.parametrize("between", [0, 1, 2])
+def test_what_a_chief_trained_before_a_worker_was_lost_counts_however_late_it_is_read(between: int) -> None:
+    """Its last word is a second old when the loss is written, and so are those that are read between that and the
+    restart in its container."""
+    same = [(21.5 + 0.1 * number, seen(Doing.WAITING_FOR_PODS, spent(10, 50))) for number in range(between)]
+    found = after(
+        (10, seen(Doing.TRAINING, spent(10, 50))),
+        (21, seen(Doing.WAITING_FOR_PODS, spent(10, 50))),
+        *same,
+        (22, seen(Doing.RESTARTING, spent(18, 100, saving=2, incarnation=1))),
+        (25, seen(Doing.RESTARTING, spent(18, 100, saving=2, incarnation=1))),
+    )
+    lost = {name: seconds for name, seconds in parts(found).items() if name not in ("kept", "saving")}
+    assert (found.seconds[Part.KEPT], found.seconds[Part.SAVING], sum(lost.values())) == (18, 2, pytest.approx(5))
+    assert lost.keys() <= {"restarting", "waitingForPods"}
+
+
 def test_a_restart_in_place_that_no_pod_shows_is_one() -> None:
     found = after(
         (10, seen(Doing.TRAINING, spent(10, 100))),
@@ -227,7 +244,7 @@ def test_every_second_stands_under_one_name(looks: Iterable[tuple[int, Seen]]) -
         assert sum(goodput.seconds.values()) == pytest.approx(counted, abs=0.2)
         assert goodput.ratio is None or 0 <= goodput.ratio <= 1 + 1e-9
         for part in set(Part) - {Part.KEPT}:
-            claimed = before.untold if part is before.untold_in else 0.0
+            claimed = before.untold.get(part, 0.0)
             assert goodput.seconds.get(part, 0.0) >= before.seconds.get(part, 0.0) - claimed - 0.011
         assert goodput.redone_steps >= before.redone_steps
 
