@@ -38,7 +38,7 @@ _GOES_TO = {
 _AFTER_TRAINING = {Doing.ENDING: Part.ENDING, Doing.SUSPENDED: Part.UNKNOWN}
 """The same of a job that trained, by what it is at now; otherwise it is being restarted."""
 
-_CLAIMED_FIRST = (Part.RESTARTING, Part.STARTING, Part.WAITING_FOR_PODS, Part.ENDING)
+_CLAIMED_FIRST = (Part.UNKNOWN, Part.RESTARTING, Part.STARTING, Part.WAITING_FOR_PODS, Part.ENDING)
 """Of the parts that a supervisor may account for later, which of them it has trained in, where it does not say."""
 
 _UP = (Doing.STARTING, Doing.RESTARTING, Doing.TRAINING)
@@ -173,9 +173,12 @@ def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goo
 
     It gets no more than `elapsed` and what it had not accounted for when time was counted before.
     """
-    open_until_now = elapsed + before.untold.get(Part.UNKNOWN, 0.0)
-    counted = before.plus(Part.UNKNOWN, -before.untold.get(Part.UNKNOWN, 0.0))
-    claims: dict[Part, float] = {part: value for part, value in before.untold.items() if part is not Part.UNKNOWN}
+    claims = dict(before.untold)
+    # Of a group that was up it is known by now what it was at; of one that had lost somebody only its chief can tell.
+    reopened = claims.pop(Part.UNKNOWN, 0.0) if before.doing in _UP else 0.0
+    counted, open_until_now = before.plus(Part.UNKNOWN, -reopened), elapsed + reopened
+    if told is not None and told.attempt != before.told.attempt:
+        claims.pop(Part.UNKNOWN, None)
     if told is None:
         return replace(counted, untold=claims), open_until_now
     last = before.told if before.told.attempt == told.attempt else Spent(told.attempt)
@@ -209,12 +212,10 @@ def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: 
         waited = min(left, max(0.0, (now - seen.pods_wait_from).total_seconds()))
         counted, left = counted.plus(Part.RESTARTING, left - waited), waited
     part = _part_of_rest(before, seen)
-    counted = counted.plus(part, left)
-    if not left or (part is Part.UNKNOWN and seen.doing not in _UP):
-        return counted
     # Its next word may be that it trained in some of that: the last one is from before, or was not read yet. So it is
     # also of a chief whose worker was lost just now.
-    return replace(counted, untold={**counted.untold, part: counted.untold.get(part, 0.0) + left})
+    untold = {**counted.untold, part: counted.untold.get(part, 0.0) + left} if left else counted.untold
+    return replace(counted.plus(part, left), untold=untold)
 
 
 def _part_of_rest(before: Goodput, seen: Seen) -> Part:

@@ -92,6 +92,28 @@ def test_what_a_chief_trained_before_a_worker_was_lost_counts_however_late_it_is
     assert lost.keys() <= {"restarting", "waitingForPods"}
 
 
+def test_what_was_trained_before_a_worker_was_lost_is_known_once_the_chief_is_read_again() -> None:
+    """The first look after a start, or at a chief that is silent, has no word of it."""
+    found = after(
+        (10, seen(Doing.TRAINING, spent(10, 50))),
+        (3610, seen(Doing.WAITING_FOR_PODS, readable=False)),
+        (3612, seen(Doing.WAITING_FOR_PODS, spent(3600, 5000))),
+        (3640, seen(Doing.RESTARTING, spent(3600, 5000, incarnation=1))),
+    )
+    assert found.seconds[Part.KEPT] == 3600
+    assert sum(parts(found).values()) == pytest.approx(3640)
+    assert parts(found).get("unknown", 0) <= 12
+
+
+def test_a_new_pod_of_the_chief_has_no_claim_on_what_is_unknown_of_the_last() -> None:
+    found = after(
+        (10, seen(Doing.TRAINING, spent(10, 10))),
+        (2010, seen(Doing.WAITING_FOR_PODS, readable=False)),
+        (2020, seen(Doing.TRAINING, spent(5, 5, begins=10, attempt=1))),
+    )
+    assert parts(found) == {"kept": 15, "unknown": 2000, "waitingForPods": 5}
+
+
 def test_a_restart_in_place_that_no_pod_shows_is_one() -> None:
     found = after(
         (10, seen(Doing.TRAINING, spent(10, 100))),
@@ -261,8 +283,8 @@ def report(step: int, kept: float, **more: Any) -> dict[str, Any]:
 class History:
     """One job, whose status is written as plans say."""
 
-    def __init__(self, **spec: Any) -> None:
-        self.job = builders.job("Mirrored", **spec)
+    def __init__(self, strategy: str = "Mirrored", **spec: Any) -> None:
+        self.job = builders.job(strategy, **spec)
         self.pods = builders.all_pods(self.job)
         self.writes = 0
 
@@ -376,3 +398,14 @@ def test_a_later_look_at_the_same_moment_adds_nothing() -> None:
     trains = after((10, seen(Doing.TRAINING, spent(9, 10))))
     again = count(trains, seen(Doing.TRAINING, spent(9, 10)), at(10))
     assert (again.to_json()["seconds"], again.kept_steps) == (trains.to_json()["seconds"], trains.kept_steps)
+
+
+def test_an_operator_that_begins_anew_and_finds_a_lost_worker_misses_nothing() -> None:
+    job = History("MultiWorkerMirrored")
+    job.look(0)
+    job.look(10, report(50, 10.0))
+    job.pods["worker-0"] = builders.pod(job.job, "worker-0", builders.ended(1, at(3600)))
+    assert job.look(3610)["phase"] == "Restarting"  # a new operator, which has read nobody's status yet
+    goodput = job.look(3612, report(5000, 3600.0))["goodput"]
+    assert goodput["seconds"]["kept"] == pytest.approx(3600, abs=0.1)
+    assert goodput["seconds"].get("unknown", 0) <= 12.1
