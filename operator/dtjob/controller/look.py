@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.controller.cluster import Cluster
@@ -26,7 +27,7 @@ async def look(cluster: Cluster, slots: Slots, job: Job, children: Children, nam
         async with slots.of((job.metadata.namespace, job.metadata.name)):
             return await cluster.get("Pod", job.metadata.namespace, name)
 
-    found = dict(zip(names, await asyncio.gather(*(ask(name) for name in names)), strict=True))
+    found = dict(zip(names, await _answers([ask(name) for name in names]), strict=True))
     # A pod of which the plan finds no task would be asked for without end.
     ours = {name: pod for name, pod in found.items() if pod is not None and _is_ours(job, pod)}
     # By name, as the store has them: an object that it has under one of these is not ours.
@@ -47,8 +48,18 @@ async def read(
         async with slots.of((job.metadata.namespace, job.metadata.name)):
             return await cluster.get(kind, job.metadata.namespace if kind in kueue.NAMESPACED else None, name)
 
-    found = await asyncio.gather(*(ask(kind, name) for kind, name in wanted))
+    found = await _answers([ask(kind, name) for kind, name in wanted])
     return replace(children, read={**children.read, **dict(zip(wanted, found, strict=True))})
+
+
+async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> list[Manifest | None]:
+    """What each of these comes to. Raises the first error, and ends the others then: who tries again asks anew."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in asked]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _is_ours(job: Job, pod: Manifest) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, cast
 
 import pytest
 
-from dtjob.controller.cluster import ClusterError
+from dtjob.controller.cluster import Cluster, ClusterError
+from dtjob.controller.look import look
+from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.controller.test_reconciler import all_run, phase, world
 from tests.unit.operator.simulation.operator import World
@@ -174,3 +178,27 @@ def test_a_label_that_may_not_be_put_back_holds_up_nothing_else():
         made.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.ended(1, made.now())))
         made.run(60)
         assert "digits-worker-0-1" in made.pods
+
+
+class Overloaded:
+    """An API server that answers each call with an error."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
+        self.calls += 1
+        await asyncio.sleep(0.001)
+        raise ClusterError("429: too many requests")
+
+
+async def test_a_look_that_failed_asks_for_no_more_pods() -> None:
+    """The job is tried again in 0.1 s, which would ask for all of them beside those of the first look."""
+    cluster, slots = Overloaded(), Slots()
+    names = [f"digits-worker-{number}-0" for number in range(1000)]
+    with pytest.raises(ClusterError):
+        await look(cast(Cluster, cluster), slots, builders.job(workers=1000), Children(), names)
+    asked = cluster.calls
+    await asyncio.sleep(0.2)
+    assert cluster.calls == asked, "calls of which nobody takes the answer"
+    assert asked <= 2 * CALLS_OF_A_JOB
