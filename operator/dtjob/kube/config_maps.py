@@ -57,9 +57,15 @@ class ConfigMaps:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def look_for_unknown(self) -> None:
-        """Take in the ConfigMaps of unfinished jobs of which none is known, as after a start. Raises ClusterError."""
+        """Take in the ConfigMaps of unfinished jobs of which none is known, as after a start.
+
+        One that cannot be read is left unknown: its job makes it, and hears then that it is there.
+        """
         keys = [key for key in going_on(self._store) if known(self._store, key) is None]
-        await self._ask_all((key, name) for key in keys if (name := name_of(self._store.job(key))) is not None)
+        try:
+            await self._ask_all((key, name) for key in keys if (name := name_of(self._store.job(key))) is not None)
+        except ClusterError as error:
+            logger.warning("not all ConfigMaps of jobs can be read: %s", error)
 
     async def poll_forever(self, every_seconds: float = ROUND_SECONDS) -> None:
         """Look, round after round. An API server that does not answer says nothing about what is there."""

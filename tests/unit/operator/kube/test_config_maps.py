@@ -214,3 +214,29 @@ def test_of_an_elastic_job_the_config_map_of_the_group_that_is_there_is_asked_fo
             store.apply(builders.stored(shared.config_map(group)))
         found = known(store, KEY)
         assert (found["metadata"]["name"] if found else None) == (wanted if number else None)
+
+
+class OneIsBroken:
+    """Has each job's ConfigMap; one of them cannot be read, now or ever (etcd has it under a lost key, say)."""
+
+    def __init__(self, found: dict[str, Manifest], broken: str) -> None:
+        self.found, self.broken = found, broken
+
+    async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        if name == self.broken:
+            raise ApiError(500, "InternalError", "unable to transform key: no matching key was found")
+        return self.found.get(name)
+
+
+async def test_one_config_map_that_cannot_be_read_is_no_reason_to_begin_with_no_job() -> None:
+    store, found = Store(), {}
+    for name in ("first", "second", "third"):
+        put(store, name, config_map=False)
+        made = builders.stored(shared.config_map(builders.job(name=name, uid=f"uid-{name}")))
+        found[made["metadata"]["name"]] = made
+    broken = shared.config_map_name(builders.job(name="second", uid="uid-second"))
+    config_maps = ConfigMaps(cast(Kube, OneIsBroken(found, broken)), store, WorkQueue())
+    await config_maps.look_for_unknown()
+    assert known(store, ("default", "first")) is not None
+    assert known(store, ("default", "third")) is not None
+    assert known(store, ("default", "second")) is None
