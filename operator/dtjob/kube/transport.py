@@ -45,8 +45,8 @@ class Transport:
         self._options = {name: value for name, value in known.items() if value}
 
     async def __aenter__(self) -> Self:
-        limit = self._configuration.connection_pool_maxsize
-        connector = aiohttp.TCPConnector(limit=limit, ssl=self._trusted)
+        # No limit: calls have slots of their own, and watches, one for each namespace, would leave none to them.
+        connector = aiohttp.TCPConnector(limit=0, ssl=self._trusted)
         # Not trust_env: aiohttp would look for a proxy, and for ~/.netrc, in a thread at each request.
         self._session = aiohttp.ClientSession(connector=connector)
         return self

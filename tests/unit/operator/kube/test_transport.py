@@ -7,7 +7,7 @@ import json
 import ssl
 from asyncio import sslproto
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -94,3 +94,38 @@ async def test_of_a_tls_connection_little_is_held(monkeypatch: pytest.MonkeyPatc
         asyncio.get_running_loop(), asyncio.Protocol(), ssl.create_default_context(), None, call_connection_made=False
     )
     assert len(made.get_buffer(-1)) == READ_BYTES
+
+
+async def test_a_hundred_watches_hold_up_no_call() -> None:
+    over = asyncio.Event()
+
+    async def watch(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        await answer.write(b"\n")
+        await over.wait()
+        return answer
+
+    async def call(_: web.Request) -> web.Response:
+        return web.Response(body=b"{}")
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/watch", watch), web.get("/call", call)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        async with (
+            client.ApiClient(configuration) as api_client,
+            Transport(api_client, 5) as transport,
+            AsyncExitStack() as stack,
+        ):
+            async with asyncio.timeout(10):
+                for _ in range(120):
+                    await stack.enter_async_context(await transport.open("/watch", {}, 330, 90))
+                assert await transport.request("GET", "/call", {}) == (200, b"{}")
+            over.set()
+    finally:
+        over.set()
+        await runner.cleanup()
