@@ -28,6 +28,9 @@ all."""
 TOMBSTONES = 20_000
 """Remembered deletions: more than can come in while one LIST is under way."""
 
+_ENDED = ("Failed", "Succeeded")
+"""Phases of a pod."""
+
 
 class Store:
     """Jobs and children by job. Every change returns the key of the job that it concerns, None where nothing
@@ -55,6 +58,11 @@ class Store:
     def jobs_going_on(self) -> int:
         """How many jobs have not ended."""
         return len(self._going_on)
+
+    def has_ended_pods(self, key: JobKey) -> bool:
+        """Whether a pod of the job has ended, and the job has not: it failed, or has done its part."""
+        pods = (one for (kind, _), one in self._children.get(key, {}).items() if kind == "Pod")
+        return key in self._going_on and any((pod.get("status") or {}).get("phase") in _ENDED for pod in pods)
 
     def size(self, key: JobKey) -> int:
         """How many children are known of the job."""

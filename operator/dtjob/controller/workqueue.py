@@ -2,6 +2,8 @@
 
 A key is in the queue at most once, and is never given to two workers at a time: a key that is added while a worker
 has it is queued again when the worker is done. Without the second rule every pod would be created several times.
+
+Unlike there, some keys go before others: a job that trains and has lost a pod need not wait for hundreds of new ones.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import heapq
 import itertools
 import math
 from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from dtjob.controller.pace import LONGEST_GATHER_SECONDS
@@ -21,13 +23,19 @@ Key = TypeVar("Key", bound=Hashable)
 
 FIRST_RETRY_SECONDS = 0.1
 LONGEST_RETRY_SECONDS = 60.0
+FIRST_IN_A_ROW = 15
+"""So many keys that go first are taken for each of the others, which must not wait for ever."""
 
 
 class WorkQueue(Generic[Key]):
     """The queue. For one event loop; not thread-safe."""
 
-    def __init__(self) -> None:
-        self._queue: deque[Key] = deque()
+    def __init__(self, goes_first: Callable[[Key], bool] = lambda key: False) -> None:
+        """`goes_first`: whether a key that is due now goes before the others."""
+        self._goes_first = goes_first
+        self._first: deque[Key] = deque()
+        self._others: deque[Key] = deque()
+        self._in_a_row = 0
         self._dirty: set[Key] = set()
         self._processing: set[Key] = set()
         self._failures: dict[Key, int] = {}
@@ -44,7 +52,7 @@ class WorkQueue(Generic[Key]):
             return
         self._dirty.add(key)
         if key not in self._processing:
-            self._queue.append(key)
+            self._append(key)
         self._changed.set()
 
     def add_after(self, key: Key, seconds: float) -> None:
@@ -96,8 +104,8 @@ class WorkQueue(Generic[Key]):
         """The next due key, which is this worker's until `done`."""
         while True:
             self._move_due()
-            if self._queue:
-                key = self._queue.popleft()
+            if len(self):
+                key = self._pop()
                 self._dirty.discard(key)
                 self._processing.add(key)
                 self._note_look(key)
@@ -114,17 +122,27 @@ class WorkQueue(Generic[Key]):
         self._processing.discard(key)
         self._note_look(key)
         if key in self._dirty:
-            self._queue.append(key)
+            self._append(key)
             self._changed.set()
 
     def __len__(self) -> int:
         """How many keys are due now."""
-        return len(self._queue)
+        return len(self._first) + len(self._others)
 
     @property
     def at_hand(self) -> int:
         """How many keys are due, or with a worker."""
-        return len(self._queue) + len(self._processing)
+        return len(self) + len(self._processing)
+
+    def _append(self, key: Key) -> None:
+        (self._first if self._goes_first(key) else self._others).append(key)
+
+    def _pop(self) -> Key:
+        if self._first and not (self._others and self._in_a_row >= FIRST_IN_A_ROW):
+            self._in_a_row += 1
+            return self._first.popleft()
+        self._in_a_row = 0
+        return self._others.popleft()
 
     def _now(self) -> float:
         if self._loop is None:

@@ -92,7 +92,7 @@ async def run(options: Options) -> None:
 async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics: Metrics, stop: asyncio.Event) -> None:
     """Do the operator's work until told to stop; no call of it is under way when this returns."""
     store: Store = Store()
-    queue: WorkQueue[JobKey] = WorkQueue()
+    queue: WorkQueue[JobKey] = WorkQueue(store.has_ended_pods)
     watched = Watched(options.namespaces)
     config_maps = ConfigMaps(cluster, store, queue)
     workloads = Workloads(cluster, store, queue, options.namespaces)

@@ -46,6 +46,18 @@ def test_a_version_that_is_not_newer_changes_nothing():
     assert store.apply(running(11)) == KEY
 
 
+def test_pods_that_have_ended_are_known_of_jobs_that_go_on():
+    store, job = Store(), versioned(job_manifest(JOB), 5)
+    store.apply(job)
+    store.apply(running(11))
+    assert not store.has_ended_pods(KEY)
+    store.apply({**versioned(POD, 12), "status": builders.ended(137)})
+    assert store.has_ended_pods(KEY)
+    store.apply({**versioned(job, 13), "status": {"phase": "Failed"}})
+    assert not store.has_ended_pods(KEY)
+    assert not store.has_ended_pods(("default", "nobody"))
+
+
 def test_versions_are_numbers():
     store = Store()
     store.apply(versioned(POD, 99))

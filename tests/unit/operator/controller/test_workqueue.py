@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.controller.workqueue import LONGEST_RETRY_SECONDS, WorkQueue
+from dtjob.controller.workqueue import FIRST_IN_A_ROW, LONGEST_RETRY_SECONDS, WorkQueue
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 
@@ -45,6 +45,34 @@ def test_a_key_is_queued_once(loop: SimulatedLoop):
             queue.add(key)
         assert len(queue) == 2
         assert await taken(queue) == ["a", "b"]
+
+    play(loop, story())
+
+
+def test_some_go_first_and_the_others_do_not_wait_for_ever(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str](str.isupper)
+        for key in ("a", "b", *(f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1))):
+            queue.add(key)
+        assert len(queue) == queue.at_hand == 2 * FIRST_IN_A_ROW + 3
+        order = await taken(queue)
+        assert [order.index(key) for key in "ab"] == [FIRST_IN_A_ROW, 2 * FIRST_IN_A_ROW + 1]
+        assert [key for key in order if key.isupper()] == [f"N{number}" for number in range(2 * FIRST_IN_A_ROW + 1)]
+
+    play(loop, story())
+
+
+def test_who_goes_first_is_asked_when_a_key_is_due(loop: SimulatedLoop):
+    async def story() -> None:
+        hurt = {"z"}
+        queue = WorkQueue[str](hurt.__contains__)
+        for key in "abz":
+            queue.add(key)
+        assert await queue.get() == "z"
+        hurt.clear()
+        queue.add("z")  # while a worker has it
+        queue.done("z")
+        assert await taken(queue) == ["a", "b", "z"]
 
     play(loop, story())
 
