@@ -74,23 +74,24 @@ class Returned:
         return left
 
     def share_of(self, name: str, left: Mapping[str, Any]) -> float | None:
-        """These replicas' part of the mean of `name` over the global batch; None where no step gave it, or no number.
+        """These replicas' part of `name` over the global batch, such that parts add up; None where no step gave it, or
+        no number, or one that no sum makes (the largest).
 
         Of a metric's result, what that comes to of these replicas' states alone.
         """
         if name not in left or np.ndim(left[name]) != 1:
             return None
         rows, total = _rows_of(left)
+        way = self._ways[name]
+        if way.metric is None and way.kind != "mean":
+            return float(np.asarray(left[name], np.float64)[rows > 0].sum()) if way.kind == "sum" else None
         values = np.where(rows > 0, np.asarray(left[name], np.float64), 0.0)
         return float(values @ rows / max(total, 1.0))
 
     def gathered(self, left: Mapping[str, Any], group: Group) -> dict[str, Array]:
         """What all replicas have left. Collective."""
         arrays = {name: np.asarray(value, np.float64) for name, value in left.items()}
-        total = group.sum(np.concatenate([array.ravel() for array in arrays.values()]))
-        ends = np.cumsum([array.size for array in arrays.values()])
-        parts = np.split(total, ends[:-1])
-        return {name: part.reshape(arrays[name].shape) for name, part in zip(arrays, parts, strict=True)}
+        return dict(zip(arrays, group.sum_each([*arrays.values()]), strict=True))
 
     def logs(self, left: Mapping[str, Array]) -> dict[str, Any]:
         """One value a name out of what all replicas have left; metrics are read as they are now."""

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute.values import SyncOnReadVariable
 
@@ -32,13 +31,10 @@ def states_of_all(variables: Sequence[Any], group: Group) -> Iterator[None]:
         yield
         return
     sums = [sum_of(group.strategy.experimental_local_results(v)) for v in merged.values()]
-    total = group.sum(np.concatenate([np.ravel(one) for one in sums]))
-    parts = np.split(total, np.cumsum([one.size for one in sums])[:-1])
     values = {}
-    for variable, part in zip(merged.values(), parts, strict=True):
+    for variable, total in zip(merged.values(), group.sum_each(sums), strict=True):
         copies = group.replicas if variable.aggregation == tf.VariableAggregation.MEAN else 1
-        array = (part / copies).reshape(variable.shape).astype(variable.dtype.as_numpy_dtype)
-        values[id(variable)] = tf.constant(array)
+        values[id(variable)] = tf.constant((total / copies).astype(variable.dtype.as_numpy_dtype))
     own = SyncOnReadVariable._get_cross_replica
 
     def read(self: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,14 @@ class Group:
         summed: npt.NDArray[Any] = self._sums[key](tf.constant(padded)).numpy()
         return summed[: vector.size].reshape(vector.shape)
 
+    def sum_each(self, arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """For each of `arrays` (of one type; same shapes in all tasks) the sum of every task's, in one exchange."""
+        if not arrays:
+            return []
+        joined = self.sum(np.concatenate([array.ravel() for array in arrays]))
+        parts = np.split(joined, np.cumsum([array.size for array in arrays])[:-1])
+        return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)]
+
     def leave_together(self) -> None:
         """Return when every task has come here too: one that ended before would break its last sum off for the others.
 
@@ -87,7 +96,8 @@ class Group:
     def _sum_replicas(self, vector: Any) -> Any:
         def replica() -> Any:
             context = tf.distribute.get_replica_context()
-            first = tf.equal(context.replica_id_in_sync_group, self.first_replica)  # the others of this task add zeros
-            return context.all_reduce(tf.distribute.ReduceOp.SUM, vector * tf.cast(first, vector.dtype))
+            first = tf.equal(context.replica_id_in_sync_group, self.first_replica)
+            mine = tf.where(first, vector, tf.zeros_like(vector))  # no product, which makes NaN of what is infinite
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, mine)
 
         return self.strategy.experimental_local_results(self.strategy.run(replica))[0]

@@ -51,6 +51,8 @@ def test_replicas_of_unequal_shares_and_one_without_any() -> None:
         "of each": 2.0,
     }
     assert returned.share_of("mean", {name: value[:1] for name, value in left.items()}) == pytest.approx(9 / 4)
+    assert returned.share_of("sum", {name: value[:2] for name, value in left.items()}) == pytest.approx(8.0)
+    assert returned.share_of("largest", left) is None
     assert returned.share_of("vector", left) is None
     assert returned.share_of("nothing", left) is None
 
