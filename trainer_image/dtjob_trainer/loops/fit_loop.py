@@ -42,6 +42,8 @@ class FitLoop(TrainingRun):
         self._engine, self._callbacks = engine, callbacks
         self._epochs, self._source, self._validation = epochs, epochs.source, validation
         epochs.streams = engine.streams(epochs.source)
+        if epochs.source.own_ends and engine.group.tasks > 1:
+            state.leave_out_untouched()
         self._validates = validates
         self._epoch_logs: dict[str, Any] | None = None
         """Training's logs of an epoch whose steps are done, while its validation is not."""

@@ -23,6 +23,7 @@ from dtjob_trainer.models import (
     optimizers,
     own_step,
     returned,
+    stand_ins,
 )
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.keras3_generator import global_generator, one_generator
@@ -115,6 +116,21 @@ class KerasModel(TrainedModel):
         """A batch as Keras gives it to steps."""
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
+    def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's training step."""
+        statistics = [] if self._traits.shared_variables else stand_ins.moving_statistics(self.model)
+        with self._kept_where_empty(cut, [*statistics, *self._metrics_of_calls(self.own_step)]):
+            return super().train_replica(cut, x, y, sample_weight)
+
+    def evaluate_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
+        """One replica's evaluation step."""
+        with self._kept_where_empty(cut, self._metrics_of_calls(self.own_test)):
+            return super().evaluate_replica(cut, x, y, sample_weight)
+
+    def _metrics_of_calls(self, own: bool) -> list[Any]:
+        """Variables of metrics, which layers may update as they are called; `own`: by a step that sees to that."""
+        return [] if own or self._traits.shared_variables else self.model.metrics_variables
+
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
         with tf.GradientTape() as tape:
@@ -146,11 +162,8 @@ class KerasModel(TrainedModel):
             if variable.aggregation == "only_first_replica":
                 parts = parts[:1] if group.index == 0 else (np.zeros(variable.shape),)
             sums.append(sum_of(parts))
-        total = group.sum(np.concatenate([np.ravel(s) for s in sums])) if sums else np.zeros(0)
-        mapping, offset = [], 0
-        for variable, value in zip(variables, sums, strict=True):
-            merged = total[offset : offset + value.size].reshape(value.shape)
-            offset += value.size
+        mapping = []
+        for variable, merged in zip(variables, group.sum_each(sums), strict=True):
             if variable.aggregation in ("mean", "none"):
                 merged = merged / copies
             mapping.append((variable, tf.constant(merged.astype(variable.dtype))))
@@ -234,13 +247,8 @@ class KerasModel(TrainedModel):
             return self._counting(cut, variables)
         return self._kept_where_empty(cut, variables)
 
-    @contextlib.contextmanager
-    def _kept_where_empty(self, cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
-        """While this lasts, a replica whose row only stands in leaves `variables` as they were."""
-        before = [tf.identity(v.value) for v in variables] if cut.may_be_empty else []
-        yield
-        for variable, value in zip(variables, before, strict=False):
-            variable.assign(tf.where(cut.examples > 0, variable.value, value))
+    def _kept_where_empty(self, cut: Cut, variables: Sequence[Any]) -> AbstractContextManager[None]:
+        return stand_ins.kept(cut, variables, self._updates.whole_variables)
 
     @contextlib.contextmanager
     def _counting(self, cut: Cut, variables: Sequence[Any]) -> Iterator[None]:
@@ -278,20 +286,5 @@ class KerasModel(TrainedModel):
         tracker = self.model._loss_tracker
         tracker.total.assign_add(tf.cast(loss, tracker.dtype) * tf.cast(cut.total, tracker.dtype))
         tracker.count.assign_add(tf.cast(cut.examples, tracker.dtype))
-
-        variables = self.model.metrics_variables
-
-        def update() -> Any:
-            with self._counting(cut, variables):
-                self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
-            return tf.constant(0)
-
-        whole = self._updates.whole_variables()
-        # a replica that stands in with one row of no weight must not count it
-        if not cut.may_be_empty or self._traits.central_storage:
-            update()
-        elif whole:  # which all replicas update together
-            with self._kept_where_empty(cut, [v for v in variables if id(v) not in whole]):
-                update()
-        else:
-            tf.cond(cut.examples > 0, update, lambda: tf.constant(0))
+        with self._counting(cut, self.model.metrics_variables):
+            self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight=sample_weight))

@@ -18,7 +18,15 @@ from tf_keras.src.engine.base_layer import BaseRandomLayer
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import added_sums, losses, optimizers, returned, tf_keras_losses, tf_keras_metrics
+from dtjob_trainer.models import (
+    added_sums,
+    losses,
+    optimizers,
+    returned,
+    stand_ins,
+    tf_keras_losses,
+    tf_keras_metrics,
+)
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, Plain, State, named
@@ -123,7 +131,7 @@ class LegacyModel(TrainedModel):
         return tf_keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        with self._counting(cut):
+        with self._counting(cut, trains=True):
             with tf.GradientTape() as tape:
                 y_pred = self.model(x, training=True)
                 loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
@@ -163,7 +171,7 @@ class LegacyModel(TrainedModel):
         return contextlib.nullcontext()
 
     def _own(self, kind: Any, step: Any, cut: Cut, *, alone: bool) -> Any:
-        with self._counting(cut):
+        with self._counting(cut, trains=kind == "train"):
             return super()._own(kind, step, cut, alone=alone)
 
     def _add(self, variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -235,8 +243,9 @@ class LegacyModel(TrainedModel):
                 generator._maybe_init()
 
     @contextlib.contextmanager
-    def _counting(self, cut: Cut) -> Iterator[None]:
-        """Trace a step whose metrics stay as they were where this replica stands in with a row of no weight."""
+    def _counting(self, cut: Cut, *, trains: bool = False) -> Iterator[None]:
+        """Trace a step whose metrics, and moving statistics where it `trains`, stay as they were where this replica
+        stands in with a row of no weight."""
         if not cut.may_be_empty:
             yield
             return
@@ -245,6 +254,7 @@ class LegacyModel(TrainedModel):
                 yield
             return
         variables = [v for metric in self.model.metrics for v in metric.variables]
+        variables += stand_ins.moving_statistics(self.model) if trains else []
         before = [tf.identity(v.read_value()) for v in variables]
         yield
         whole = self._updates.whole_variables()  # of some metrics it is known once they are updated

@@ -31,6 +31,7 @@ class State:
         """`shared` and `local` as above; `averaged`: those of `local` whose mean over the replicas means something."""
         self._group = group
         self._shared, self._local, self._averaged = dict(shared), dict(local), averaged
+        self._untouched: list[list[Array]] | None = None
 
     def capture(self) -> dict[str, Any]:
         """Name to tensor, at the chief task; empty elsewhere. Collective: every task calls it at the same step.
@@ -77,6 +78,11 @@ class State:
         kept = {id(part.handle) for v in (self._shared | self._local).values() for part in self._parts(v)}
         return names_not_among(self._group.strategy, used, kept)
 
+    def leave_out_untouched(self) -> None:
+        """From now on, have a moving statistic that still is what it is now count for nothing in its mean: the task of
+        that replica has had no examples. Call it before anything is restored."""
+        self._untouched = [[np.array(part) for part in self._parts(v)] for v in self._averaged]
+
     def average_local(self) -> None:
         """Give every replica the mean of the moving statistics. Collective; called at ends of epochs and runs only.
 
@@ -87,14 +93,21 @@ class State:
         copies = len(self._parts(self._averaged[0])) * self._group.tasks
         if copies == 1:  # CentralStorage has one for all replicas, too
             return
-        sums = [sum_of(self._parts(v)) for v in self._averaged]
-        total = self._group.sum(np.concatenate([np.ravel(s) for s in sums])) / copies
-        offset = 0
-        for variable, value in zip(self._averaged, sums, strict=True):
-            mean = total[offset : offset + value.size].reshape(value.shape).astype(variable.dtype)
-            offset += value.size
-            for part in self._parts(variable):
+        parts = [self._touched(number) for number in range(len(self._averaged))]
+        sums = [sum_of(some, v.shape) for some, v in zip(parts, self._averaged, strict=True)]
+        *totals, counts = self._group.sum_each([*sums, np.array([len(some) for some in parts], np.float64)])
+        for variable, total, count in zip(self._averaged, totals, counts, strict=True):
+            mean = (total / max(count, 1.0)).astype(variable.dtype)
+            for part in self._parts(variable) if count else ():
                 part.assign(mean)
+
+    def _touched(self, number: int) -> tuple[Any, ...]:
+        """What this task's replicas hold of one of the moving statistics, as far as it counts."""
+        parts = self._parts(self._averaged[number])
+        if self._untouched is None:
+            return parts
+        pairs = zip(parts, self._untouched[number], strict=True)
+        return tuple(part for part, first in pairs if not np.array_equal(part, first))
 
     def _check(self, arrays: Mapping[str, Array]) -> None:
         for name, variable in (self._shared | self._local).items():
@@ -185,8 +198,10 @@ def _read(part: Any) -> Any:
     return tf.convert_to_tensor(part) if is_sharded(part) else part.read_value()
 
 
-def sum_of(parts: tuple[Any, ...]) -> npt.NDArray[np.float64]:
-    """The sum of the values that the replicas of this task hold of one variable."""
+def sum_of(parts: tuple[Any, ...], shape: Any = ()) -> npt.NDArray[np.float64]:
+    """The sum of the values that replicas of this task hold of one variable; zeros of this `shape` where it is none."""
+    if not parts:
+        return np.zeros(shape)
     total: npt.NDArray[np.float64] = np.sum([np.asarray(part, np.float64) for part in parts], axis=0)
     return total
 
