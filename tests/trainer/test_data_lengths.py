@@ -39,6 +39,18 @@ def test_tasks_whose_shards_end_at_different_steps_count_every_example_once(tmp_
     assert run["worker-0"].status["step"] == run["worker-0"].status["totalSteps"] == 3 * 60 // (BATCH // 3)
 
 
+@pytest.mark.parametrize("package", ["keras", pytest.param("tf_keras", marks=pytest.mark.slow)])
+def test_moving_statistics_are_of_examples_alone(tmp_path: Path, package: str) -> None:
+    """Not of the rows with which a task stands in that has come to its end, or never had an example."""
+    program = "idle_statistics.py", f"--package={package}"
+    with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 3}, *program) as run:
+        run.run()
+        for task in run.tasks:
+            line = next(line for line in run[task].output().splitlines() if line.startswith("kept "))
+            mean, variance = json.loads(line.removeprefix("kept "))
+            assert (mean, variance) == (pytest.approx(5.0, abs=0.01), pytest.approx(0.0, abs=0.01))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "batches"), [("unlike", [2, 2, 2]), ("varying", [5, 2, 7])])
 def test_an_epoch_ends_at_the_same_step_in_all_tasks(tmp_path: Path, kind: str, batches: list[int]) -> None:
@@ -46,6 +58,13 @@ def test_an_epoch_ends_at_the_same_step_in_all_tasks(tmp_path: Path, kind: str, 
     assert_counted(found, [count * BATCH for count in batches])
     assert run["worker-0"].status["step"] == sum(batches)
     assert ("must be the same in all" in run["worker-0"].output()) == (kind == "unlike")
+
+
+def test_a_pass_of_changing_data_that_spans_epochs_is_not_called_exact(tmp_path: Path) -> None:
+    """What is read ahead at an epoch's end is of the order before, and a restart reads it in the new one."""
+    with Cluster(tmp_path, "Default", {"chief": 1}, "spanning_pass.py", checkpoint={"everySteps": 100}) as run:
+        run.run()
+        assert run["chief-0"].status["resume"] == "approximate"
 
 
 @pytest.mark.parametrize(

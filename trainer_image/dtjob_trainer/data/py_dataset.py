@@ -38,6 +38,8 @@ class PyDatasetSource(DatasetSource):
         seen = range(SEEN_FIRST if batches is None else min(SEEN_FIRST, batches))
         dataset = dataset_of(self._batches, [standard(data[index], wanted.argument) for index in seen])
         super().__init__(dataset.with_options(_one_thread()) if self._parallel else dataset, place, wanted)
+        if wanted.steps not in (None, batches) and _changes_with_epochs(data):
+            self.exact = False  # what is read ahead at an epoch's end is of the order before, and a restart has none
         if batches is not None:
             self.steps = min(batches, wanted.at_most or batches)
 
@@ -65,6 +67,12 @@ class PyDatasetSource(DatasetSource):
         items = _by_workers(self._data, self._indices) if self._parallel else map(self._data.__getitem__, self._indices)
         for item in items:
             yield standard(item, self._argument)
+
+
+def _changes_with_epochs(data: Any) -> bool:
+    """Whether a PyDataset hears of epochs, and may give other examples from then on."""
+    own = keras.utils.PyDataset
+    return any(getattr(type(data), name) is not getattr(own, name) for name in ("on_epoch_begin", "on_epoch_end"))
 
 
 class _Chosen(keras.utils.PyDataset):  # type: ignore[misc]
