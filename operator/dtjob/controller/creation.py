@@ -18,6 +18,7 @@ from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKe
 from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels
 from dtjob.controller.holds import Holds
 from dtjob.controller.mending import Mending
+from dtjob.controller.put_back import put_back
 from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
@@ -247,12 +248,8 @@ class Creation:
             if field := drift.drifted(wanted, found):
                 await self._mend(key, Mend(wanted, found, field))
             return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
-        if lost := lost_labels(wanted, found):
-            labelled = await self._cluster.relabel(key[0], create.name, found["metadata"]["uid"], lost)
-            if labelled is None:
-                raise ClusterError(f"{create.kind} {create.name} has gone while its labels were put back")
-            return labelled
-        return found
+        lost = lost_labels(wanted, found)
+        return await put_back(self._cluster, found, lost) if lost else found
 
     def _is_wanted(self, key: JobKey) -> bool:
         """Whether the job is still there and not suspended meanwhile: thousands of pods take a while to make."""

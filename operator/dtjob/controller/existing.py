@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.job import GROUP
-from dtjob.objects import labels
+from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 
 
@@ -22,8 +22,9 @@ def is_ours(wanted: Manifest, existing: Manifest) -> bool:
 
 
 def lost_labels(wanted: Manifest, existing: Manifest) -> dict[str, str]:
-    """The labels by which we find a pod, where one that was there already has lost them."""
-    if wanted["kind"] != "Pod":
+    """The labels by which we find a pod or Workload, where one that was there already has lost them. Of other kinds
+    none: the shared ones are mended, or asked for by name."""
+    if wanted["kind"] not in ("Pod", kueue.KIND):
         return {}
     found = labels.of(existing)
     return {
