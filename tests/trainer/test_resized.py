@@ -22,6 +22,18 @@ def told(run: Cluster) -> dict[str, Any]:
     return found
 
 
+def test_a_scaled_learning_rate_stays_what_it_was(tmp_path: Path) -> None:
+    """A schedule's too: the global batch is the same whoever computes it."""
+    for epochs, workers in ((1, 2), (2, 3)):
+        directory, counts = tmp_path / str(workers), {"worker": workers}
+        checkpoint = {"everySteps": 100, "directory": str(tmp_path / "checkpoints")}
+        program = "scaled_rate.py", str(epochs)
+        with Cluster(directory, "MultiWorkerMirrored", counts, *program, checkpoint=checkpoint) as run:
+            run.run()
+            lines = run["worker-0"].output().splitlines()
+            assert [line for line in lines if line.startswith("rate")] == ["rate 0.2"], lines
+
+
 def one_device(directory: Path, data: str) -> dict[str, Any]:
     with Cluster(directory, "Default", {"chief": 1}, "resized.py", f"--data={data}") as run:
         run.run()

@@ -83,7 +83,8 @@ def fit(
       early where the data does, with a warning, and the next begins anew, as in Keras 3. A data function is called
       anew for each epoch all the same.
     - max_queue_size, workers, use_multiprocessing: how a Sequence is read. A PyDataset has its own.
-    - scale_lr: multiply the learning rate, or all rates of one of Keras's schedules, by the number of replicas.
+    - scale_lr: multiply the learning rate, or all rates of one of Keras's schedules, by the number of replicas with
+      which the run begins.
     - seed: seed of the order of the data.
     - save: where the chief writes the trained model; a relative path lies below the checkpoint directory.
 
@@ -131,9 +132,7 @@ def fit(
     trained.build(*training.spec())
     trained.build_further(*training.spec())
     engine = engine_of(trained, group, here.traits)
-    if scale_lr:
-        trained.scale_learning_rate(group.replicas)
-    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates)
+    loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates, scale_lr)
     with trained.of_global_batch():
         history = loop.fit()
     if save is not None:

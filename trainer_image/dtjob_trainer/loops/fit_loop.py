@@ -18,6 +18,7 @@ from dtjob_trainer.loops.control import Agreement
 from dtjob_trainer.loops.epochs import Epochs
 from dtjob_trainer.loops.training_run import TrainingRun
 from dtjob_trainer.loops.validation import validated
+from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.tensorboard.training import number, numbers
@@ -35,8 +36,10 @@ class FitLoop(TrainingRun):
         epochs: Epochs,
         validation: Source | None,
         validates: Callable[[int], bool] = lambda _: True,
+        scale_lr: bool = False,
     ) -> None:
-        """`validates`: whether there is a validation after the epoch of this number (from 0)."""
+        """`validates`: whether there is a validation after the epoch of this number (from 0); `scale_lr`: multiply the
+        learning rate by the number of replicas."""
         optimizers = engine.trained.optimizers
         super().__init__(here, engine.group, state, optimizers=optimizers, total_steps=epochs.total(0))
         self._engine, self._callbacks = engine, callbacks
@@ -44,7 +47,9 @@ class FitLoop(TrainingRun):
         epochs.streams = engine.streams(epochs.source)
         if epochs.source.own_ends and engine.group.tasks > 1:
             state.leave_out_untouched()
-        self._validates = validates
+        self._validates, self._scale_lr = validates, scale_lr
+        if scale_lr:
+            engine.trained.scale_learning_rate(engine.group.replicas)
         self._epoch_logs: dict[str, Any] | None = None
         """Training's logs of an epoch whose steps are done, while its validation is not."""
         self._stopped = False
@@ -263,6 +268,9 @@ class FitLoop(TrainingRun):
 
     def _take_up_rest(self, restored: Restored) -> None:
         state = restored.state
+        began = self._saves.history[0][1]
+        if self._scale_lr and began != self._group.tasks:  # the global batch is the same, and so are the rates
+            optimizers.scale_schedules(self._engine.trained.model.optimizer, began / self._group.tasks)
         same_callbacks = self._callbacks.set_state(state["callbacks"])
         same = restored.same_replicas and self._epochs.same(state) and same_callbacks
         self._exact = self._exact and state["exact"] and same

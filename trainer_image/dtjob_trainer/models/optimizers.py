@@ -107,9 +107,21 @@ def scale_learning_rate(optimizer: Any, factor: int) -> None:
         _scale_own_rate(inner, factor)
 
 
-def _scale_own_rate(optimizer: Any, factor: int) -> None:
+def scale_schedules(optimizer: Any, factor: float) -> None:
+    """Multiply every rate of a schedule of `optimizer` (of those inside it) by `factor`; no checkpoint has these, as it
+    has a rate that is one number."""
+    for inner in innermost(optimizer):
+        if not _is_number(inner._learning_rate):
+            _scale_own_rate(inner, factor)
+
+
+def _is_number(rate: Any) -> bool:
+    return isinstance(rate, keras.Variable | tf.Variable)  # tf_keras's are TensorFlow's own
+
+
+def _scale_own_rate(optimizer: Any, factor: float) -> None:
     rate = optimizer._learning_rate
-    if isinstance(rate, keras.Variable | tf.Variable):  # tf_keras's are TensorFlow's own
+    if _is_number(rate):
         optimizer.learning_rate = float(rate.numpy()) * factor
         return
     if not type(rate).__module__.startswith(("keras.", "tf_keras.")):
