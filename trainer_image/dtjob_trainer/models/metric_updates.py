@@ -58,7 +58,7 @@ class Updates:
         """
         with contextlib.ExitStack() as stack:
             for metric in metrics:
-                if of_own_step is not None or self._may_not_add(metric):
+                if of_own_step is not None or self._may_not_add(metric) or self._is_mean(metric):
                     update = partial(self._update, metric, metric.update_state, of_own_step)
                     stack.enter_context(overridden(metric, update_state=update))
                     if not isinstance(metric, keras.metrics.Metric) and not hasattr(metric, "_fn"):
@@ -77,19 +77,17 @@ class Updates:
                     args, kwargs = global_rows.of((args, kwargs), cut)
                 with setting(counting, None):  # nothing here is this replica's alone
                     return own(*args, **kwargs)
-            if around is None:
-                return own(*args, **kwargs)
-            if cut.replicas > 1 and self._takes_one_number(metric, args, kwargs):
+            if cut.replicas > 1 and self._is_mean(metric) and _is_one_number(args, kwargs):
+                # for the batch, and not one for each row: replicas share that one count
                 kwargs = {"sample_weight": tf.cast(cut.examples, tf.float32) / tf.cast(cut.total, tf.float32)}
-            with around(cut, metric.variables):
+            with around(cut, metric.variables) if around is not None else contextlib.nullcontext():
                 return own(*args, **kwargs)
 
-    def _takes_one_number(self, metric: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether a Mean counts one number for the batch, and not one for each row: replicas share that one count."""
+    def _is_mean(self, metric: Any) -> bool:
+        """Whether it is one of the package's own that take the values themselves."""
         kind = _home(type(metric), "update_state")
         is_mean = kind.__name__ in ("Mean", "Reduce") and any(base.__name__ == "Mean" for base in type(metric).__mro__)
-        is_mean = is_mean and self._is_own(kind)
-        return is_mean and len(args) == 1 and not kwargs and tf.convert_to_tensor(args[0]).shape.rank == 0
+        return is_mean and self._is_own(kind)
 
     def _may_not_add(self, metric: Any) -> bool:
         """Whether the program has a part in how `metric` counts."""
@@ -123,6 +121,10 @@ class Updates:
                     1,
                 )
             return whole
+
+
+def _is_one_number(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return len(args) == 1 and not kwargs and tf.convert_to_tensor(args[0]).shape.rank == 0
 
 
 def callable_has_module(function: Any) -> bool:
