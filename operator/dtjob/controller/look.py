@@ -54,12 +54,12 @@ async def read(
 
 async def _answers(asked: Sequence[Coroutine[Any, Any, Manifest | None]]) -> list[Manifest | None]:
     """What each of these comes to. Raises the first error, and ends the others then: who tries again asks anew."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in asked]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:  # no TaskGroup: Python 3.11's loses a cancellation that comes while it ends the others
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _is_ours(job: Job, pod: Manifest) -> bool:

@@ -34,6 +34,7 @@ class WorkQueue(Generic[Key]):
         """`goes_first`: whether a key that is due now goes before the others."""
         self._goes_first = goes_first
         self._first: deque[Key] = deque()
+        self._in_first: set[Key] = set()
         self._others: deque[Key] = deque()
         self._in_a_row = 0
         self._dirty: set[Key] = set()
@@ -47,8 +48,11 @@ class WorkQueue(Generic[Key]):
         self._changed = asyncio.Event()
 
     def add(self, key: Key) -> None:
-        """Make the key due now."""
+        """Make the key due now; one that was due already may go first by now."""
         if key in self._dirty:
+            if key not in self._processing and key not in self._in_first and self._goes_first(key):
+                self._others.remove(key)
+                self._append(key)
             return
         self._dirty.add(key)
         if key not in self._processing:
@@ -135,12 +139,18 @@ class WorkQueue(Generic[Key]):
         return len(self) + len(self._processing)
 
     def _append(self, key: Key) -> None:
-        (self._first if self._goes_first(key) else self._others).append(key)
+        if self._goes_first(key):
+            self._first.append(key)
+            self._in_first.add(key)
+        else:
+            self._others.append(key)
 
     def _pop(self) -> Key:
         if self._first and not (self._others and self._in_a_row >= FIRST_IN_A_ROW):
             self._in_a_row += 1
-            return self._first.popleft()
+            key = self._first.popleft()
+            self._in_first.discard(key)
+            return key
         self._in_a_row = 0
         return self._others.popleft()
 

@@ -15,6 +15,7 @@ from dtjob_trainer.data.batches import Place, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
 from dtjob_trainer.data.generator import SEEN_FIRST, dataset_of, standard
 from dtjob_trainer.data.sharding import epoch_order
+from dtjob_trainer.data.tf_keras_sequence import SequenceAsPyDataset
 from dtjob_trainer.errors import DataError
 
 
@@ -38,7 +39,8 @@ class PyDatasetSource(DatasetSource):
         seen = range(SEEN_FIRST if batches is None else min(SEEN_FIRST, batches))
         dataset = dataset_of(self._batches, [standard(data[index], wanted.argument) for index in seen])
         super().__init__(dataset.with_options(_one_thread()) if self._parallel else dataset, place, wanted)
-        if wanted.steps not in (None, batches) and _changes_with_epochs(data):
+        spans = wanted.steps is not None and (batches is None or wanted.steps < batches)
+        if spans and _changes_with_epochs(data):
             self.exact = False  # what is read ahead at an epoch's end is of the order before, and a restart has none
         if batches is not None:
             self.steps = min(batches, wanted.at_most or batches)
@@ -71,6 +73,8 @@ class PyDatasetSource(DatasetSource):
 
 def _changes_with_epochs(data: Any) -> bool:
     """Whether a PyDataset hears of epochs, and may give other examples from then on."""
+    if isinstance(data, SequenceAsPyDataset):
+        return data.changes_with_epochs
     own = keras.utils.PyDataset
     return any(getattr(type(data), name) is not getattr(own, name) for name in ("on_epoch_begin", "on_epoch_end"))
 

@@ -15,6 +15,12 @@ class SequenceAsPyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._sequence = sequence
         self._within = False
 
+    @property
+    def changes_with_epochs(self) -> bool:
+        """Whether it may give other examples once it is told of an epoch's end: tf_keras's own method does nothing."""
+        method = getattr(type(self._sequence), "on_epoch_end", None)
+        return method is not None and not method.__module__.startswith("tf_keras.")
+
     def __len__(self) -> int:
         return len(self._sequence)
 

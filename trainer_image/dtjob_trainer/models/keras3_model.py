@@ -118,7 +118,7 @@ class KerasModel(TrainedModel):
 
     def train_replica(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """One replica's training step."""
-        statistics = [] if self._traits.shared_variables else stand_ins.moving_statistics(self.model)
+        statistics = [] if self._traits.shared_variables else stand_ins.moving_statistics(self.model, cut)
         with self._kept_where_empty(cut, [*statistics, *self._metrics_of_calls(self.own_step)]):
             return super().train_replica(cut, x, y, sample_weight)
 

@@ -15,6 +15,8 @@ import tensorflow as tf
 from dtjob_trainer.models.losses import Cut
 
 _LAYER = "BatchNormalization"
+_STATISTICS = ("moving_mean", "moving_variance", "moving_stddev", "renorm_mean", "renorm_stddev")
+"""Its attributes; the last three with `renorm`, and none before a layer is built."""
 
 
 @contextlib.contextmanager
@@ -34,8 +36,12 @@ def kept(cut: Cut, variables: Sequence[Any], but: Callable[[], Collection[int]] 
             variable.assign(tf.where(cut.examples > 0, variable.value, value))
 
 
-def moving_statistics(model: Any) -> list[Any]:
-    """The variables of `model`, of either package, that its BatchNormalization makes of the batches that it sees."""
+def moving_statistics(model: Any, cut: Cut) -> list[Any]:
+    """The variables of `model`, of either package, that BatchNormalization makes of its replica's rows, where there may
+    be none. One that is synchronized makes them of all replicas' rows."""
+    if not cut.may_be_empty:
+        return []
     layers = [layer for layer in model._flatten_layers() if any(k.__name__ == _LAYER for k in type(layer).__mro__)]
-    found = [v for layer in layers for v in (layer.moving_mean, layer.moving_variance) if v is not None]
-    return list({id(v): v for v in found}.values())
+    alone = [layer for layer in layers if not getattr(layer, "synchronized", False)]
+    found = [getattr(layer, name, None) for layer in alone for name in _STATISTICS]
+    return list({id(v): v for v in found if v is not None}.values())

@@ -254,7 +254,7 @@ class LegacyModel(TrainedModel):
                 yield
             return
         variables = [v for metric in self.model.metrics for v in metric.variables]
-        variables += stand_ins.moving_statistics(self.model) if trains else []
+        variables += stand_ins.moving_statistics(self.model, cut) if trains else []
         before = [tf.identity(v.read_value()) for v in variables]
         yield
         whole = self._updates.whole_variables()  # of some metrics it is known once they are updated

@@ -80,7 +80,7 @@ class State:
 
     def leave_out_untouched(self) -> None:
         """From now on, have a moving statistic that still is what it is now count for nothing in its mean: the task of
-        that replica has had no examples. Call it before anything is restored."""
+        that replica has had no examples, and was given no mean yet. Call it before anything is restored."""
         self._untouched = [[np.array(part) for part in self._parts(v)] for v in self._averaged]
 
     def average_local(self) -> None:

@@ -214,7 +214,9 @@ def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: 
     part = _part_of_rest(before, seen)
     # Its next word may be that it trained in some of that: the last one is from before, or was not read yet. So it is
     # also of a chief whose worker was lost just now.
-    untold = {**counted.untold, part: counted.untold.get(part, 0.0) + left} if left else counted.untold
+    untold = {**counted.untold, part: counted.untold.get(part, 0.0) + left} if left else dict(counted.untold)
+    if before.doing not in _UP and seen.doing in _UP:  # a chief that could have told of it has had the time
+        untold.pop(Part.UNKNOWN, None)
     return replace(counted.plus(part, left), untold=untold)
 
 

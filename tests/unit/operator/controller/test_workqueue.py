@@ -62,6 +62,23 @@ def test_some_go_first_and_the_others_do_not_wait_for_ever(loop: SimulatedLoop):
     play(loop, story())
 
 
+def test_a_key_that_waits_may_come_to_go_first(loop: SimulatedLoop):
+    """A job's pod fails while it is due for something else."""
+
+    async def story() -> None:
+        hurt: set[str] = set()
+        queue = WorkQueue[str](hurt.__contains__)
+        for key in "abc":
+            queue.add(key)
+        hurt.add("c")
+        for _ in range(2):
+            queue.add("c")
+        assert len(queue) == 3
+        assert await taken(queue) == ["c", "a", "b"]
+
+    play(loop, story())
+
+
 def test_who_goes_first_is_asked_when_a_key_is_due(loop: SimulatedLoop):
     async def story() -> None:
         hurt = {"z"}

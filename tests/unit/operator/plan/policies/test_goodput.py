@@ -105,6 +105,16 @@ def test_what_was_trained_before_a_worker_was_lost_is_known_once_the_chief_is_re
     assert parts(found).get("unknown", 0) <= 12
 
 
+def test_what_is_unknown_stays_so_once_all_tasks_run_again() -> None:
+    gone = after((10, seen(Doing.TRAINING, spent(10, 10))), (2010, seen(Doing.WAITING_FOR_PODS, readable=False)))
+    starts = after((2020, seen(Doing.RESTARTING, readable=False)), begins=gone)
+    for told in (None, spent(5, 5, begins=10, attempt=1)):
+        found = after((2025, seen(Doing.RESTARTING)), (2030, seen(Doing.TRAINING, told)), begins=starts)
+        assert found.seconds[Part.UNKNOWN] == 2000
+        assert found.seconds[Part.KEPT] == (15 if told else 10)
+        assert sum(found.seconds.values()) == 2030
+
+
 def test_a_new_pod_of_the_chief_has_no_claim_on_what_is_unknown_of_the_last() -> None:
     found = after(
         (10, seen(Doing.TRAINING, spent(10, 10))),
