@@ -13,7 +13,7 @@ import contextlib
 import heapq
 import itertools
 import math
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -33,9 +33,8 @@ class WorkQueue(Generic[Key]):
     def __init__(self, goes_first: Callable[[Key], bool] = lambda key: False) -> None:
         """`goes_first`: whether a key that is due now goes before the others."""
         self._goes_first = goes_first
-        self._first: deque[Key] = deque()
-        self._in_first: set[Key] = set()
-        self._others: deque[Key] = deque()
+        self._first: OrderedDict[Key, None] = OrderedDict()
+        self._others: OrderedDict[Key, None] = OrderedDict()
         self._in_a_row = 0
         self._dirty: set[Key] = set()
         self._processing: set[Key] = set()
@@ -50,8 +49,8 @@ class WorkQueue(Generic[Key]):
     def add(self, key: Key) -> None:
         """Make the key due now; one that was due already may go first by now."""
         if key in self._dirty:
-            if key not in self._processing and key not in self._in_first and self._goes_first(key):
-                self._others.remove(key)
+            if key in self._others and self._goes_first(key):
+                del self._others[key]
                 self._append(key)
             return
         self._dirty.add(key)
@@ -139,20 +138,14 @@ class WorkQueue(Generic[Key]):
         return len(self) + len(self._processing)
 
     def _append(self, key: Key) -> None:
-        if self._goes_first(key):
-            self._first.append(key)
-            self._in_first.add(key)
-        else:
-            self._others.append(key)
+        (self._first if self._goes_first(key) else self._others)[key] = None
 
     def _pop(self) -> Key:
         if self._first and not (self._others and self._in_a_row >= FIRST_IN_A_ROW):
             self._in_a_row += 1
-            key = self._first.popleft()
-            self._in_first.discard(key)
-            return key
+            return self._first.popitem(last=False)[0]
         self._in_a_row = 0
-        return self._others.popleft()
+        return self._others.popitem(last=False)[0]
 
     def _now(self) -> float:
         if self._loop is None:
