@@ -18,7 +18,6 @@ from dtjob_trainer.loops.control import Agreement
 from dtjob_trainer.loops.epochs import Epochs
 from dtjob_trainer.loops.training_run import TrainingRun
 from dtjob_trainer.loops.validation import validated
-from dtjob_trainer.models import optimizers
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.tensorboard.training import number, numbers
@@ -270,7 +269,7 @@ class FitLoop(TrainingRun):
         state = restored.state
         began = self._saves.history[0][1]
         if self._scale_lr and began != self._group.tasks:  # the global batch is the same, and so are the rates
-            optimizers.scale_schedules(self._engine.trained.model.optimizer, began / self._group.tasks)
+            self._engine.trained.scale_schedules(began / self._group.tasks)
         same_callbacks = self._callbacks.set_state(state["callbacks"])
         same = restored.same_replicas and self._epochs.same(state) and same_callbacks
         self._exact = self._exact and state["exact"] and same

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import metric_updates, own_step, returned
+from dtjob_trainer.models import metric_updates, optimizers, own_step, returned
 from dtjob_trainer.models.losses import Cut, current_cut, setting
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.variables import Array, State
@@ -212,9 +212,13 @@ class TrainedModel(ABC):
     def load(self, arrays: Mapping[str, Array]) -> None:
         """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
 
-    @abstractmethod
     def scale_learning_rate(self, factor: int) -> None:
         """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own."""
+        optimizers.scale_learning_rate(self.model.optimizer, factor)
+
+    def scale_schedules(self, factor: float) -> None:
+        """Multiply the rates of a schedule, which no checkpoint has; a rate that is one number stays."""
+        optimizers.scale_schedules(self.model.optimizer, factor)
 
 
 def number(value: Any) -> Any:

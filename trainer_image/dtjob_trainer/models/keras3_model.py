@@ -233,10 +233,6 @@ class KerasModel(TrainedModel):
         found = self.model.variables
         return named("model", [v for v in found if not is_local(v)]), named("local", [v for v in found if is_local(v)])
 
-    def scale_learning_rate(self, factor: int) -> None:
-        """Multiply the learning rate, or all of a schedule's."""
-        optimizers.scale_learning_rate(self.model.optimizer, factor)
-
     def _check_optimizers(self) -> None:
         for each in self.optimizers:
             for why in optimizers.limits(each, self._traits):

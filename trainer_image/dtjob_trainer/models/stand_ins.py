@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from dtjob_trainer.models.losses import Cut
@@ -21,19 +22,23 @@ _STATISTICS = ("moving_mean", "moving_variance", "moving_stddev", "renorm_mean",
 
 @contextlib.contextmanager
 def kept(cut: Cut, variables: Sequence[Any], but: Callable[[], Collection[int]] = tuple) -> Iterator[None]:
-    """While this lasts, a replica whose row only stands in leaves `variables` (Keras 3's) as they were.
+    """While this lasts, a replica whose row only stands in leaves `variables`, of either package, as they were.
 
     - but: ids of those that all replicas update together; asked at the end, as of some it is known only then.
     """
     if not cut.may_be_empty:
         yield
         return
-    before = [tf.identity(v.value) for v in variables]
+    before = [tf.identity(_read(v)) for v in variables]
     yield
     others = but()
     for variable, value in zip(variables, before, strict=True):
         if id(variable) not in others:
-            variable.assign(tf.where(cut.examples > 0, variable.value, value))
+            variable.assign(tf.where(cut.examples > 0, _read(variable), value))
+
+
+def _read(variable: Any) -> Any:
+    return variable.value if isinstance(variable, keras.Variable) else variable.read_value()
 
 
 def moving_statistics(model: Any, cut: Cut) -> list[Any]:

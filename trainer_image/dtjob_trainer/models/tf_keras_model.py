@@ -212,10 +212,6 @@ class LegacyModel(TrainedModel):
                 raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
             variable.value.assign(arrays[name])
 
-    def scale_learning_rate(self, factor: int) -> None:
-        """Multiply the learning rate, or all of a schedule's."""
-        optimizers.scale_learning_rate(self.model.optimizer, factor)
-
     def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's variables that replicas share, and those that each has for itself, both by name."""
         metrics = {id(v) for metric in self.model.metrics for v in metric.variables}
@@ -255,12 +251,8 @@ class LegacyModel(TrainedModel):
             return
         variables = [v for metric in self.model.metrics for v in metric.variables]
         variables += stand_ins.moving_statistics(self.model, cut) if trains else []
-        before = [tf.identity(v.read_value()) for v in variables]
-        yield
-        whole = self._updates.whole_variables()  # of some metrics it is known once they are updated
-        for variable, value in zip(variables, before, strict=True):
-            if id(variable) not in whole:
-                variable.assign(tf.where(cut.examples > 0, variable.read_value(), value))
+        with stand_ins.kept(cut, variables, self._updates.whole_variables):
+            yield
 
     def _metrics(self) -> list[Any]:
         return list(self.model.metrics)
