@@ -128,8 +128,13 @@ class KerasModel(TrainedModel):
             return super().evaluate_replica(cut, x, y, sample_weight)
 
     def _metrics_of_calls(self, own: bool) -> list[Any]:
-        """Variables of metrics, which layers may update as they are called; `own`: by a step that sees to that."""
-        return [] if own or self._traits.shared_variables else self.model.metrics_variables
+        """Variables of metrics, which layers may update as they are called; `own`: by a step that sees to that. Not
+        those of each output's loss: a mean over replicas of shares in the global batch, one of which may be nothing."""
+        if own or self._traits.shared_variables:
+            return []
+        losses_of_outputs = self.model._compile_loss.metrics if self.model._compile_loss is not None else []
+        left_out = {id(v) for metric in losses_of_outputs for v in metric.variables}
+        return [v for v in self.model.metrics_variables if id(v) not in left_out]
 
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
