@@ -57,6 +57,37 @@ PODS = [
             ),
         )
     ),
+    *(
+        bad(
+            f"variable-as-{name}",
+            job(program={"entry": "a.py", "env": [{"name": "A", "value": value}]}),
+            "spec.program.env[0].value",
+            "must be of type string",
+            or_says=(f"spec.program.env[0].value: must be text, not {said}", *quotes),
+        )
+        for name, value, said, quotes in (("number", 20, "20", ("put it into quotes",)), ("bool", True, "true", ()))
+    ),
+    bad(
+        "variable-of-a-container-as-number",
+        job(replicas=training(env=[{"name": "A", "value": 1}])),
+        "spec.replicas.worker.template.spec.containers[0].env[0].value",
+    ),
+    bad(
+        "tolerations-as-a-mapping",
+        job(replicas=pod(tolerations={"key": "gpu", "operator": "Exists"})),
+        "spec.replicas.worker.template.spec.tolerations",
+        or_says=("spec.replicas.worker.template.spec.tolerations: must be a list, not a mapping",),
+    ),
+    *(
+        bad(
+            f"{field}-as-a-list",
+            job(replicas=pod(**{field: [{"runAsUser": 1}]})),
+            f"spec.replicas.worker.template.spec.{field}",
+            "must be of type object",
+            or_says=(f"spec.replicas.worker.template.spec.{field}: must be a mapping (names with values), not a list",),
+        )
+        for field in ("affinity", "securityContext", "overhead")
+    ),
     bad(
         "variable-of-the-program-twice",
         job(program={"entry": "a.py", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}),

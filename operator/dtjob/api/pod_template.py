@@ -92,6 +92,8 @@ class EnvVar(OpenBlock):
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the variable."""
+    value: Annotated[str, Field(max_length=131072)] | None = None
+    """Its value: text, so put numbers, true and false in quotes."""
 
 
 Environment = Annotated[list[EnvVar], keyed("name", most=512)]
@@ -143,6 +145,36 @@ class Lifecycle(OpenBlock):
     """What it does before it gets SIGTERM. In the training container only sleep, where a program saves checkpoints."""
 
 
+_OPEN = WithJsonSchema({"type": "object", "additionalProperties": True})
+"""What is checked by dtjob alone and answered in the job's status: the definition has to fit an annotation, and has
+these eight times."""
+
+
+class ContainerResources(OpenBlock):
+    """Compute resources of a container of the template."""
+
+    limits: dict[str, Any] | None = None
+    """The most that the container may use."""
+    requests: dict[str, Any] | None = None
+    """What the scheduler sets aside for it."""
+
+
+class Capabilities(OpenBlock):
+    """Capabilities of a container."""
+
+    add: list[str] | None = None
+    """Those that it gets."""
+    drop: list[str] | None = None
+    """Those that it loses, beside the ones that dtjob takes away."""
+
+
+class ContainerSecurity(OpenBlock):
+    """What a container may do."""
+
+    capabilities: Capabilities | None = None
+    """Its capabilities."""
+
+
 class Container(OpenBlock):
     """A container, as in a pod. The one named `tensorflow` trains; others are sidecars."""
 
@@ -157,7 +189,7 @@ class Container(OpenBlock):
     """What to run. Not for the training container of a job with program."""
     args: Annotated[list[str], Field(max_length=256)] | None = None
     """Arguments of the command. Not for the training container of a job with program: use program.args."""
-    resources: dict[str, Any] | None = None
+    resources: Annotated[ContainerResources, _OPEN] | None = None
     """Compute resources. For the training container, the replica's resources are the short way."""
     ports: Annotated[list[ContainerPort], keyed("containerPort", "protocol", most=64)] | None = None
     """Ports, beside those that dtjob adds to the training container."""
@@ -167,6 +199,8 @@ class Container(OpenBlock):
     """Block devices."""
     lifecycle: Lifecycle | None = None
     """What it does at its begin and end."""
+    security_context: Annotated[ContainerSecurity, _OPEN] | None = None
+    """What it may do, merged over what dtjob sets."""
 
 
 class Volume(OpenBlock):
@@ -197,6 +231,22 @@ class TopologySpread(OpenBlock):
     """Label of the nodes that are told apart."""
     when_unsatisfiable: Annotated[str, Field(max_length=63)]
     """DoNotSchedule or ScheduleAnyway."""
+
+
+class PodAffinity(OpenBlock):
+    """Near which pods a pod is placed."""
+
+    required_during_scheduling_ignored_during_execution: list[dict[str, Any]] | None = None
+    """Terms that must hold."""
+    preferred_during_scheduling_ignored_during_execution: list[dict[str, Any]] | None = None
+    """Terms that should hold."""
+
+
+class Affinity(OpenBlock):
+    """Where a pod is placed."""
+
+    pod_affinity: PodAffinity | None = None
+    """Near which pods. scheduling.topology adds to it."""
 
 
 class PodSpec(OpenBlock):
@@ -230,6 +280,14 @@ class PodSpec(OpenBlock):
         Annotated[list[TopologySpread], keyed("topologyKey", "whenUnsatisfiable", most=16)] | None
     ) = None
     """How pods are spread over nodes."""
+    affinity: Annotated[Affinity, _OPEN] | None = None
+    """Where the pods are placed."""
+    tolerations: list[dict[str, Any]] | None = None
+    """Taints of nodes that the pods tolerate, beside those that dtjob adds for lost nodes."""
+    security_context: dict[str, Any] | None = None
+    """What all containers may do, merged over what dtjob sets."""
+    overhead: dict[str, Any] | None = None
+    """What the pods' RuntimeClass takes."""
 
 
 class TemplateMetadata(Block):

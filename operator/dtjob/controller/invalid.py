@@ -1,4 +1,7 @@
-"""Jobs that this version cannot run, let in by older rules: said in their status, once, and otherwise left alone."""
+"""Jobs that this version cannot run: said in their status, once.
+
+Those let in by older rules are otherwise left alone. One over which the operator stumbles is tried again.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,36 @@ from pydantic import ValidationError
 from dtjob.api.phase import Phase
 from dtjob.controller.cluster import Cluster
 from dtjob.controller.store import Store
+from dtjob.crd.problems import in_words
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 
-REASON = "InvalidSpec"
+INVALID, BUG = "InvalidSpec", "InternalError"
+BUGS_BEFORE_SAID = 3
+"""Failures in a row after which it is said: one that passes by itself needs nobody."""
 
 
 def words_of(error: ValidationError) -> str:
     """Which field is wrong, and what to do about it."""
-    first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"])
-    return f"{field}: {first['msg']}; delete the job and apply it again with this mended"
+    return f"{in_words(error)[0]}; delete the job and apply it again with this mended"
 
 
-async def say_invalid(cluster: Cluster, store: Store, manifest: Manifest, message: str) -> None:
+def words_of_bug(error: Exception) -> str:
+    """What the operator stumbled over, for whoever looks at the job."""
+    return (
+        f"the operator cannot go on with this job and tries again: {type(error).__name__}: {str(error)[:500]}. Look for "
+        "a value in its pod templates that has another form than in a pod; if there is none, report this with the "
+        "operator's log"
+    )
+
+
+async def say_invalid(cluster: Cluster, store: Store, manifest: Manifest, message: str, reason: str = INVALID) -> None:
     """Say it in the job's status and by an event, unless it is said there. Raises ClusterError."""
     old = manifest.get("status") or {}
-    if old.get("reason") == REASON and old.get("message") == message:
+    if old.get("reason") == reason and old.get("message") == message:
         return
-    status = {**old, "phase": old.get("phase", Phase.PENDING.value), "reason": REASON, "message": message}
+    status = {**old, "reason": reason, "message": message}
+    if reason == INVALID:  # with a phase, a job that is tried again would count as begun
+        status.setdefault("phase", Phase.PENDING.value)
     store.apply(await cluster.write_status(manifest, status))
-    await cluster.emit(manifest, Event("Warning", REASON, message))
+    await cluster.emit(manifest, Event("Warning", reason, message))

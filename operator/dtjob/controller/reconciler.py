@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from dtjob.api.job import Job
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
-from dtjob.controller.invalid import say_invalid, words_of
+from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
 from dtjob.controller.look import look, read
 from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
@@ -106,9 +107,12 @@ class Reconciler:
             seconds = self._queue.retry(key)
             logger.warning("%s/%s: %s; trying again in %.1f s", *key, error, seconds)
             return "failed_call"
-        except Exception:
+        except Exception as error:
             seconds = self._queue.retry(key)
             logger.exception("%s/%s: a bug in dtjob; trying again in %.1f s", *key, seconds)
+            if self._queue.failures(key) >= BUGS_BEFORE_SAID and (manifest := self._store.job(key)) is not None:
+                with contextlib.suppress(ClusterError):  # it comes again
+                    await say_invalid(self._cluster, self._store, manifest, words_of_bug(error), BUG)
             return "bug"
         self._queue.forget(key)
         return "success"

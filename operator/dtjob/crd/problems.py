@@ -42,8 +42,7 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
     try:
         Job.model_validate_json(json.dumps(manifest), strict=True)
     except ValidationError as error:
-        found = [sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)]
-        return list(dict.fromkeys(found))
+        return in_words(error)
     if found := list(open_block_errors(manifest["spec"], spec_schema(), "spec")):
         return found
     return [
@@ -51,6 +50,11 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
         *broken_rules(manifest),
         *(changed_fields(manifest, old) if old else []),
     ]
+
+
+def in_words(error: ValidationError) -> list[Problem]:
+    """What pydantic says of a manifest, each thing once."""
+    return list(dict.fromkeys(sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)))
 
 
 def to_job(manifest: Value) -> Job:

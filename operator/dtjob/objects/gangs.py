@@ -161,11 +161,17 @@ def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = 
 
 
 def _least(job: Job, defaults: Defaults, needed: int) -> dict[str, str]:
-    """What the first so many members ask for together. Tasks of one role ask for the same."""
+    """What the first so many members ask for together. Tasks of one role ask for the same.
+
+    Empty where one asks for what is no quantity: the API server refuses the pods, and says which field it is.
+    """
     counts: dict[Role, int] = {}
     for task in members(job)[:needed]:
         counts[task.role] = counts.get(task.role, 0) + 1
-    each = {role: quantities.requests_of(pod(job, Task(role, 0), 0, defaults)["spec"]) for role in counts}
+    try:
+        each = {role: quantities.requests_of(pod(job, Task(role, 0), 0, defaults)["spec"]) for role in counts}
+    except ValueError:
+        return {}
     amounts = ({name: value * counts[role] for name, value in one.items()} for role, one in each.items())
     return {name: quantities.text(amount) for name, amount in quantities.added(amounts).items()}
 

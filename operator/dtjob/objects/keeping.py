@@ -72,7 +72,8 @@ def _parts(path: str) -> list[str]:
 
 
 def _of_source(volume: dict[str, Any], what: str) -> Keeping:
-    source, settings = next(((name, value or {}) for name, value in volume.items() if name != "name"), ("", {}))
+    source, settings = next(((name, value) for name, value in volume.items() if name != "name"), ("", {}))
+    settings = settings if isinstance(settings, dict) else {}  # else the API server refuses the pod, and says why
     if source in ENDS_WITH_POD:
         return _ends_with_pod(f"{what} is an {source} volume")
     if source in READ_ONLY_SOURCES or settings.get("readOnly") is True:

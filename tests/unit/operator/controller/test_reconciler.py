@@ -9,6 +9,7 @@ from copy import deepcopy
 import pytest
 
 from dtjob.api.job import KIND, Job
+from dtjob.controller import reconciler
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.controller.mending import AT_ONCE, LONGEST_WAIT
 from dtjob.objects import drift, labels, shared
@@ -206,6 +207,25 @@ def test_an_old_manifest_that_this_version_cannot_run_is_told_so():
         assert made.job_status()["reason"] == "InvalidSpec"
         assert "spec.colour" in made.job_status()["message"]
         assert [event.reason for event in made.cluster.events if event.type == "Warning"] == ["InvalidSpec"]
+
+
+def test_what_the_operator_stumbles_over_is_said_until_it_does_no_longer(monkeypatch: pytest.MonkeyPatch):
+    def stumble(*_: object) -> None:
+        raise AttributeError("'str' object has no attribute 'get'")
+
+    with world(builders.job()) as made:
+        with monkeypatch.context() as patch:
+            patch.setattr(reconciler, "plan", stumble)
+            with pytest.raises(AssertionError, match="a bug in dtjob"):
+                made.run(30)
+        made._bugs.found.clear()
+        assert made.job_status()["reason"] == "InternalError"
+        assert "phase" not in made.job_status()
+        assert "AttributeError: 'str' object has no attribute 'get'" in made.job_status()["message"]
+        assert [event.reason for event in made.cluster.events] == ["InternalError"]
+        made.run(120)
+        assert reason(made) != "InternalError"
+        assert len(made.pods) == 3
 
 
 @pytest.mark.parametrize("kind", ["Service", "NetworkPolicy"])

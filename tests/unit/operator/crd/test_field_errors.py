@@ -85,9 +85,9 @@ def test_what_pydantic_leaves_open_is_held_to_the_schema() -> None:
 
 
 def test_a_null_is_as_if_left_out_but_in_the_open_parts_of_a_pod() -> None:
-    pod = {"template": {"spec": {"tolerations": None, "hostname": None}}}
+    pod = {"template": {"spec": {"dnsConfig": None, "hostname": None}}}
     spec = {"image": None, "program": {"entry": "a.py", "args": [None]}, "replicas": {"chief": pod, "worker": None}}
     assert without_empty_fields(spec, spec_schema()) == {
         "program": {"entry": "a.py", "args": [None]},
-        "replicas": {"chief": {"template": {"spec": {"tolerations": None}}}},
+        "replicas": {"chief": {"template": {"spec": {"dnsConfig": None}}}},
     }

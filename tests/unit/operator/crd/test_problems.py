@@ -9,6 +9,7 @@ import pytest
 
 from dtjob.crd.problems import problems, to_job
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, job
+from tests.refusals.manifests import Manifest, pod, training
 
 
 def names(rows: list[Bad]) -> list[str]:
@@ -81,3 +82,19 @@ def test_a_bare_date_is_text_as_in_kubectl() -> None:
 def test_an_empty_field_is_as_if_left_out_as_in_an_api_server() -> None:
     assert problems(job(checkpoint=None, network={"port": None})) == []
     assert to_job(job(checkpoint=None, network={"port": None})).spec.network.port == 2222
+
+
+@pytest.mark.parametrize(
+    ("replicas", "field"),
+    [
+        (training(resources={"limits": [{"nvidia.com/gpu": 1}]}), "containers[0].resources.limits: must be a mapping"),
+        (
+            training(securityContext={"capabilities": ["SYS_PTRACE"]}),
+            "containers[0].securityContext.capabilities: must",
+        ),
+        (pod(affinity={"podAffinity": []}), "affinity.podAffinity: must be a mapping"),
+    ],
+)
+def test_what_the_definition_leaves_open_and_dtjob_reads_has_the_form_of_a_pods(replicas: Manifest, field: str) -> None:
+    """The definition is too large to say it; the operator answers in the job's status."""
+    assert str(problems(job(replicas=replicas))[0]).startswith(f"spec.replicas.worker.template.spec.{field}")

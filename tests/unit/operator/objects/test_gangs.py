@@ -104,6 +104,13 @@ def test_least_resources_are_those_of_the_fewest_pods():
     assert group_of(job)["spec"] == {"minMember": 2, "queue": "default", "minResources": {"cpu": "5"}}
 
 
+def test_what_is_no_quantity_is_left_to_the_api_server():
+    sidecar = {"name": "log", "resources": {"limits": {"memory": "16GB"}}}
+    replicas = {"chief": {"template": {"spec": {"containers": [sidecar]}}}, "worker": {"count": 1}}
+    made = group_of(job(replicas=replicas, scheduling={"gang": {"provider": "Volcano"}}))
+    assert made["spec"] == {"minMember": 2, "queue": "default"}
+
+
 def test_coscheduling():
     job = gang_job("Coscheduling", timeoutSeconds=60, minAvailable=3)
     made = gangs.on_the_wire(group_of(job))

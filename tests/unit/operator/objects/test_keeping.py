@@ -96,3 +96,7 @@ def test_the_innermost_mount_decides():
 def test_what_is_mounted_read_only_cannot_be_written():
     assert found(replicas=mounted(CLAIM, readOnly=True)) == (False, "ReadOnly")
     assert found({"nfs": {"server": "a", "path": "/", "readOnly": True}}) == (False, "ReadOnly")
+
+
+def test_a_source_that_is_no_mapping_is_left_to_the_api_server():
+    assert found(directory="/data/a", replicas=mounted({"persistentVolumeClaim": "claim"})) == (True, "Volume")

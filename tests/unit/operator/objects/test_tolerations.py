@@ -47,4 +47,4 @@ def test_a_template_keeps_its_own() -> None:
     assert job.spec.replicas.worker is not None
     assert job.spec.replicas.worker.template is not None
     assert job.spec.replicas.worker.template.spec is not None
-    assert (job.spec.replicas.worker.template.spec.model_extra or {})["tolerations"] == [own]
+    assert job.spec.replicas.worker.template.spec.tolerations == [own]
