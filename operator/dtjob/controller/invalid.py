@@ -26,10 +26,10 @@ def words_of(error: ValidationError) -> str:
 
 def words_of_bug(error: Exception) -> str:
     """What the operator stumbled over, for whoever looks at the job."""
+    said = f"{type(error).__name__}: {str(error)[:500]}"
     return (
-        f"the operator cannot go on with this job and tries again: {type(error).__name__}: {str(error)[:500]}. Look for "
-        "a value in its pod templates that has another form than in a pod; if there is none, report this with the "
-        "operator's log"
+        f"the operator cannot go on with this job and tries again: {said}. Look for a value in its pod templates that "
+        "has another form than in a pod; if there is none, report this with the operator's log"
     )
 
 
