@@ -48,6 +48,8 @@ TOPOLOGY_GATE = f"{GROUP}/topology"
 """The scheduling gate that Kueue takes away when it has given the pod that place."""
 SHAPE = f"{JOB_GROUP}/shape"
 """On a Workload of ours, an annotation: the hash of what it was made for; the job may change while it is suspended."""
+SHAPE_BUT_WORKERS = f"{JOB_GROUP}/shape-but-workers"
+"""The same of all but the number of its workers. A Workload that an earlier operator made has none."""
 TOPOLOGY = f"{GROUP}/podset-"
 """On pods, an annotation, with `required-`, `preferred-` or `unconstrained-` and `topology` behind it: by which of
 these Kueue sees that it is to give them a place."""
@@ -107,10 +109,20 @@ def workload_name(job: Job, generation: int | None = None) -> str:
 
 def shape_of(job: Job) -> str:
     """Ten hex digits of what the job asks for: a Workload of another shape is for the job as it was before."""
+    return _shape(job, ("max",))  # no quota is asked for what there may be later
+
+
+def kind_of(job: Job) -> str:
+    """The same of all but the number of its workers, which may change while it runs."""
+    return _shape(job, ("count", "min", "max"))
+
+
+def _shape(job: Job, of_workers: tuple[str, ...]) -> str:
+    """`of_workers` are the fields of the workers that are left out."""
     dumped = job.spec.replicas.model_dump(mode="json", by_alias=True, exclude_unset=True)
     replicas = {name: one and {**one, "count": one.get("count", 1)} for name, one in dumped.items()}
-    if replicas.get("worker"):
-        replicas["worker"].pop("max", None)  # no quota is asked for what there may be later
+    if workers := replicas.get("worker"):
+        replicas["worker"] = {name: value for name, value in workers.items() if name not in of_workers}
     return hashlib.sha256(json.dumps(replicas, sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -122,7 +134,7 @@ def workload(job: Job, defaults: Defaults, priority: Priority | None, near: bool
         raise ValueError(f"{job.metadata.name} has no label {QUEUE}")
     metadata = shared.owned_metadata(job, workload_name(job), {JOB_UID: job.metadata.uid})
     passed_on = {name: text for name, text in _metadata(job, "annotations").items() if name.startswith(PROVISIONING)}
-    metadata["annotations"] = {**passed_on, SHAPE: shape_of(job)}
+    metadata["annotations"] = {**passed_on, SHAPE: shape_of(job), SHAPE_BUT_WORKERS: kind_of(job)}
     spec: dict[str, Any] = {"queueName": queue, "active": True, "podSets": _near(job, pod_sets(job, defaults), near)}
     if priority is not None:
         spec |= priority.spec()

@@ -14,7 +14,9 @@ from datetime import datetime
 from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.objects import kueue
+from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create, Read
+from dtjob.plan.children import is_lost
 from dtjob.plan.placement import COUNT, Conflict, flavours_of, pod_sets
 from dtjob.plan.policies.elastic import placeholders
 from dtjob.plan.policies.queue_priority import priority, priority_changes
@@ -45,6 +47,9 @@ def only_resized(job: Job, workload: Workload) -> bool:
     asked, least = workload.asked(WORKER)
     if (replica.min or 1) > workload.counts().get(WORKER, 0) or replica.count < (least or 1):
         return False
+    if workload.kind is not None:
+        return workload.kind == kueue.kind_of(job)
+    # An earlier operator made it.
     alternatives = {replica.min} if replica.min is None else {replica.min, least or asked}
     return any(kueue.shape_of(_of(job, asked, one)) == workload.shape for one in alternatives)
 
@@ -116,6 +121,8 @@ def without_successor(situation: Situation, slices: Slices) -> tuple[Action, ...
 def _more(situation: Situation, current: Workload, successor: Workload | None) -> Asked:
     """Ask for all of it beside what there is. It is written anew where it asks for another number."""
     wanted = situation.wanted
+    if kueue.queue_of(wanted) is None:  # it was taken away, which counts from the next suspension on
+        return Asked(actions=_without(successor))
     if successor is not None and (successor.reserved or successor.shape == kueue.shape_of(wanted)):
         return Asked(*priority_changes(situation, successor))
     read, chosen, missing = priority(situation)
@@ -140,11 +147,13 @@ def _fewer(situation: Situation, current: Workload) -> Asked:
 
 
 def _has_ended_others(situation: Situation) -> bool:
-    """Whether the group has no more workers than are wanted, and nothing is left of a bigger one."""
+    """Whether the group has no more workers than are wanted, and nothing is left of what looked for room for more."""
     workers = situation.status.workers
-    if workers is None or workers.resizing is not None or placeholders(situation):
+    if workers is None or workers.resizing is not None or workers.replicas > workers.desired:
         return False
-    return workers.replicas <= workers.desired
+    looks = {placeholder_name(situation.job, index) for index in range(workers.replicas, workers.desired)}
+    left = (pod for pod in placeholders(situation) if not is_lost(pod, situation.now))
+    return all(pod["metadata"]["name"] in looks for pod in left)
 
 
 def _without(successor: Workload | None) -> tuple[Action, ...]:

@@ -12,7 +12,7 @@ from dtjob.plan.actions import Delete
 from dtjob.plan.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
-from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition
+from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, merged
 
 REPLICAS = {"chief": {}, "worker": {"count": 2, "min": 1}}
 REPLACED = condition("Finished", True, "WorkloadSliceReplaced", "Replaced to accommodate a workload")
@@ -298,3 +298,55 @@ def test_what_has_quota_again_is_not_written_anew() -> None:
     story.admit(at(32), {"cpu": "spot"})
     story.run(at(33))
     assert (story.stands[0], len(story.pods)) == ("Running", 5)
+
+
+def test_without_its_label_it_asks_for_no_more_and_trains_on() -> None:
+    story = running()
+    story.label()
+    story.scale(4)
+    story.settle(at(10))
+    assert (story.stands[0], len(story.pods), list(story.workloads)) == ("Running", 3, [2])
+    story.label(**QUEUE)
+    story.settle(at(20))
+    assert sorted(story.workloads) == [2, 4]
+
+
+@pytest.mark.parametrize("size", [{"min": 2}, {"max": 8}, {"min": 2, "max": 8}])
+def test_other_bounds_change_nothing_of_what_it_has(size: dict[str, int]) -> None:
+    story = asking()
+    admit(story)
+    story.settle(at(21))
+    had = uid(story.workloads[4])
+    story.scale(4, **size)
+    story.settle(at(30))
+    assert [uid(one) for one in story.workloads.values()] == [had]
+    assert story.stands[0] == "Running"
+
+
+def test_a_workload_of_an_earlier_operator_tells_its_bounds_by_its_shape() -> None:
+    story = running()
+    assert story.workload is not None
+    annotations = {kueue.SHAPE_BUT_WORKERS: None}
+    story.put(merged(story.workload, {"metadata": {"annotations": annotations}}))
+    story.scale(2, min=2)
+    story.settle(at(10))
+    assert (story.stands[0], len(story.pods)) == ("Running", 3)
+    story.scale(2, min=None)
+    story.settle(at(20))
+    assert story.stands[0] == "Suspended", "nothing tells that it asked for the same"
+
+
+def test_quota_is_given_back_beside_a_placeholder_that_is_still_wanted() -> None:
+    story = running(6)
+    shrunk = {"desired": 6, "replicas": 3, "reason": "NoRoom", "adjustedAt": "2026-11-21T10:00:00Z"}
+    story.job = builders.with_status(
+        story.job, {**story.job.status, "workers": {**story.job.status["workers"], **shrunk}}
+    )
+    story.settle(at(1000))
+    assert len([one for one in story.pods if "placeholder" in one["metadata"]["name"]]) == 3
+    story.scale(4)
+    story.settle(at(1010))
+    assert [one["metadata"]["name"] for one in story.pods if "placeholder" in one["metadata"]["name"]] == [
+        "digits-worker-3-placeholder"
+    ]
+    assert list(story.workloads) == [4]
