@@ -15,7 +15,7 @@ from dtjob.api.replicas import Role
 from dtjob.api.run_policy import Elasticity
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
-from dtjob.plan.children import PodState, TaskView, deleting, node_of
+from dtjob.plan.children import PodState, TaskView, deleting, is_lost, lost_at, node_of
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.placement import COUNT as ADMITTED
 from dtjob.plan.pod_facts import facts_of
@@ -110,8 +110,9 @@ def placeholders(situation: Situation) -> list[Manifest]:
 
 
 def room(situation: Situation) -> _Room:
-    """What the wanted placeholders have found."""
+    """What the wanted placeholders have found. One that is lost with its node keeps its name, and is not waited for."""
     names = {placeholder_name(situation.job, index) for index in placeholders_wanted(situation)}
+    names -= {pod["metadata"]["name"] for pod in placeholders(situation) if is_lost(pod, situation.now)}
     there = [one for one in placeholders(situation) if one["metadata"]["name"] in names and not deleting(one)]
     refused = [one for one in there if facts_of(one).finished and (one.get("status") or {}).get("reason")]
     placed = [one for one in there if node_of(one) and one not in refused]
@@ -141,6 +142,7 @@ def elastic_changes_at(situation: Situation) -> datetime | None:
         found.append(workers.unschedulable_since + _deadline(situation))
     if _short(situation, workers) and (at := grows_from(situation)):
         found.append(at)
+    found += [at for pod in placeholders(situation) if (at := lost_at(pod)) is not None]
     later = [at for at in found if at > situation.now]
     return min(*later, situation.now + LOOK_AT_LEAST_EVERY) if later else None
 

@@ -316,3 +316,18 @@ def test_a_job_that_is_no_longer_elastic_comes_to_its_count() -> None:
     story.places(now=at(901))
     story.run(at(910))
     assert (story.workers["replicas"], story.workers["desired"]) == (4, 4)
+
+
+def test_a_placeholder_that_is_lost_with_its_node_holds_up_no_other() -> None:
+    story = Story()
+    story.run()
+    story.change(count=6)
+    story.settle(at(10))
+    lost = next(one for one in story.pods if one["metadata"]["name"] == "digits-worker-4-placeholder")
+    lost["status"], lost["spec"]["nodeName"] = builders.running(), "node-1"
+    lost["metadata"] |= builders.deleting(lost, at(20))["metadata"]
+    made = story.look(at(20))
+    assert made.look_again_at is not None
+    assert made.look_again_at < at(80)
+    story.places("worker-5-placeholder", now=at(100))
+    assert told(story, "Resizing") == ["Workers 4 -> 5: there is room for 1 more of 6"]
