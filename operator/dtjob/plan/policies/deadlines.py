@@ -62,6 +62,7 @@ def was_cut_off(status: Status) -> bool:
 def deadline_changes_at(situation: Situation) -> datetime | None:
     """When to look at the job for its deadlines though nothing happens; None where it has none."""
     ends = [end for end in (_active_until(situation), _start_until(situation)) if end is not None]
+    ends = [end for end in ends if end > situation.now]
     return min((*ends, situation.now + LOOK_AT_LEAST_EVERY)) if ends else None
 
 

@@ -223,3 +223,9 @@ def test_a_job_of_an_earlier_operator_counts_from_its_start():
     assert made is not None
     assert made["phase"] == "Restarting"
     assert (plan(job, pods, at(40)).status or {})["reason"] == DEADLINE_EXCEEDED
+
+
+def test_a_deadline_that_is_over_hides_none_that_is_to_come():
+    job = builders.job(runPolicy={**ACTIVE, **START}, status={"active": SINCE})
+    situation = builders.situation(job, *builders.all_pods(job, builders.running()).values(), now=at(40))
+    assert deadline_changes_at(situation) == at(100)
