@@ -123,7 +123,8 @@ def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
         situation, begun = begin(situation, change)
         return _resize(situation, [*told, *explained, *evaluator_restarts, *begun])
     events = [*told, *explained, *restarts, *evaluator_restarts]
-    return _bring_about(situation, events, _times_to_look(situation, training, evaluator))
+    settles = isinstance(training, Wait) and training.over is None
+    return _bring_about(situation, events, _times_to_look(situation, training, evaluator), settles)
 
 
 def _resize(situation: Situation, told: Iterable[Event]) -> Plan:
@@ -136,13 +137,16 @@ def _resize(situation: Situation, told: Iterable[Event]) -> Plan:
     return _bring_about(situation, [*told, *resized], _times_to_look(situation))
 
 
-def _bring_about(situation: Situation, told: Iterable[Event], due: Iterable[datetime | None]) -> Plan:
-    """Take away what is superseded, and make what is not there. `due` are moments at which to look again."""
+def _bring_about(
+    situation: Situation, told: Iterable[Event], due: Iterable[datetime | None], settles: bool = False
+) -> Plan:
+    """Take away what is superseded, and make what is not there. `due` are moments at which to look again. `settles`:
+    something has failed just now, and what is decided in a moment."""
     if names := earlier_chiefs(situation):
         return Plan(ask_for=names)
     relabels, relabelled = lost_labels(situation)
     actions = [*relabels, *converge(situation), *look_for_room(situation)]
-    situation, blocked = _describe(situation)
+    situation, blocked = _describe(situation, settles)
     situation, unreachable = say_reachability(situation)
     return _finish(situation, actions, [*told, *relabelled, *blocked, *unreachable], due)
 
@@ -208,17 +212,20 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evalu
     removed, look_again_at = pods_to_remove(situation)
     deleted, due_at = deletion(situation, lingers=look_again_at is not None)
     due = [look_again_at, decision.until if isinstance(decision, Wait) else None, deadline(situation), due_at]
+    due += [lost_at(pod) for view in situation.views for pod in view.pods]
     return _finish(
         situation.with_status(status), [*made, *removed, *release_gang(situation), *deleted], [*events, *told], due
     )
 
 
-def _describe(situation: Situation) -> tuple[Situation, list[Event]]:
+def _describe(situation: Situation, settles: bool) -> tuple[Situation, list[Event]]:
     """Set phase, conditions and counts; the event is for a job that has just become blocked."""
-    now = situation.now
+    now, status = situation.now, situation.status
     problems = {what: why for what, why in situation.children.problems.items() if not is_placeholder(what)}
     blocked = "; ".join(f"{what}: {why}" for what, why in sorted(problems.items())[:3])
-    status = note_all_ran(situation, set_phase(situation.status, *standing(situation), now))
+    # What has just failed is judged by how long all ran before it, which the phase still says.
+    if not (settles and status.phase is Phase.RUNNING):
+        status = note_all_ran(situation, set_phase(status, *standing(situation), now))
     status = set_condition(status, BLOCKED, bool(blocked), "CannotCreate" if blocked else "Created", blocked, now)
     status = replace(
         count_tasks(status, situation.views),

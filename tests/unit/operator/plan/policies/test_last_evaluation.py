@@ -262,3 +262,13 @@ def test_one_that_is_at_work_when_the_operator_is_upgraded_is_let_finish():
     status = {name: value for name, value in life.job.status.items() if name != "finished"}
     made = plan(builders.with_status(life.job, status), Children(life.objects), at(90_000))
     assert pod_calls(made) == []
+
+
+def test_one_whose_node_dies_after_the_end_is_replaced_though_nothing_happens():
+    life = Life(builders.running())
+    assert life.plan(NOW).look_again_at is None
+    pod = life.pod("digits-evaluator-0-0")
+    pod["metadata"] |= builders.deleting(pod, at(10))["metadata"]
+    made = life.plan(at(10))
+    assert made.look_again_at is not None
+    assert "create digits-evaluator-0-1" in pod_calls(life.plan(made.look_again_at))

@@ -317,3 +317,27 @@ def test_an_end_without_a_time_is_not_waited_for_without_end():
     pods["worker-0"]["status"] = end
     situation = see(job, *pods.values(), now=at(60))
     assert isinstance(restart_training(situation, failures(situation)), Begin)
+
+
+@pytest.mark.parametrize("seen", [1.0, 3.0])
+def test_a_long_run_ends_a_row_of_restarts_however_soon_its_end_is_seen(seen: float):
+    """Without a supervisor the failure that is seen at once is judged two seconds later."""
+    ran = {
+        "type": "Running",
+        "status": "True",
+        "reason": "AllTasksRunning",
+        "lastTransitionTime": "2026-11-21T10:00:00Z",
+    }
+    before = Incident(at(-60), Cause.ERROR, at(-60), charged=1, uncharged=2, in_a_row=4)
+    status = {"phase": "Running", "allCreated": True, "conditions": [ran], "incident": before.to_json()}
+    job = builders.job(program=None, status={**status, "startTime": "2026-11-21T09:00:00Z"})
+    pods = builders.all_pods(job)
+    pods["worker-1"]["status"] = builders.ended(1, at(7200))
+    children, now = Children(tuple(pods.values())), at(7200 + seen)
+    made = builders.plan_answered(job, children, now)
+    job = builders.with_status(job, made.status or job.status)
+    if job.status["incident"] == before.to_json():
+        assert made.look_again_at == at(7202)
+        made = builders.plan_answered(job, children, at(7202))
+        job = builders.with_status(job, made.status or job.status)
+    assert (job.status["incident"]["inARow"], job.status["incident"].get("uncharged", 0)) == (1, 0)
