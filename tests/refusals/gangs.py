@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refusals.manifests import Bad, Manifest, bad, job
+from tests.refusals.manifests import CHECKPOINT, CLAIM, Bad, Manifest, bad, job
 
 _GANG, _TOPOLOGY = "spec.scheduling.gang", "spec.scheduling.topology"
 _FIVE: Manifest = {"chief": {}, "worker": {"count": 3}, "evaluator": {}}
@@ -17,6 +17,13 @@ def gang(**fields: Any) -> Manifest:
 
 def _topology(value: Any) -> Manifest:
     return job(scheduling={"topology": value})
+
+
+def _elastic(worker: Manifest, chief: bool = True, **gang: Any) -> Manifest:
+    """Elastic workers in a gang."""
+    replicas: Manifest = {**({"chief": {}} if chief else {}), "worker": worker}
+    checkpoint: Manifest = {**CHECKPOINT, "volume": CLAIM}
+    return job(replicas=replicas, checkpoint=checkpoint, scheduling={"gang": gang})
 
 
 def _bad_topology(name: str, value: Any, *says: str, or_says: tuple[str, ...] = ()) -> Bad:
@@ -54,6 +61,12 @@ GANGS = [
         f"{_GANG}.minAvailable",
         "should be greater than or equal to 1",
         or_says=(f"{_GANG}.minAvailable: must be at least 1",),
+    ),
+    bad(
+        "gang-of-more-than-there-may-be",
+        _elastic({"count": 2, "min": 1, "max": 3}, minAvailable=5),
+        f"{_GANG}.minAvailable",
+        "write at most their number",
     ),
     bad("gang-of-one-pod", job("Mirrored", scheduling={"gang": {}}), _GANG, _ONE, "remove gang"),
     bad("queue-of-Kubernetes", gang(provider="Kubernetes", queue="a"), f"{_GANG}.queue", "set provider to Volcano"),
@@ -94,6 +107,8 @@ GANGS_TAKEN = {
     "gang-of-Volcano": gang(provider="Volcano", queue="team-a.b", minAvailable=3),
     "gang-of-Coscheduling": gang(provider="Coscheduling", timeoutSeconds=60),
     "gang-of-a-parameter-server": job("ParameterServer", scheduling={"gang": {"minAvailable": 4}}),
+    "gang-of-one-worker-that-may-be-more": _elastic({"count": 1, "min": 1}, chief=False),
+    "gang-of-more-than-there-are-yet": _elastic({"count": 2, "min": 1, "max": 3}, minAvailable=4),
     "topology": _topology({"required": "topology.kubernetes.io/rack"}),
     "topology-preferred": job(scheduling={"gang": {}, "topology": {"preferred": "nvidia.com/gpu.clique"}}),
 }

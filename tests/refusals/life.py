@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refusals.manifests import Bad, Manifest, bad, changed, job
+from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, changed, job
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
 OUTCOMES = ("succeeded", "failed")
@@ -167,6 +167,7 @@ TEMPLATE: Manifest = {
 SUSPENDED = job(
     suspend=True,
     replicas={"chief": {}, "worker": {"count": 2, "template": TEMPLATE, "resources": {"limits": {"cpu": "1"}}}},
+    checkpoint=CHECKPOINT,
 )
 """A suspended job that has never run, which the changes below change."""
 
@@ -191,10 +192,23 @@ SUSPENDED_CHANGES_TAKEN = {
     "suspended-annotations": _worker("template", "metadata", "annotations", to={"a": "b"}),
     "suspended-resources": _worker("resources", to={"limits": {"cpu": "2"}, "requests": {"memory": "1Gi"}}),
     "suspended-resources-of-a-sidecar": _worker(*_LOG, "resources", to={"limits": {"cpu": "2"}}),
+    "suspended-longer-grace": _worker(*_POD, "terminationGracePeriodSeconds", to=120),
     "suspended-and-goes-on": _worker(*_POD, "nodeSelector", to={"pool": "large"}, suspend=False),
 }
 _STAYS = ("spec.replicas", "cannot be changed: delete the job and create it again")
 SUSPENDED_CHANGES = [
+    bad(
+        "suspended-grace-shorter-than-a-save",
+        _worker(*_POD, "terminationGracePeriodSeconds", to=5),
+        "spec.replicas.worker.template.spec.terminationGracePeriodSeconds",
+        "a save may take checkpoint.saveTimeoutSeconds",
+    ),
+    bad(
+        "suspended-preStop-of-unknown-length",
+        _worker(*_TRAINING, "lifecycle", to={"preStop": {"exec": {"command": ["sleep", "30"]}}}),
+        "spec.replicas.worker.template.spec.containers",
+        "use preStop.sleep",
+    ),
     bad("suspended-count", _worker("count", to=3), *_STAYS),
     bad("suspended-image", _worker(*_TRAINING, "image", to="own:2"), *_STAYS),
     bad("suspended-no-image", _worker(*_TRAINING, "image", to=...), *_STAYS),

@@ -151,6 +151,18 @@ PODS = [
         "remove them",
     ),
     bad(
+        "label-of-who-manages-it",
+        job(replicas={"worker": {"template": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "helm"}}}}}),
+        "spec.replicas.worker.template.metadata.labels",
+        "says that dtjob manages the pods: remove it",
+    ),
+    bad(
+        "two-priorities",
+        job(replicas=pod(priorityClassName="low"), scheduling={"priorityClassName": "high"}),
+        "spec.replicas.worker.template.spec.priorityClassName",
+        "keep one of them",
+    ),
+    bad(
         "label-as-number",
         job(replicas={"worker": {"template": {"metadata": {"labels": {"a": 1}}}}}),
         "spec.replicas.worker.template.metadata.labels.a",

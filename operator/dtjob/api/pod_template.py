@@ -280,6 +280,8 @@ class PodSpec(OpenBlock):
         Annotated[list[TopologySpread], keyed("topologyKey", "whenUnsatisfiable", most=16)] | None
     ) = None
     """How pods are spread over nodes."""
+    priority_class_name: Annotated[str, Field(max_length=253)] | None = None
+    """The pods' PriorityClass. scheduling.priorityClassName is the short way, for all pods."""
     affinity: Annotated[Affinity, _OPEN] | None = None
     """Where the pods are placed."""
     tolerations: list[dict[str, Any]] | None = None
@@ -294,7 +296,7 @@ class TemplateMetadata(Block):
     """Labels and annotations for the pods."""
 
     labels: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None
-    """Labels added to each pod. Names under training.dtjob.dev/ are dtjob's own."""
+    """Labels added to each pod. Names under training.dtjob.dev/ and app.kubernetes.io/managed-by are dtjob's own."""
     annotations: Annotated[dict[str, str], Field(max_length=64)] | None = None
     """Annotations added to each pod."""
 

@@ -90,7 +90,7 @@ def schema() -> Schema:
             "status": status_schema(),
         },
     }
-    placed = [(rule.at, rule.validation()) for rule in RULES]
+    placed = [(rule.at, validation) for rule in RULES for validation in rule.validations()]
     placed += [placed for field in UNCHANGING for placed in field.validations()]
     for path, validation in placed:
         for part in _parts(root, path):

@@ -32,7 +32,8 @@ class Rule:
     `for_new`: whether it is only for jobs that are being created, as a rule is that came after the first release. An
     API server checks a job's rules at each write of its status, also where nothing of the spec has changed (it tells
     that only where all fields of the spec are typed), and a job that an earlier release took must live on. That is
-    enough for fields that cannot be changed afterwards.
+    enough for fields that cannot be changed afterwards. `reads`, below `at`, is one that can: where it has changed,
+    the rule holds for jobs that are there, too.
     """
 
     at: str
@@ -42,15 +43,26 @@ class Rule:
     field: str = ""
     reason: Reason = Reason.INVALID
     for_new: bool = False
+    reads: str = ""
 
-    def validation(self) -> dict[str, Any]:
-        """The rule as an entry of x-kubernetes-validations."""
+    def validations(self) -> Iterator[dict[str, Any]]:
+        """The rule as entries of x-kubernetes-validations."""
         entry: dict[str, Any] = {"rule": self.cel, "message": self.message, "reason": self.reason.value}
-        if self.for_new:
-            entry |= {"rule": f"oldSelf.hasValue() || ({self.cel})", "optionalOldSelf": True}
         if self.field.startswith("metadata"):  # which a fieldPath may not name
-            return entry | {"message": f"{self.field}: {self.message}"}
-        return entry | ({"fieldPath": f".{self.field}"} if self.field else {})
+            entry |= {"message": f"{self.field}: {self.message}"}
+        elif self.field:
+            entry |= {"fieldPath": f".{self.field}"}
+        if not self.for_new:
+            yield entry
+            return
+        yield entry | {"rule": f"oldSelf.hasValue() || ({self.cel})", "optionalOldSelf": True}
+        if self.reads:  # an entry of its own: what an optional oldSelf holds counts as too large to be compared
+            yield entry | {"rule": f"{self._as_it_was()} || ({self.cel})"}
+
+    def _as_it_was(self) -> str:
+        """CEL: what the rule reads is as it was; see `Unchanging` for what is unlike itself."""
+        new, old = f"self.{self.reads}", f"oldSelf.{self.reads}"
+        return f"!has({new}) || has({old}) && ({new} == {old} || {old} != {old})"
 
 
 @dataclass(frozen=True)

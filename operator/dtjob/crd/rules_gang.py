@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.replicas import Replica, Role
+from dtjob.api.replicas import MAX_REPLICAS, Replica, Role
 from dtjob.api.scheduling import GangProvider
 from dtjob.crd.rule import Reason, Rule, Value
 
@@ -15,13 +15,26 @@ _LABEL = rf"({_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
 
 
 def _tasks(spec: Value) -> int:
-    """How many tasks train."""
+    """How many tasks train, at most: an elastic job is scaled within its bounds whatever its gang asks for."""
     replicas = spec["replicas"]
-    blocks = [replicas[role] for role in _TRAINING if replicas.get(role) is not None]
-    return sum(int(block.get("count", Replica().count)) for block in blocks)
+    return sum(_most(replicas[role]) for role in _TRAINING if replicas.get(role) is not None)
 
 
-_TASKS = " + ".join(f"(has(self.replicas.{role}) ? self.replicas.{role}.count : 0)" for role in _TRAINING)
+def _most(block: Value) -> int:
+    if block.get("max") is not None:
+        return int(block["max"])
+    return MAX_REPLICAS if block.get("min") is not None else int(block.get("count", Replica().count))
+
+
+def _tasks_of(role: str) -> str:
+    block = f"self.replicas.{role}"
+    count = f"{block}.count"
+    if role == Role.WORKER:
+        count = f"(has({block}.max) ? {block}.max : has({block}.min) ? {MAX_REPLICAS} : {count})"
+    return f"(has({block}) ? {count} : 0)"
+
+
+_TASKS = " + ".join(map(_tasks_of, _TRAINING))
 _ONE_POD = "only one pod of this job trains, which is near and together with itself: remove {}"
 
 

@@ -11,6 +11,7 @@ from dtjob.api.replicas import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
 _POD = "spec.replicas.*.template.spec"
+MANAGED_BY = "app.kubernetes.io/managed-by"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"
 """The form of a Kubernetes quantity (apimachinery's resource.Quantity)."""
 
@@ -88,6 +89,27 @@ def _training_cel(replica: str, condition: str) -> str:
     )
 
 
+def _one_priority(role: str) -> Rule:
+    pod = f"self.replicas.{role}.template.spec"
+    there = f"has(self.replicas.{role}) && has(self.replicas.{role}.template) && has({pod}) && "
+
+    def holds(spec: Value) -> bool:
+        template = ((spec["replicas"].get(role) or {}).get("template") or {}).get("spec") or {}
+        named = (spec.get("scheduling") or {}).get("priorityClassName")
+        return named is None or template.get("priorityClassName") in (None, named)
+
+    return Rule(
+        "spec",
+        f"!has(self.scheduling.priorityClassName) || !({there}has({pod}.priorityClassName) && "
+        f"{pod}.priorityClassName != self.scheduling.priorityClassName)",
+        holds,
+        "scheduling.priorityClassName names another class, for all pods: keep one of them",
+        f"replicas.{role}.template.spec.priorityClassName",
+        for_new=True,
+        reads=f"replicas.{role}",
+    )
+
+
 def _program_decides(role: str, field: str) -> Rule:
     """With a program, the training container's command and args are dtjob's."""
     replica = f"self.replicas.{role}"
@@ -143,6 +165,15 @@ POD_RULES = (
         f"labels under {GROUP}/ belong to dtjob, which finds its pods by them: remove them",
         reason=Reason.FORBIDDEN,
     ),
+    Rule(
+        "spec.replicas.*.template.metadata.labels",
+        f"!('{MANAGED_BY}' in self)",
+        lambda labels: MANAGED_BY not in labels,
+        f"{MANAGED_BY} says that dtjob manages the pods: remove it",
+        reason=Reason.FORBIDDEN,
+        for_new=True,
+    ),
+    *(_one_priority(role.value) for role in Role),
     Rule(
         "spec.replicas.*",
         f"!has(self.resources) || !({_training_cel('self', 'has(c.resources)')})",

@@ -54,5 +54,6 @@ STALL_RULES = (
         f"600, or remove {STALLED} from onReasons",
         "failurePolicy.rules",
         for_new=True,
+        reads="failurePolicy",
     ),
 )

@@ -23,7 +23,7 @@ def test_values_at_finds_every_place_of_a_rule() -> None:
 )
 def test_a_rule_as_an_api_server_reads_it(field: str, message: str, path: dict[str, str]) -> None:
     rule = Rule("spec", "has(self.a)", lambda value: "a" in value, "remove it", field, Reason.FORBIDDEN)
-    assert rule.validation() == {
+    assert next(rule.validations()) == {
         "rule": "has(self.a)",
         "message": message,
         "reason": "FieldValueForbidden",
@@ -48,5 +48,13 @@ def test_a_field_with_keyed_lists_may_be_unlike_itself() -> None:
 
 def test_a_rule_for_new_jobs_asks_nothing_of_a_change() -> None:
     rule = Rule("spec", "has(self.a)", lambda value: "a" in value, "add it", "a", for_new=True)
-    made = rule.validation()
+    (made,) = rule.validations()
     assert (made["rule"], made["optionalOldSelf"]) == ("oldSelf.hasValue() || (has(self.a))", True)
+
+
+def test_a_rule_for_new_jobs_holds_where_what_it_reads_has_changed() -> None:
+    rule = Rule("spec", "has(self.a.b)", lambda value: "b" in value["a"], "add it", "a", for_new=True, reads="a")
+    made, changed = rule.validations()
+    assert made["optionalOldSelf"] is True
+    same = "!has(self.a) || has(oldSelf.a) && (self.a == oldSelf.a || oldSelf.a != oldSelf.a)"
+    assert (changed["rule"], "optionalOldSelf" in changed) == (f"{same} || (has(self.a.b))", False)
