@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import UNSET_IN_CLUSTER, Block, Text
-from dtjob.api.pod_template import VolumeSource
+from dtjob.api.volume_sources import VolumeSource
 
 DEFAULT_EVERY_SECONDS = 300
 """How often training is saved where neither everySteps nor everySeconds says it."""

@@ -17,69 +17,6 @@ TRAINING_CONTAINER = "tensorflow"
 Quantity = int | Annotated[str, Field(max_length=64)]
 """A Kubernetes quantity: `4`, `500m`, `16Gi`."""
 
-VOLUME_SOURCES = (
-    "awsElasticBlockStore",
-    "azureDisk",
-    "azureFile",
-    "cephfs",
-    "cinder",
-    "configMap",
-    "csi",
-    "downwardAPI",
-    "emptyDir",
-    "ephemeral",
-    "fc",
-    "flexVolume",
-    "flocker",
-    "gcePersistentDisk",
-    "glusterfs",
-    "hostPath",
-    "image",
-    "iscsi",
-    "nfs",
-    "persistentVolumeClaim",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "projected",
-    "quobyte",
-    "rbd",
-    "scaleIO",
-    "secret",
-    "storageos",
-    "vsphereVolume",
-)
-"""The volume sources of Kubernetes' API (core/v1 VolumeSource), all but gitRepo, which it no longer serves."""
-
-READ_ONLY_SOURCES = ("configMap", "downwardAPI", "image", "projected", "secret")
-"""Those that a pod can only read from."""
-MAY_BE_READ_ONLY = (
-    *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume"),
-    *("gcePersistentDisk", "glusterfs", "iscsi", "nfs", "persistentVolumeClaim", "portworxVolume", "quobyte", "rbd"),
-    *("scaleIO", "storageos"),
-)
-"""Those that have a field readOnly."""
-
-_SOURCE_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": True}
-_WITH_FLAG: dict[str, Any] = {
-    **_SOURCE_SCHEMA,
-    "properties": {"readOnly": {"type": "boolean", "description": "Refused where true: checkpoints are written."}},
-}
-_NAME_SCHEMA = {"type": "string", "maxLength": 253, "description": "Refused: dtjob names the volume."}
-VolumeSource = Annotated[
-    dict[str, Any],
-    WithJsonSchema(
-        {
-            "type": "object",
-            "properties": {
-                "name": _NAME_SCHEMA,
-                **dict.fromkeys(VOLUME_SOURCES, _SOURCE_SCHEMA),
-                **dict.fromkeys(MAY_BE_READ_ONLY, _WITH_FLAG),
-            },
-        }
-    ),
-]
-"""A pod volume without its name: one source and its settings."""
-
 
 def keyed(*keys: str, most: int) -> Any:
     """What makes a list one that server-side apply merges by these fields of its items, each of which it has once."""

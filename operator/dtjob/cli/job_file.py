@@ -9,6 +9,7 @@ import yaml
 
 from dtjob.api.job import KIND, Job
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.manifest_yaml import documents
 from dtjob.crd.problems import problems, to_job
 
 LARGEST_BYTES = 1536 * 1024
@@ -38,20 +39,20 @@ def read_manifest(path: Path) -> Any:
     except UnicodeDecodeError:
         raise BadInput(f"{path}: is not a text file in UTF-8; give a job's YAML or JSON") from None
     try:
-        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+        found = [document for document in documents(text) if document is not None]
     except yaml.YAMLError as error:
         raise BadInput(f"{path}: is not YAML: {_one_line(error)}") from None
-    except ValueError as error:  # a value in the form of a date that is none
-        raise BadInput(f"{path}: is not YAML: {error}; put values that look like dates into quotes") from None
+    except ValueError as error:  # a tag such as !!timestamp before what is none
+        raise BadInput(f"{path}: is not YAML: {error}") from None
     except RecursionError:
         raise BadInput(f"{path}: is not a manifest: nested too deeply") from None
-    if not documents:
+    if not found:
         raise BadInput(f"{path}: is empty; give one {KIND}")
-    if len(documents) == 1:
-        return documents[0]
-    jobs = [document for document in documents if isinstance(document, dict) and document.get("kind") == KIND]
+    if len(found) == 1:
+        return found[0]
+    jobs = [document for document in found if isinstance(document, dict) and document.get("kind") == KIND]
     if len(jobs) != 1:
-        raise BadInput(f"{path}: holds {len(documents)} documents, {len(jobs)} of them a {KIND}; give a file with one")
+        raise BadInput(f"{path}: holds {len(found)} documents, {len(jobs)} of them a {KIND}; give a file with one")
     return jobs[0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.pod_template import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
+from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.crd.rule import Reason, Rule, Value
 
 

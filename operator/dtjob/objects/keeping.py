@@ -7,7 +7,8 @@ from typing import Any
 
 from dtjob.api.checkpoint import Checkpoint
 from dtjob.api.job import Job
-from dtjob.api.pod_template import READ_ONLY_SOURCES, TRAINING_CONTAINER, PodSpec
+from dtjob.api.pod_template import TRAINING_CONTAINER, PodSpec
+from dtjob.api.volume_sources import READ_ONLY_SOURCES
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.pod_template import READ_ONLY_SOURCES, VOLUME_SOURCES
+from dtjob.api.volume_sources import READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.local.here import DEFAULTS as LOCAL
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.keeping import keeping

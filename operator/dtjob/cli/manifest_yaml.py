@@ -1,0 +1,64 @@
+"""YAML as kubectl reads it: what is a number, true, or text is as in go-yaml v2, which it has from sigs.k8s.io/yaml.
+
+PyYAML goes by YAML 1.1 to the letter, where 1e-3 is text, 12:30 is 750, and a date is no text: with it `dtjob validate`
+and `dtjob run` would see another manifest than the API server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+_TAG = "tag:yaml.org,2002:"
+_WORDS = {
+    "bool": (r"y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON|n|N|no|No|NO|false|False|FALSE|off|Off|OFF", "yYtToOnNfF"),
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "merge": (r"<<", ["<"]),
+}
+_NUMBERS = {
+    "int": r"[-+]?(0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|[1-9][0-9_]*|0)",
+    "float": r"[-+]?(\.[0-9_]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+}
+_LEAST, _MOST = -(2**63), 2**64 - 1
+"""Of whole numbers; what is beyond is a float."""
+
+
+class _Loader(yaml.SafeLoader):
+    """What is safe to load, by go-yaml's words and numbers."""
+
+    # PyYAML shares these with the class above unless they are there
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+    yaml_constructors = yaml.SafeLoader.yaml_constructors.copy()
+
+
+def _bool(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> bool:
+    return str(loader.construct_scalar(node)).lower() in ("y", "yes", "true", "on")
+
+
+def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
+    text = str(loader.construct_scalar(node)).replace("_", "").lower()
+    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.removeprefix("+"))
+    octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdecimal()
+    number = sign * int(digits, 8 if octal else 0)
+    return number if _LEAST <= number <= _MOST else float(number)
+
+
+def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
+    text = str(loader.construct_scalar(node)).replace("_", "").lower()
+    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+
+
+for _name, (_form, _starts) in _WORDS.items():
+    _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(rf"(?:{_form})\Z"), list(_starts))
+for _name, _form in _NUMBERS.items():
+    _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(rf"(?:{_form})\Z"), list("-+.0123456789"))
+for _name, _construct in {"bool": _bool, "int": _int, "float": _float}.items():
+    _Loader.add_constructor(f"{_TAG}{_name}", _construct)
+
+
+def documents(text: str) -> Iterator[Any]:
+    """What stands in each document of a file. Raises yaml.YAMLError on what is no YAML."""
+    yield from yaml.load_all(text, _Loader)

@@ -1,0 +1,33 @@
+"""`dtjob` reads a file as kubectl does, to the type of each value."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtjob.cli.manifest_yaml import documents
+from tests.cluster.conftest import Kubectl
+from tests.unit.operator.cli.test_manifest_yaml import VALUES
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A manifest with all of these values, one under each number."""
+    path = tmp_path_factory.mktemp("yaml") / "values.yaml"
+    lines = "\n".join(f"  v{number}: {text}" for number, text in enumerate(VALUES))
+    path.write_text(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: values}}\nvalues:\n{lines}\n")
+    return path
+
+
+def test_kubectl_and_dtjob_see_the_same(kubectl: Kubectl, file: Path) -> None:
+    arguments = ("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", str(file))
+    seen: dict[str, Any] = json.loads(kubectl(*arguments).stdout)["values"]
+    (ours,) = documents(file.read_text())
+    for number, text in enumerate(VALUES):
+        value, wanted = ours["values"][f"v{number}"], seen[f"v{number}"]
+        assert value == wanted, text
+        assert isinstance(value, str) == isinstance(wanted, str), text
+        assert isinstance(value, bool) == isinstance(wanted, bool), text

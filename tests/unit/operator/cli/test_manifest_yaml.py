@@ -1,0 +1,72 @@
+"""YAML as kubectl reads it: the values are go-yaml's (tests/cluster/test_manifest_yaml.py asks kubectl itself)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from dtjob.cli.manifest_yaml import documents
+
+VALUES: dict[str, Any] = {
+    "1e-3": 0.001,
+    "1E5": 100000.0,
+    "-.5": -0.5,
+    "5.": 5.0,
+    "1_000": 1000,
+    "0x1F": 31,
+    "0b11": 3,
+    "0o17": 15,
+    "017": 15,
+    "-017": -15,
+    "08": 8.0,
+    "+5": 5,
+    "12:30": "12:30",
+    "12:30:00": "12:30:00",
+    "190:20:30.15": "190:20:30.15",
+    "2026-11-23": "2026-11-23",
+    "2026-13-45": "2026-13-45",
+    "2026-11-23T10:00:00Z": "2026-11-23T10:00:00Z",
+    "y": True,
+    "yes": True,
+    "On": True,
+    "n": False,
+    "off": False,
+    "yEs": "yEs",
+    "yellow": "yellow",
+    "~": None,
+    "null": None,
+    "": None,
+    "NULL": None,
+    "=": "=",
+    ".": ".",
+    "1.2.3": "1.2.3",
+    "1e": "1e",
+    "0x": "0x",
+    "16Gi": "16Gi",
+    "'12'": "12",
+}
+
+
+@pytest.mark.parametrize(("text", "value"), VALUES.items(), ids=VALUES.keys())
+def test_a_value_is_what_kubectl_takes_it_for(text: str, value: Any) -> None:
+    (found,) = documents(f"a: {text}")
+    assert found == {"a": value}
+    assert type(found["a"]) is type(value)
+
+
+def test_what_no_json_holds() -> None:
+    (found,) = documents("[.inf, -.Inf, .NaN]")
+    assert found[:2] == [math.inf, -math.inf]
+    assert math.isnan(found[2])
+
+
+def test_a_number_that_no_integer_holds_is_a_float() -> None:
+    (found,) = documents("[9223372036854775807, 18446744073709551616]")
+    assert list(map(type, found)) == [int, float]
+
+
+def test_anchors_merge_and_documents() -> None:
+    text = "a: &a {b: 1}\nc:\n  <<: *a\n  d: 2\n---\nsecond"
+    assert list(documents(text)) == [{"a": {"b": 1}, "c": {"b": 1, "d": 2}}, "second"]
