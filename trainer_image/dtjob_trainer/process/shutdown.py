@@ -18,7 +18,8 @@ class Shutdown:
     """Whether this process was asked to stop, by its own SIGTERM or because a peer is preempted.
 
     A signal is noticed even while the main thread is inside TensorFlow (Python's own handlers would wait for it): the
-    interpreter's C handler writes the signal's number to a pipe that a thread reads.
+    interpreter's C handler writes the signal's number to a pipe that a thread reads. A program that sets a handler of
+    its own saves and stops by itself: it is only given the time.
     """
 
     def __init__(self, grace_seconds: float) -> None:
@@ -52,18 +53,19 @@ class Shutdown:
 
     def catch(self) -> None:
         """Take SIGTERM (again): TensorFlow's coordination service sets a handler of its own when it starts."""
-        signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.signal(signal.SIGTERM, _leave_to_the_thread)
 
     def training_begins(self) -> None:
-        """From now on the training loop answers a stop; before this call SIGTERM ends the process at once."""
+        """From now on the training loop answers a stop; before, SIGTERM ends the process at once, or as the program
+        says."""
         with self._lock:
             self._saves = True
 
     def training_ends(self) -> None:
-        """The loop has ended and saved; SIGTERM ends the process at once again."""
+        """The loop has ended and saved; SIGTERM ends the process at once again, or as the program says."""
         with self._lock:
             self._saves = False
-            if self.signalled:
+            if self.signalled and not _program_answers():
                 os._exit(exit_codes.TERMINATED)
 
     def wait_signalled(self, seconds: float | None = None) -> bool:
@@ -79,7 +81,7 @@ class Shutdown:
             if signal.SIGTERM not in os.read(read_end, 64):
                 continue
             with self._lock:
-                if not self._saves:
+                if not self._saves and not _program_answers():
                     os._exit(exit_codes.TERMINATED)
                 self.signalled = True
             self._signalled.set()
@@ -88,6 +90,15 @@ class Shutdown:
             )
             deadline.daemon = True
             deadline.start()
+
+
+def _leave_to_the_thread(*_: object) -> None:
+    """The handler of SIGTERM: nothing, as a thread reads of it."""
+
+
+def _program_answers() -> bool:
+    """Whether the program has a handler of SIGTERM of its own, as TensorFlow's PreemptionCheckpointHandler sets one."""
+    return signal.getsignal(signal.SIGTERM) is not _leave_to_the_thread
 
 
 def _hold_back() -> None:

@@ -57,3 +57,46 @@ def test_a_process_that_the_program_forks_ends_alone_where_it_is_told_to() -> No
     """As multiprocessing ends the workers of a PyDataset: neither may they stay, nor stop the training."""
     result = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=100, check=False)
     assert result.returncode == 0, result.stderr
+
+
+OWN_HANDLER = """
+import os, signal, sys, time
+from dtjob_trainer.process.shutdown import Shutdown
+shutdown = Shutdown(float(sys.argv[1]))
+shutdown.install()
+within = sys.argv[2] == "in fit"
+if within:
+    shutdown.training_begins()
+told = []
+signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
+os.kill(os.getpid(), signal.SIGTERM)
+assert shutdown.wait_signalled(60) and shutdown.signalled
+if within:
+    shutdown.training_ends()
+while not told:
+    time.sleep(0.01)
+if sys.argv[3] == "saves":
+    print("saved")
+    sys.exit(5)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("grace", "where", "then", "code", "said"),
+    [("30", "in its own loop", "saves", 5, "saved\n"), ("30", "in fit", "saves", 5, "saved\n"),
+     ("0.5", "in its own loop", "hangs", 143, "")],
+)  # fmt: skip
+def test_a_program_with_a_handler_of_its_own_has_the_grace_period_to_save(
+    grace: str, where: str, then: str, code: int, said: str
+) -> None:
+    command = [sys.executable, "-c", OWN_HANDLER, grace, where, then]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (result.returncode, result.stdout) == (code, said), result.stderr
+
+
+def test_a_program_without_one_ends_at_once_outside_of_training() -> None:
+    code = OWN_HANDLER.replace("signal.signal(signal.SIGTERM, lambda", "print(lambda")
+    command = [sys.executable, "-c", code, "30", "in its own loop", "saves"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 143, result.stderr
