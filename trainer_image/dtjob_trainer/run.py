@@ -74,23 +74,32 @@ def main(arguments: Sequence[str]) -> NoReturn:
     shutdown.install()
     here = runtime.Runtime(task, Progress.from_environment(os.environ), shutdown)
     runtime.enter(here)
+    process, code = os.getpid(), exit_codes.FINISHED
     try:
         _run(here, arguments)
-        code = exit_codes.FINISHED
-    except SystemExit as leave:
-        code = code_of_exit(leave)
-        if code == exit_codes.FAILED and isinstance(leave.code, str):
-            here.progress.report(state="failed", message=leave.code, exception=failure.described(leave))
     except BaseException as error:
-        failure.note_shapes(error, here.shapes)
-        traceback.print_exc()
-        code = exit_code(error, len(task.members) if task else 1)
-        if code == exit_codes.FAILED:
-            here.progress.report(state="failed", message=failure.in_one_line(error), exception=failure.described(error))
+        code = _code_after(error, here, tells=os.getpid() == process)
+    if os.getpid() != process:
+        _end(code)  # a child that the program has forked: its end says nothing of the task's
     if code == exit_codes.FINISHED:
         _finish(here)
     here.before_the_end()
     _end(code)
+
+
+def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> int:
+    """The exit code after `error`, which is printed as Python does; the supervisor hears of it where this `tells`."""
+    if isinstance(error, SystemExit):
+        code = code_of_exit(error)
+        message = error.code if isinstance(error.code, str) else None
+    else:
+        failure.note_shapes(error, here.shapes)
+        traceback.print_exception(error)
+        code = exit_code(error, len(here.task.members) if here.task else 1)
+        message = failure.in_one_line(error)
+    if tells and code == exit_codes.FAILED and message is not None:
+        here.progress.report(state="failed", message=message, exception=failure.described(error))
+    return code
 
 
 def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:

@@ -1,11 +1,66 @@
 """dtjob_trainer.run: whose failure an end is, and how it is told."""
 
+import json
+import os
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
 
 import pytest
 
 from dtjob_trainer.run import code_of_exit, exit_code, is_peer_loss
+
+RUNS = """
+import sys, types
+from dtjob_trainer import imports, run
+imports.of_a_training_process = lambda **_: None
+run._enter_strategy = lambda *_: None
+sys.modules["dtjob_trainer.checkpoint.done"] = done = types.ModuleType("done")
+done.mark_done = lambda *_: print("DONE", flush=True)
+run.main(sys.argv[1:])
+"""
+"""A training process without TensorFlow, which prints DONE where it would leave the mark."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a training process has ended."""
+
+    code: int
+    said: list[str]
+    """The lines of its standard output."""
+    errors: str
+    states: list[str]
+    """What it has reported, one after the other."""
+
+
+class Run:
+    """A training process that runs `program`, as the chief task's or another."""
+
+    def __init__(self, directory: Path, program: str, **variables: str) -> None:
+        (directory / "program.py").write_text(dedent(program))
+        (directory / "cluster.json").write_text(json.dumps({"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]}))
+        self._progress, theirs = os.pipe()
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("DTJOB_")} | {
+            "DTJOB_ROLE": "chief", "DTJOB_PROGRESS_FD": str(theirs), "DTJOB_CHECKPOINT": '{"directory": "/nowhere"}',
+            "DTJOB_CLUSTER_FILE": str(directory / "cluster.json"), **variables,
+        }  # fmt: skip
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", RUNS, str(directory / "program.py")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, pass_fds=[theirs], cwd=directory,
+        )  # fmt: skip
+        os.close(theirs)
+
+    def end(self) -> End:
+        """Wait for its end."""
+        out, errors = self.process.communicate(timeout=100)
+        with os.fdopen(self._progress) as pipe:
+            reports: list[dict[str, Any]] = [json.loads(line) for line in pipe]
+        states = [str(report["state"]) for report in reports if "state" in report]
+        return End(self.process.returncode, out.splitlines(), errors, states)
 
 
 class UnavailableError(Exception):
@@ -54,3 +109,23 @@ def test_a_program_may_leave_by_sys_exit(
 def test_without_an_entry_the_usage_is_told() -> None:
     result = subprocess.run([sys.executable, "-m", "dtjob_trainer.run"], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (2, "usage: python3 -m dtjob_trainer.run ENTRY [ARGS…]\n")
+
+
+@pytest.mark.parametrize(
+    ("leaves", "code"),
+    [("pass", 0), ("sys.exit(0)", 0), ("sys.exit('no')", 1), ("sys.exit(3)", 3), ("raise ValueError('no')", 1)],
+)
+def test_a_child_that_the_program_forks_speaks_for_nobody_but_itself(tmp_path: Path, leaves: str, code: int) -> None:
+    program = f"""
+        import os, sys
+        child = os.fork()
+        if child == 0:
+            print("child", flush=True)
+            {leaves}
+        else:
+            ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            print("ended with", ended)
+        """
+    end = Run(tmp_path, program).end()
+    assert (end.code, end.said, end.states) == (0, ["child", f"ended with {code}", "DONE"], ["starting", "finished"])
+    assert ("no" in end.errors) == (code == 1)
