@@ -21,10 +21,11 @@ from typing import IO, Any, NoReturn
 
 from dtjob_trainer import imports
 from dtjob_trainer.contract import exit_codes, log_line, pipes, template
+from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import TaskError
-from dtjob_trainer.process import failure, own_training, runtime
+from dtjob_trainer.process import ending, failure, own_training, runtime
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
 
@@ -81,6 +82,9 @@ def main(arguments: Sequence[str]) -> NoReturn:
         code = _code_after(error, here, tells=os.getpid() == process)
     if os.getpid() != process:
         _end(code)  # a child that the program has forked: its end says nothing of the task's
+    if code not in (exit_codes.PEER_LOST, exit_codes.TERMINATED):
+        with here.pulse.resting(SAVING):  # no step is to come
+            ending.wait_as_python_does(here.log)
     if code == exit_codes.FINISHED:
         _finish(here)
     here.before_the_end()
@@ -178,7 +182,7 @@ def _listen(pipe: IO[str], here: runtime.Runtime) -> None:
 
 
 def _finish(here: runtime.Runtime) -> None:
-    """Mark the run done once the program has ended well."""
+    """Mark the run done once the program has ended well, and all that it did in the background."""
     if here.task is None or here.is_evaluator or here.task.serves_only:
         return
     if here.task.is_chief and here.task.checkpoint is not None and (here.trained or not here.began):

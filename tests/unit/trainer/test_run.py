@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class Run:
 
     def end(self) -> End:
         """Wait for its end."""
-        out, errors = self.process.communicate(timeout=100)
+        out, errors = self.process.communicate(timeout=20)
         with os.fdopen(self._progress) as pipe:
             reports: list[dict[str, Any]] = [json.loads(line) for line in pipe]
         states = [str(report["state"]) for report in reports if "state" in report]
@@ -129,3 +130,82 @@ def test_a_child_that_the_program_forks_speaks_for_nobody_but_itself(tmp_path: P
     end = Run(tmp_path, program).end()
     assert (end.code, end.said, end.states) == (0, ["child", f"ended with {code}", "DONE"], ["starting", "finished"])
     assert ("no" in end.errors) == (code == 1)
+
+
+UPLOADS = """
+    import atexit, multiprocessing, sys, threading, time
+    from concurrent.futures import ThreadPoolExecutor
+
+    def upload(name):
+        time.sleep(0.2)
+        print(name, flush=True)
+
+    atexit.register(upload, "at exit")
+    threading.Thread(target=upload, args=("thread",)).start()
+    ThreadPoolExecutor(1).submit(upload, "pool")
+    multiprocessing.get_context("fork").Process(target=upload, args=("process",)).start()
+    """
+
+
+@pytest.mark.parametrize(
+    ("leaves", "code", "mark", "states"),
+    [
+        ("pass", 0, ["DONE"], ["starting", "finished"]),
+        ("sys.exit()", 0, ["DONE"], ["starting", "finished"]),
+        ("sys.exit(3)", 3, [], ["starting"]),
+        ("raise ValueError('no')", 1, [], ["starting", "failed"]),
+    ],
+)
+def test_what_the_program_still_does_is_waited_for(
+    tmp_path: Path, leaves: str, code: int, mark: list[str], states: list[str]
+) -> None:
+    end = Run(tmp_path, f"{UPLOADS}{leaves}\n").end()
+    assert (end.code, end.states) == (code, states), end.errors
+    done = len(end.said) - len(mark)
+    assert (sorted(end.said[:done]), end.said[done:]) == (["at exit", "pool", "process", "thread"], mark)
+
+
+@pytest.mark.parametrize("leaves", ["sys.exit(75)", "sys.exit(143)", "raise UnavailableError('a peer')"])
+def test_after_a_lost_peer_or_a_stop_nothing_is_waited_for(tmp_path: Path, leaves: str) -> None:
+    program = f"""
+        import sys, threading, time
+        class UnavailableError(Exception): ...
+        threading.Thread(target=time.sleep, args=(1000,)).start()
+        {leaves}
+        """
+    end = Run(tmp_path, program, DTJOB_STRATEGY="MultiWorkerMirrored").end()
+    assert end.code == (143 if "143" in leaves else 75)
+
+
+def test_a_stop_ends_a_program_that_is_waited_for(tmp_path: Path) -> None:
+    program = """
+        import threading, time
+        def upload():
+            threading.main_thread().join()  # it has ended
+            print("waited for", flush=True)
+            time.sleep(1000)
+        threading.Thread(target=upload).start()
+        """
+    run = Run(tmp_path, program)
+    assert run.process.stdout
+    assert run.process.stdout.readline() == "waited for\n"
+    run.process.send_signal(signal.SIGTERM)
+    end = run.end()
+    assert (end.code, end.said, end.states) == (143, [], ["starting"])
+
+
+def test_the_wait_is_no_stall(tmp_path: Path) -> None:
+    program = """
+        import threading, time
+        from dtjob_trainer.process import runtime
+        here = runtime.current()
+        here.progress.report(state="training", step=1)
+        def upload():
+            threading.main_thread().join()
+            while here.progress.status.get("doing") != "saving":
+                time.sleep(0.01)
+            print("rests", flush=True)
+        threading.Thread(target=upload).start()
+        """
+    end = Run(tmp_path, program, DTJOB_STALL_TIMEOUT_SECONDS="5").end()
+    assert (end.code, end.said) == (0, ["rests", "DONE"]), end.errors

@@ -87,7 +87,8 @@ class Writer:
         self.last_step = step
         blob = json.dumps(state).encode()  # now, as training goes on and changes what `state` refers to
         self._report(writing=step)
-        self._thread = threading.Thread(target=self._write, args=(step, tensors, blob), name="checkpoint")
+        # daemon: Python's own wait at the end would have no limit, `let_end` has one
+        self._thread = threading.Thread(target=self._write, args=(step, tensors, blob), name="checkpoint", daemon=True)
         self._thread.start()
         if not self.settings.asynchronous:
             self.wait()
