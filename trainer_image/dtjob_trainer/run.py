@@ -26,29 +26,12 @@ from dtjob_trainer.contract.parent import die_with_parent
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process import ending, failure, own_training, runtime
+from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import Progress
 from dtjob_trainer.process.shutdown import Shutdown, stops_training
 
 EVALUATOR_NICENESS = 10
 """The evaluator yields the processor to training where they share a machine."""
-
-PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
-"""TensorFlow's errors that mean a lost peer wherever several tasks train together."""
-PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
-"""Words in a FailedPreconditionError that comes from collectives or the coordinator, and not from the program."""
-
-
-def is_peer_loss(error_class: str, message: str) -> bool:
-    """Whether a TensorFlow error means that a peer was lost, so that this process is to start again in place."""
-    if error_class in PEER_ERRORS:
-        return True
-    return error_class == "FailedPreconditionError" and any(phrase in message.lower() for phrase in PEER_PHRASES)
-
-
-def exit_code(error: BaseException, members: int) -> int:
-    """The exit code after `error`, where `members` tasks train together."""
-    lost = members > 1 and is_peer_loss(type(error).__name__, str(error))
-    return exit_codes.PEER_LOST if lost else exit_codes.FAILED
 
 
 def code_of_exit(leave: SystemExit) -> int:
@@ -82,13 +65,25 @@ def main(arguments: Sequence[str]) -> NoReturn:
         code = _code_after(error, here, tells=os.getpid() == process)
     if os.getpid() != process:
         _end(code)  # a child that the program has forked: its end says nothing of the task's
-    if code not in (exit_codes.PEER_LOST, exit_codes.TERMINATED):
+    if code not in (exit_codes.PEER_LOST, exit_codes.TERMINATED) and here.cut_off is None:
         with here.pulse.resting(SAVING):  # no step is to come
             ending.wait_as_python_does(here.log)
+    if code == exit_codes.FINISHED:
+        code = code_of_good_end(here)
     if code == exit_codes.FINISHED:
         _finish(here)
     here.before_the_end()
     _end(code)
+
+
+def code_of_good_end(here: runtime.Runtime) -> int:
+    """The exit code of a program that has ended with 0: another one where that comes of training that was cut off, or
+    of its own handler of SIGTERM, for then it is to go on elsewhere."""
+    if here.trained or here.is_evaluator:
+        return exit_codes.FINISHED
+    if here.cut_off is not None:
+        return here.cut_off
+    return exit_codes.TERMINATED if here.shutdown.signalled else exit_codes.FINISHED
 
 
 def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> int:
@@ -99,7 +94,7 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
     else:
         failure.note_shapes(error, here.shapes)
         traceback.print_exception(error)
-        code = exit_code(error, len(here.task.members) if here.task else 1)
+        code = exit_codes.PEER_LOST if is_peer_loss(error, here.members) else exit_codes.FAILED
         message = failure.in_one_line(error)
     if tells and code == exit_codes.FAILED and message is not None:
         here.progress.report(state="failed", message=message, exception=failure.described(error))

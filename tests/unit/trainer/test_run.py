@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtjob_trainer.run import code_of_exit, exit_code, is_peer_loss
+from dtjob_trainer.run import code_of_exit
 
 RUNS = """
 import sys, types
@@ -64,41 +64,6 @@ class Run:
         return End(self.process.returncode, out.splitlines(), errors, states)
 
 
-class UnavailableError(Exception):
-    """Named as TensorFlow's."""
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "lost"),
-    [
-        ("UnavailableError", "Collective ops is aborted by: …", True),
-        ("DeadlineExceededError", "CoordinationService/Heartbeat", True),
-        ("AbortedError", "", True),
-        ("CancelledError", "", True),
-        ("FailedPreconditionError", "the coordination agent is in error", True),
-        ("FailedPreconditionError", "Table not initialized.", False),
-        ("InvalidArgumentError", "Collective …", False),
-        ("ResourceExhaustedError", "OOM", False),
-        ("ValueError", "", False),
-    ],
-)
-def test_is_peer_loss(error: str, message: str, lost: bool) -> None:
-    assert is_peer_loss(error, message) is lost
-
-
-@pytest.mark.parametrize(
-    ("error", "members", "code"),
-    [
-        (UnavailableError("socket closed"), 3, 75),
-        (UnavailableError("socket closed"), 1, 1),
-        (ValueError("x"), 3, 1),
-        (KeyboardInterrupt(), 3, 1),
-    ],
-)
-def test_a_lost_peer_is_one_only_where_there_are_any(error: BaseException, members: int, code: int) -> None:
-    assert exit_code(error, members) == code
-
-
 @pytest.mark.parametrize(("code", "number", "said"), [(None, 0, ""), (0, 0, ""), (3, 3, ""), ("no", 1, "no\n")])
 def test_a_program_may_leave_by_sys_exit(
     capsys: pytest.CaptureFixture[str], code: int | str | None, number: int, said: str
@@ -133,12 +98,12 @@ def test_a_child_that_the_program_forks_speaks_for_nobody_but_itself(tmp_path: P
 
 
 UPLOADS = """
-    import atexit, multiprocessing, sys, threading, time
+    import atexit, multiprocessing, os, sys, threading, time
     from concurrent.futures import ThreadPoolExecutor
 
     def upload(name):
         time.sleep(0.2)
-        print(name, flush=True)
+        os.write(1, (name + "\\n").encode())
 
     atexit.register(upload, "at exit")
     threading.Thread(target=upload, args=("thread",)).start()
@@ -209,3 +174,83 @@ def test_the_wait_is_no_stall(tmp_path: Path) -> None:
         """
     end = Run(tmp_path, program, DTJOB_STALL_TIMEOUT_SECONDS="5").end()
     assert (end.code, end.said) == (0, ["rests", "DONE"]), end.errors
+
+
+SWALLOWS = """
+    import os, signal, sys, time
+    from dtjob_trainer.process import runtime
+    here = runtime.current()
+
+    class UnavailableError(Exception): ...
+
+    @runtime.may_be_cut_off
+    def fit(how):
+        here.began, here.trained = True, False
+        if how == "peer":
+            raise UnavailableError("Collective ops is aborted")
+        if how == "own":
+            raise ValueError("mine")
+        if how == "peer preempted":
+            here.shutdown.tell_peer_preempted()
+            here.stop()
+        if how == "told to stop":
+            here.shutdown.training_begins()
+            os.kill(os.getpid(), signal.SIGTERM)
+            here.shutdown.wait_signalled()
+            here.stop()
+        here.trained = True
+
+    for how in sys.argv[1:]:
+        try:
+            fit(how)
+        except BaseException as error:
+            print("swallowed", error, file=sys.stderr)
+    """
+
+
+@pytest.mark.parametrize("role", ["chief", "worker"])
+@pytest.mark.parametrize(
+    ("calls", "code"),
+    [
+        (["well"], 0),
+        (["well", "well"], 0),
+        (["own"], 0),
+        (["own", "well"], 0),
+        (["peer"], 75),
+        (["peer", "own"], 75),
+        (["peer", "well"], 0),
+        (["peer preempted"], 75),
+        (["told to stop"], 143),
+        (["told to stop", "own"], 143),
+    ],
+)
+def test_a_program_whose_training_was_cut_off_has_not_finished(
+    tmp_path: Path, role: str, calls: list[str], code: int
+) -> None:
+    program = dedent(SWALLOWS).replace("sys.argv[1:]", repr(calls))
+    end = Run(tmp_path, program, DTJOB_ROLE=role, DTJOB_STRATEGY="MultiWorkerMirrored").end()
+    assert end.code == code, end.errors
+    assert end.states == ["starting", *(["finished"] if code == 0 else [])]
+    marked = role == "chief" and calls[-1] == "well"
+    assert end.said == ["DONE"] * marked
+
+
+@pytest.mark.parametrize(("number", "code"), [(0, 143), (42, 42)])
+def test_a_program_that_answers_sigterm_itself_has_not_finished(tmp_path: Path, number: int, code: int) -> None:
+    """With 0 it says that it has saved: nobody knows whether it was at its end."""
+    program = f"""
+        import os, signal, sys, threading, time
+        def saves(*_):
+            threading.Thread(target=lambda: (time.sleep(0.1), print("saved", flush=True))).start()
+            sys.exit({number})
+        signal.signal(signal.SIGTERM, saves)
+        print("trains", flush=True)
+        while True:
+            time.sleep(0.01)
+        """
+    run = Run(tmp_path, program)
+    assert run.process.stdout
+    assert run.process.stdout.readline() == "trains\n"
+    run.process.send_signal(signal.SIGTERM)
+    end = run.end()
+    assert (end.code, end.said, end.states) == (code, ["saved"], ["starting"]), end.errors

@@ -120,7 +120,7 @@ class Saves:
         save()
         self.wait()
         self._group.leave_together()
-        raise SystemExit(self._here.shutdown.exit_code)
+        self._here.stop()
 
     def _remember(self, step: int) -> None:
         """Count `step` among the earlier checkpoints; the same step may be saved twice."""

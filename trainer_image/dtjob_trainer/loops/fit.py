@@ -20,6 +20,7 @@ from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
 
+@runtime.may_be_cut_off
 def fit(
     model: Any,
     x: Any = None,

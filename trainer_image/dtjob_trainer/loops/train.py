@@ -22,6 +22,7 @@ LOG_SECONDS = 10.0
 """Least time between two log lines."""
 
 
+@runtime.may_be_cut_off
 def train(
     step_fn: Callable[[Any], Any],
     data: Any,

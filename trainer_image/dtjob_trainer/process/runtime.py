@@ -5,15 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from dtjob_trainer.contract import log_line
+from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
+from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import MOST_METRICS, Progress
 from dtjob_trainer.process.pulse import Pulse
 from dtjob_trainer.process.shutdown import Shutdown
 from dtjob_trainer.strategies import ambient
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SEED = 0
 """Seed of Python, NumPy and TensorFlow in every task, set before the program starts."""
@@ -32,6 +37,8 @@ class Runtime:
     """Whether `fit` has run to its end; the mark DONE is written only then."""
     began: bool = False
     """Whether `fit` was called."""
+    cut_off: int | None = None
+    """The exit code that `fit` or `train` was left for, over a lost peer or a stop, where none has ended well since."""
     shapes: Callable[[], str] = lambda: ""
     """Tells the shapes of the model and of what it is trained on, for an error about shapes."""
     before_the_end: Callable[[], None] = lambda: None
@@ -52,6 +59,16 @@ class Runtime:
                 f"not reported, as a status holds single numbers and at most {MOST_METRICS} of them: {_some(new)}",
                 level="warning",
             )
+
+    def stop(self) -> NoReturn:
+        """End the program after a stop that was asked for, once all is saved: leaves by SystemExit."""
+        self.cut_off = self.shutdown.exit_code
+        raise SystemExit(self.cut_off)
+
+    @property
+    def members(self) -> int:
+        """How many tasks train together."""
+        return len(self.task.members) if self.task is not None else 1
 
     @property
     def strategy(self) -> Any:
@@ -106,3 +123,21 @@ def enter(runtime: Runtime) -> None:
     """Make `runtime` the one that `fit` uses."""
     global _current
     _current = runtime
+
+
+def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
+    """`fit` or `train`, noting whether it is left because a peer was lost: the program may go on all the same."""
+
+    @wraps(trains)
+    def noting(*args: P.args, **kwargs: P.kwargs) -> R:
+        here = current()
+        try:
+            returned = trains(*args, **kwargs)
+        except BaseException as error:
+            if is_peer_loss(error, here.members):
+                here.cut_off = exit_codes.PEER_LOST
+            raise
+        here.cut_off = None
+        return returned
+
+    return noting

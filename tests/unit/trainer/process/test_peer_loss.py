@@ -1,0 +1,25 @@
+"""dtjob_trainer.process.peer_loss: which errors mean that a peer was lost."""
+
+import pytest
+
+from dtjob_trainer.process.peer_loss import is_peer_loss
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "lost"),
+    [
+        ("UnavailableError", "Collective ops is aborted by: …", True),
+        ("DeadlineExceededError", "CoordinationService/Heartbeat", True),
+        ("AbortedError", "", True),
+        ("CancelledError", "", True),
+        ("FailedPreconditionError", "the coordination agent is in error", True),
+        ("FailedPreconditionError", "Table not initialized.", False),
+        ("InvalidArgumentError", "Collective …", False),
+        ("ResourceExhaustedError", "OOM", False),
+        ("ValueError", "", False),
+    ],
+)
+def test_is_peer_loss(kind: str, message: str, lost: bool) -> None:
+    error = type(kind, (Exception,), {})(message)
+    assert is_peer_loss(error, members=3) is lost
+    assert not is_peer_loss(error, members=1)
