@@ -66,6 +66,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if os.getpid() != process:
         _end(code)  # a child that the program has forked: its end says nothing of the task's
     if code not in (exit_codes.PEER_LOST, exit_codes.TERMINATED) and here.cut_off is None:
+        if code != exit_codes.FINISHED:  # a thread that never ends must not keep the task from being started again
+            ending.end_after(ending.AFTER_A_FAILURE_SECONDS, lambda: _end(code))
         with here.pulse.resting(SAVING):  # no step is to come
             ending.wait_as_python_does(here.log)
     if code == exit_codes.FINISHED:

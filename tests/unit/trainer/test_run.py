@@ -142,6 +142,18 @@ def test_after_a_lost_peer_or_a_stop_nothing_is_waited_for(tmp_path: Path, leave
     assert end.code == (143 if "143" in leaves else 75)
 
 
+def test_after_a_failure_it_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    program = """
+        import threading, time
+        from dtjob_trainer.process import ending
+        ending.AFTER_A_FAILURE_SECONDS = 0.1
+        threading.Thread(target=time.sleep, args=(1000,)).start()
+        raise ValueError("no")
+        """
+    end = Run(tmp_path, program).end()
+    assert (end.code, end.states) == (1, ["starting", "failed"])
+
+
 def test_a_stop_ends_a_program_that_is_waited_for(tmp_path: Path) -> None:
     program = """
         import threading, time

@@ -10,6 +10,15 @@ from collections.abc import Callable
 
 TELL_SECONDS = 10.0
 """For which a program may go on in the background before the log says what is waited for."""
+AFTER_A_FAILURE_SECONDS = 60.0
+"""For which it may go on after it has failed."""
+
+
+def end_after(seconds: float, end: Callable[[], object]) -> None:
+    """Call `end`, which ends the process, unless it has ended before."""
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 def wait_as_python_does(tell: Callable[[str], None], after: float = TELL_SECONDS) -> None:
