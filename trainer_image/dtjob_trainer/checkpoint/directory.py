@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ gfile = tf.io.gfile
 STATE = "state"
 """Name of the tensor that holds everything that is no variable: JSON as bytes (uint8)."""
 DATA_SUFFIX = ".data-00000-of-00001"
+PARTS = (DATA_SUFFIX, ".index")
+"""How the files of a checkpoint end; the index is written and named last, so where it is all is."""
 TEMPORARY_MODEL = ".saving-"
 """Prefix of a model file that is not whole yet."""
 DAMAGED = "damaged-"
@@ -43,10 +46,32 @@ def check_directory(directory: str) -> None:
 
 
 def steps_in(directory: str) -> list[int]:
-    """The steps of all whole checkpoints in `directory`, oldest first; empty where it does not exist."""
-    if not gfile.isdir(directory):
-        return []
-    names = set(gfile.listdir(directory))
+    """The steps of all whole checkpoints in `directory`, oldest first; empty where it does not exist.
+
+    Raises what else keeps it from being listed: no checkpoint is taken for gone because storage was away for a moment.
+    """
+    return _whole(_names_in(directory))
+
+
+def _names_in(directory: str) -> set[str]:
+    """The names in `directory`; none only where it does not exist. Raises OSError or one of TensorFlow's errors."""
+    if "://" not in directory:
+        try:
+            return {path.name for path in Path(directory).iterdir()}
+        except FileNotFoundError:
+            return set()
+    try:
+        gfile.stat(directory)
+    except tf.errors.NotFoundError:
+        return set()
+    try:
+        return {entry.rstrip("/") for entry in gfile.listdir(directory)}
+    except tf.errors.NotFoundError as error:  # so listdir calls whatever went wrong as it looked for the directory
+        raise tf.errors.UnavailableError(None, None, f"{directory} is there, but cannot be listed") from error
+
+
+def _whole(names: Set[str]) -> list[int]:
+    """The steps of which all parts are among `names`, oldest first."""
     found = (re.fullmatch(r"ckpt-(\d+)\.index", name) for name in names)
     return sorted(int(m[1]) for m in found if m and f"ckpt-{m[1]}{DATA_SUFFIX}" in names)
 
@@ -54,24 +79,31 @@ def steps_in(directory: str) -> list[int]:
 def clear_half_written(directory: str) -> None:
     """End or remove what a killed process left of a save, so that nothing torn is ever read.
 
-    Raises CheckpointError, and changes nothing, where there is a checkpoint in several parts, as we write none.
+    What is torn is decided from one listing. Raises CheckpointError, and changes nothing, where there is a checkpoint
+    in several parts, as we write none; and as `steps_in` does.
     """
-    names = [entry.rstrip("/") for entry in gfile.listdir(directory)]
+    names = _names_in(directory)
     for name in names:
         step = _step_of_part(name)
-        if step is not None and not name.endswith((".index", DATA_SUFFIX)):
+        if step is not None and not name.endswith(PARTS):
             raise _foreign(directory, step)
+    ended = [_end_save(directory, name, names) for name in names if re.fullmatch(r"ckpt-\d+_temp", name)]
+    names = names.union(*ended)
+    whole = set(_whole(names))
     for name in names:
-        if re.fullmatch(r"ckpt-\d+_temp", name):
-            final = f"{directory}/{name.removesuffix('_temp')}"
-            if not gfile.exists(f"{final}.index") and gfile.exists(f"{directory}/{name}/ckpt.index"):
-                name_finally(f"{directory}/{name}/ckpt", final)  # TensorFlow writes the index last: it was all there
-            gfile.rmtree(f"{directory}/{name}")
-    whole = set(steps_in(directory))
-    for entry in gfile.listdir(directory):
-        name = entry.rstrip("/")
         if name.startswith(TEMPORARY_MODEL) or _step_of_part(name) not in whole | {None}:
             remove(f"{directory}/{name}")
+
+
+def _end_save(directory: str, temporary: str, names: Set[str]) -> set[str]:
+    """Name the files of a save that was all there, where its checkpoint is not among `names`; the names given."""
+    name, there = temporary.removesuffix("_temp"), _names_in(f"{directory}/{temporary}")
+    parts = [part for part in PARTS if f"ckpt{part}" in there]  # the data may have got its name before the kill
+    if f"{name}.index" in names or ".index" not in parts:
+        parts = []
+    name_finally(f"{directory}/{temporary}/ckpt", f"{directory}/{name}", parts)
+    gfile.rmtree(f"{directory}/{temporary}")
+    return {name + part for part in parts}
 
 
 def remove(path: str) -> None:
@@ -96,11 +128,10 @@ def _step_of_part(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def name_finally(prefix: str, final: str) -> None:
-    """Give the files of a complete save their names, those of them that have not got them yet."""
-    for suffix in (DATA_SUFFIX, ".index"):
-        if gfile.exists(prefix + suffix):
-            gfile.rename(prefix + suffix, final + suffix, overwrite=True)
+def name_finally(prefix: str, final: str, parts: Sequence[str] = PARTS) -> None:
+    """Give the files of a complete save their names; `parts`: those of them that have not got them yet."""
+    for part in parts:
+        gfile.rename(prefix + part, final + part, overwrite=True)
 
 
 def read(directory: str, step: int) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -13,7 +14,7 @@ import tensorflow as tf
 
 from dtjob_trainer.checkpoint import done
 from dtjob_trainer.checkpoint.directory import (
-    DATA_SUFFIX,
+    PARTS,
     STATE,
     check_directory,
     clear_half_written,
@@ -49,17 +50,17 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, k
             tensors=[tf.convert_to_tensor(named[name]) for name in names],
         )
     final = f"{directory}/ckpt-{step}"
-    for suffix in (DATA_SUFFIX, ".index"):
-        _flush(prefix + suffix)
-    if gfile.exists(f"{final}.index"):
+    for part in PARTS:
+        _flush(prefix + part)
+    with contextlib.suppress(tf.errors.NotFoundError):
         gfile.remove(f"{final}.index")  # else it would stand beside another save's data for a moment
     name_finally(prefix, final)
     gfile.rmtree(temporary)
     steps = steps_in(directory)
     write_state_file(directory, steps[-keep:])
     for old in steps[:-keep]:
-        for suffix in (".index", DATA_SUFFIX):
-            gfile.remove(f"{directory}/ckpt-{old}{suffix}")
+        for part in reversed(PARTS):
+            gfile.remove(f"{directory}/ckpt-{old}{part}")
 
 
 class Writer:

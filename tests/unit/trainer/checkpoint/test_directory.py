@@ -1,0 +1,93 @@
+"""dtjob_trainer.checkpoint.directory: storage that is away for a moment makes no checkpoint seem gone, or torn."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.lib.io import file_io
+
+from dtjob_trainer.checkpoint.directory import DATA_SUFFIX, clear_half_written, steps_in
+from dtjob_trainer.errors import CheckpointError
+
+WHOLE = {f"ckpt-{step}{part}" for step in (5, 10) for part in (DATA_SUFFIX, ".index")}
+MOST_LOOKS = 12
+"""More than any of these functions takes."""
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Path:
+    for name in WHOLE:
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def names_in(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+def fails_at(number: int, call: Callable[..., Any], error: Exception) -> Callable[..., Any]:
+    """`call`, of which that one raises `error` (0 is the first)."""
+    left = number
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == -1:
+            raise error
+        return call(*arguments)
+
+    return counted
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+@pytest.mark.parametrize("look", range(MOST_LOOKS))
+def test_no_look_that_fails_costs_a_checkpoint(
+    checkpoints: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, look: int
+) -> None:
+    (checkpoints / "ckpt-7.index").touch()
+    torn = checkpoints / "ckpt-15_temp"
+    torn.mkdir()
+    (torn / f"ckpt{DATA_SUFFIX}").touch()
+    with monkeypatch.context() as patch:
+        away = tf.errors.AbortedError(None, None, "Stale file handle")
+        for name in ("IsDirectory", "Stat", "GetChildren", "FileExists"):
+            patch.setattr(file_io._pywrap_file_io, name, fails_at(look, getattr(file_io._pywrap_file_io, name), away))
+        patch.setattr(Path, "iterdir", fails_at(look, Path.iterdir, OSError(errno.EIO, "Input/output error")))
+        for act in (clear_half_written, steps_in):
+            with contextlib.suppress(OSError, tf.errors.OpError):
+                assert act(f"{scheme}{checkpoints}") in (None, [5, 10]), "an error was read as absence"
+    assert names_in(checkpoints) >= WHOLE
+    clear_half_written(f"{scheme}{checkpoints}")
+    assert names_in(checkpoints) == WHOLE
+    assert steps_in(f"{scheme}{checkpoints}") == [5, 10]
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_directory_that_is_not_there_has_none(tmp_path: Path, scheme: str) -> None:
+    assert steps_in(f"{scheme}{tmp_path}/none") == []
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_save_that_was_all_there_gets_its_name(checkpoints: Path, named: bool) -> None:
+    """The kill came before its data were named, or after."""
+    (checkpoints / "ckpt-15_temp").mkdir()
+    (checkpoints / "ckpt-15_temp" / "ckpt.index").touch()
+    data = checkpoints / f"ckpt-15{DATA_SUFFIX}" if named else checkpoints / "ckpt-15_temp" / f"ckpt{DATA_SUFFIX}"
+    data.touch()
+    clear_half_written(str(checkpoints))
+    assert names_in(checkpoints) == WHOLE | {f"ckpt-15{DATA_SUFFIX}", "ckpt-15.index"}
+
+
+def test_a_checkpoint_in_several_parts_is_left_alone(checkpoints: Path) -> None:
+    before = WHOLE | {"ckpt-7.index", "ckpt-7.data-00000-of-00002"}
+    for name in before:
+        (checkpoints / name).touch()
+    with pytest.raises(CheckpointError, match=r"ckpt-7 was not written by dtjob; choose another"):
+        clear_half_written(str(checkpoints))
+    assert names_in(checkpoints) == before
