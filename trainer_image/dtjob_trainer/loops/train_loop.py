@@ -50,11 +50,12 @@ class TrainLoop(TrainingRun):
 
     def _train(self) -> None:
         self._warn_of(self._inexact)
-        if self._step == self._last:
+        if self._step >= self._last:
+            self._say_if_beyond()
             return
         for inputs in self._feed.inputs(self._step):
             self._train_step(inputs)
-            if self._step == self._last:
+            if self._step >= self._last:
                 break
         self._report(0.0)
 
@@ -100,13 +101,20 @@ class TrainLoop(TrainingRun):
             self._inexact.append("the checkpoint is of another number of replicas, or was not exact itself")
             self._exact = False
 
+    def _say_if_beyond(self) -> None:
+        """Warn where the checkpoint is of more steps than were asked for: another run's, or total_steps was lowered."""
+        if self._step > self._last:
+            why = f"nothing is left to train: the checkpoint is of step {self._step}, and total_steps={self._last}"
+            mend = "raise total_steps, or choose another checkpoint.directory, to train on"
+            self._here.log(f"{why}; {mend}", level="warning", step=self._step)
+
     def _report(self, steps_per_second: float) -> None:
         """Report what `step_fn` returned in the step just done, summed over all tasks. Collective."""
         self._values = self._summed()
         loss = {"loss": self._values["loss"]} if "loss" in self._values else {}
         pace = self._pace_at(steps_per_second)
         self._here.progress.update(step=self._step, **pace, **loss, metrics=self._values)
-        if self._step == self._last or time.monotonic() - self._last_line >= LOG_SECONDS:
+        if self._step >= self._last or time.monotonic() - self._last_line >= LOG_SECONDS:
             self._last_line = time.monotonic()
             self._here.log(f"step {self._step}/{self._last}", step=self._step, values=self._values)
 

@@ -99,7 +99,9 @@ def progress_text(snapshot: Snapshot) -> str:
     if not chief.get("step"):
         return ""
     total = chief.get("totalSteps")
-    parts = [f"step {chief['step']}" + (f" of {total} ({100 * chief['step'] // total}%)" if total else " of ?")]
+    parts = [
+        f"step {chief['step']}" + (f" of {total} ({min(100, 100 * chief['step'] // total)}%)" if total else " of ?")
+    ]
     if chief.get("loss") is not None:
         parts.append(f"loss {chief['loss']:.4g}")
     if chief.get("stepsPerSecond"):

@@ -67,6 +67,8 @@ def test_progress_in_one_line():
     chief = report("chief-0", step=115, totalSteps=460, loss=0.31234, stepsPerSecond=41.234, etaSeconds=8.4)
     assert progress_text(snapshot([chief])) == "step 115 of 460 (25%), loss 0.3123, 41.2 steps/s, 8s left"
     assert progress_text(snapshot([report("chief-0", step=7)])) == "step 7 of ?"
+    beyond = report("chief-0", step=10, totalSteps=4)
+    assert progress_text(snapshot([beyond])) == "step 10 of 4 (100%)", "the checkpoint was of more than was asked for"
 
 
 def test_metrics_that_are_no_numbers_are_left_out():

@@ -1,0 +1,70 @@
+"""dtjob_trainer.loops.train_loop: where a run goes on, and that it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.contract.settings import Checkpoint
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.loops.train_loop import TrainLoop
+from dtjob_trainer.models.trackables import Trackables
+from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.strategies.collective import Group
+
+
+class FourBatches:
+    """Data of which no test here needs more; `step_fn` counts its steps in `value`."""
+
+    exact = True
+    signature: Any = None
+
+    def __init__(self, value: tf.Variable) -> None:
+        self._value = value
+
+    def shared(self, history: Any) -> None:
+        """As a Feed."""
+
+    def inputs(self, step: int) -> Iterator[Any]:
+        yield from range(step, step + 4)
+        raise AssertionError("it goes on after its last step")
+
+    def run(self, inputs: Any) -> None:
+        self._value.assign_add(1.0)
+
+    def wait(self) -> None:
+        """As Steps."""
+
+    def outstanding(self) -> int:
+        return 0
+
+    def values(self) -> dict[str, float]:
+        return {"loss": 1.0 / float(self._value)}
+
+
+def trained(directory: Path, total_steps: int) -> tuple[dict[str, float], float, dict[str, Any]]:
+    """What a run of so many steps gave, its variable, and its last status."""
+    here = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory), every_steps=3)))
+    group, value = Group(tf.distribute.get_strategy(), here.task), tf.Variable(0.0)
+    loop: Any = FourBatches(value)
+    values = TrainLoop(here, group, loop, loop, Trackables({"value": value}, group), total_steps, []).train()
+    return values, float(value), here.progress.status
+
+
+@pytest.mark.parametrize("total_steps", [4, 2])
+def test_a_checkpoint_of_all_steps_or_more_leaves_nothing_to_train(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], total_steps: int
+) -> None:
+    """Of more, where total_steps was lowered or another run has left it."""
+    assert trained(tmp_path, 4)[:2] == ({"loss": 0.25}, 4.0)
+    capsys.readouterr()
+    values, value, status = trained(tmp_path, total_steps)
+    assert (values, value) == ({"loss": 0.25}, 4.0)
+    assert (status["step"], status["totalSteps"]) == (4, total_steps)
+    assert "etaSeconds" not in status
+    beyond = "the checkpoint is of step 4, and total_steps=2; raise total_steps"
+    assert (beyond in capsys.readouterr().out) is (total_steps == 2)
