@@ -126,7 +126,7 @@ for part in (DATA, INDEX):  # pruned while the evaluator reads
 goes_on, write, history = threading.Event(), writing.write, [1.0]
 task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
 told = {}
-writer = writing.Writer(task, lambda **keys: told.update(keys))
+writer = writing.Writer(task, lambda **keys: told.update(keys), print)
 
 
 def late(*arguments):

@@ -46,7 +46,7 @@ class Saves:
         self._earlier: list[int] = []
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
-            self._writer = Writer(here.task, here.progress.report)
+            self._writer = Writer(here.task, here.progress.report, here.log)
             here.before_the_end = self._writer.let_end
 
     @property
@@ -73,6 +73,8 @@ class Saves:
             return
         tensors = self._state.capture()
         if self._writer is not None:
+            failed = self._writer.settle()
+            self._earlier = [each for each in self._earlier if each != failed]
             named = {"format": FORMAT, "step": step, "earlier": list(self._earlier), "tasks": self.history, **state()}
             self._writer.write(step, tensors, named)
             self._remember(step)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError
 
 gfile = tf.io.gfile
+RETRY_SECONDS = 1.0
+"""After how long a write that failed is tried once more; a save before the end has not much time."""
 
 
 def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, keep: int) -> None:
@@ -64,15 +67,21 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, k
 
 
 class Writer:
-    """Writes checkpoints, in a thread of its own where asked to, one at a time."""
+    """Writes checkpoints, in a thread of its own where asked to, one at a time.
 
-    def __init__(self, task: Task, report: Callable[..., None]) -> None:
+    A write that fails is tried once more soon, and told. Training goes on without that checkpoint, and fails only where
+    the next one cannot be written either: storage that was away for a moment costs no more than a checkpoint.
+    """
+
+    def __init__(self, task: Task, report: Callable[..., None], log: Callable[..., None]) -> None:
         assert task.checkpoint is not None
         self.settings = task.checkpoint
-        self._report = report
+        self._report, self._log = report, log
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
-        self.last_step: int | None = None
+        """Why the last write came to nothing; None where it is on disk, or on its way."""
+        self._step: int | None = None
+        """What that was of."""
         check_directory(self.settings.directory)
 
     def prepare(self, uid: str) -> list[int]:
@@ -83,37 +92,64 @@ class Writer:
         return steps_in(self.settings.directory)
 
     def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step`. Raises what an earlier write in the background raised."""
-        self.wait()
-        self.last_step = step
+        """Write checkpoint `step`. Raises CheckpointError where neither this one nor the one before can be written."""
+        failed_before = self.settle() is not None
         blob = json.dumps(state).encode()  # now, as training goes on and changes what `state` refers to
         self._report(writing=step)
+        self._step, self._error = step, None
+        arguments = (step, tensors, blob, failed_before)
         # daemon: Python's own wait at the end would have no limit, `let_end` has one
-        self._thread = threading.Thread(target=self._write, args=(step, tensors, blob), name="checkpoint", daemon=True)
+        self._thread = threading.Thread(target=self._write, args=arguments, name="checkpoint", daemon=True)
         self._thread.start()
-        if not self.settings.asynchronous:
-            self.wait()
+        if failed_before:
+            self.wait()  # not in the background: training on for nothing may take long until the next save
+        elif not self.settings.asynchronous:
+            self.settle()
 
-    def wait(self) -> None:
-        """Wait until the last write is on disk; raises what it raised."""
+    def settle(self) -> int | None:
+        """Wait until the last write has ended; the step that it could not write, None where all is on disk."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        if self._error is not None:
+        return self._step if self._error is not None else None
+
+    def wait(self) -> None:
+        """Wait until the last write is on disk. Raises CheckpointError where it could not be written."""
+        if self.settle() is not None:
             raise CheckpointError(f"checkpoint.directory {self.settings.directory}: {self._error}") from self._error
 
     def let_end(self) -> None:
-        """Wait until a write in the background has ended, or may have hung; whether it went well is told by nobody."""
+        """Wait until a write in the background has ended, or may have hung."""
         if self._thread is not None:
             self._thread.join(self.settings.save_timeout_seconds)
 
-    def _write(self, step: int, tensors: Mapping[str, Any], state: bytes) -> None:
-        try:
-            write(self.settings.directory, step, tensors, state, self.settings.keep)
+    def _write(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> None:
+        """`clear`: of what a failed write has left, which may be what fills the disk."""
+        error = self._try(step, tensors, state, clear)
+        if error is not None:
+            self._say(step, error, "it is tried once more")
+            time.sleep(RETRY_SECONDS)
+            error = self._try(step, tensors, state, clear)
+        if error is None:
             self._report(checkpoint={"step": step, "time": timestamp()}, writing=None)
-        except BaseException as error:
+        else:
+            self._say(step, error, "there will be none of this step")
             self._error = error
             self._report(writing=None)
+
+    def _try(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> BaseException | None:
+        """Write it; what was raised."""
+        try:
+            if clear:
+                clear_half_written(self.settings.directory)
+            write(self.settings.directory, step, tensors, state, self.settings.keep)
+        except BaseException as error:
+            return error
+        return None
+
+    def _say(self, step: int, error: BaseException, what_now: str) -> None:
+        where = f"checkpoint.directory {self.settings.directory}"
+        self._log(f"{where}: the checkpoint could not be written, {what_now}: {error}", level="warning", step=step)
 
 
 def _flush(path: str) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from dtjob_trainer.checkpoint import writer
+from dtjob_trainer.checkpoint.directory import steps_in
+from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.loops.train_loop import TrainLoop
@@ -68,3 +71,26 @@ def test_a_checkpoint_of_all_steps_or_more_leaves_nothing_to_train(
     assert "etaSeconds" not in status
     beyond = "the checkpoint is of step 4, and total_steps=2; raise total_steps"
     assert (beyond in capsys.readouterr().out) is (total_steps == 2)
+
+
+def test_a_stop_after_a_save_that_failed_saves_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Runtime(Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(tmp_path), every_steps=1)))
+    group, value, write = Group(tf.distribute.get_strategy(), here.task), tf.Variable(0.0), writer.write
+
+    def away_at_first(directory: str, step: int, *rest: Any) -> None:
+        if step == 1:
+            raise tf.errors.UnknownError(None, None, "Input/output error")
+        write(directory, step, *rest)
+
+    class Stopped(FourBatches):
+        def run(self, inputs: Any) -> None:
+            super().run(inputs)
+            here.shutdown.signalled = float(value) == 2
+
+    monkeypatch.setattr(writer, "write", away_at_first)
+    monkeypatch.setattr(writer, "RETRY_SECONDS", 0.0, raising=False)
+    loop: Any = Stopped(value)
+    with pytest.raises(SystemExit) as left:
+        TrainLoop(here, group, loop, loop, Trackables({"value": value}, group), 4, []).train()
+    assert left.value.code == exit_codes.TERMINATED
+    assert steps_in(str(tmp_path)) == [2]

@@ -1,0 +1,129 @@
+"""dtjob_trainer.checkpoint.writer: saves that fail, once or for good."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.checkpoint import saves, writer
+from dtjob_trainer.checkpoint.directory import steps_in
+from dtjob_trainer.checkpoint.writer import Writer
+from dtjob_trainer.contract.settings import Checkpoint
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import CheckpointError
+from dtjob_trainer.models.variables import State
+from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.strategies.collective import Group
+
+BOTH = pytest.mark.parametrize("asynchronous", [True, False])
+MANY = 100
+AWAY = tf.errors.UnknownError(None, None, "ckpt_temp; Input/output error")
+
+
+class Storage:
+    """A directory that is away for some writes, and who writes to it."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
+        self.fails = 0
+        """So many writes to come."""
+        self.directory = str(directory)
+        self.log: list[tuple[int, str]] = []
+        self.status: dict[str, Any] = {}
+        self.told = threading.Event()
+        checkpoint = Checkpoint(self.directory, asynchronous=asynchronous)
+        self.task = Task("test", "default", "uid", "chief", 0, checkpoint=checkpoint)
+        self.writer = Writer(self.task, lambda **keys: self.status.update(keys), self._say)
+        self._write = writer.write
+        monkeypatch.setattr(writer, "write", self._write_or_fail)
+        monkeypatch.setattr(writer, "RETRY_SECONDS", 0.0, raising=False)
+
+    def save(self, step: int) -> None:
+        self.writer.write(step, {"v": tf.constant(1.0)}, {})
+
+    def _say(self, message: str, *, level: str, step: int) -> None:
+        assert level == "warning"
+        self.log.append((step, message))
+        self.told.set()
+
+    def _write_or_fail(self, *arguments: Any) -> None:
+        self.fails -= 1
+        if self.fails >= 0:
+            Path(self.directory, f"ckpt-{arguments[1]}_temp").mkdir(exist_ok=True)
+            raise AWAY
+        self._write(*arguments)
+
+
+@BOTH
+def test_a_write_that_fails_once_is_told_at_once_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage.fails = 1
+    storage.save(5)
+    assert storage.told.wait(60), "before anybody waits for it"
+    storage.writer.wait()
+    assert steps_in(storage.directory) == [5]
+    ((step, message),) = storage.log
+    assert step == 5
+    assert message.startswith(f"checkpoint.directory {tmp_path}: the checkpoint could not be written, it is tried once")
+    assert message.endswith("Input/output error")
+    assert (storage.status["checkpoint"]["step"], storage.status["writing"]) == (5, None)
+
+
+@BOTH
+def test_a_save_that_failed_stops_no_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    """As the one before a task leaves."""
+    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage.fails = 2
+    storage.save(5)
+    assert storage.writer.settle() == 5
+    assert "checkpoint" not in storage.status
+    for step in (10, 15):
+        storage.save(step)
+        storage.writer.wait()
+    assert steps_in(storage.directory) == [10, 15]
+    assert not list(tmp_path.glob("*_temp")), "what it left would fill the disk"
+    assert [step for step, _ in storage.log] == [5, 5]
+
+
+@BOTH
+def test_two_failed_saves_in_a_row_end_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage.fails = MANY
+    storage.save(5)
+    with pytest.raises(CheckpointError, match=r"checkpoint.directory .*Input/output error") as raised:
+        storage.save(10)
+    assert raised.value.__cause__ is AWAY
+
+
+@BOTH
+def test_a_run_whose_last_save_failed_has_not_ended_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage.fails = MANY
+    storage.save(5)
+    with pytest.raises(CheckpointError, match="Input/output error"):
+        storage.writer.wait()
+
+
+def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An evaluator would miss it."""
+    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+    group, here = Group(tf.distribute.get_strategy(), None), Runtime(storage.task)
+    run = saves.Saves(here, group, State(group, {}, {}, []))
+    for step, fails in ((5, 0), (10, 2), (15, 0)):
+        storage.fails = fails
+        run.write(step, dict)
+        run._writer.settle()  # type: ignore[union-attr]
+    restored = run.restore()
+    assert restored is not None
+    assert restored.state["earlier"] == [5]
