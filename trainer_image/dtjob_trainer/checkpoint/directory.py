@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import CheckpointError
+from dtjob_trainer.process.failure import may_pass
 
 gfile = tf.io.gfile
 STATE = "state"
@@ -24,6 +26,8 @@ TEMPORARY_MODEL = ".saving-"
 """Prefix of a model file that is not whole yet."""
 DAMAGED = "damaged-"
 """Prefix of the files of a checkpoint that could not be read, which are kept for whoever wants to look into it."""
+PROBE = ".dtjob-can-write"
+"""A file that is written to see whether one can be."""
 UNREADABLE = (tf.errors.DataLossError, tf.errors.OutOfRangeError)
 """What TensorFlow raises for a damaged checkpoint: a wrong checksum, a file that is cut off."""
 GONE = (tf.errors.NotFoundError, *UNREADABLE)
@@ -43,6 +47,25 @@ def check_directory(directory: str) -> None:
             f"checkpoint.directory {directory!r}: TensorFlow's wheel has no s3 file system; "
             "mount the bucket as a volume and name its path, or use gs://"
         )
+
+
+def make_writable(directory: str) -> None:
+    """Make `directory` where it is not there, write a small file there, and remove it.
+
+    Raises CheckpointError where that cannot be done, or TensorFlow's error where it may pass by itself.
+    """
+    try:
+        gfile.makedirs(directory)
+        with gfile.GFile(f"{directory}/{PROBE}", "w") as file:
+            file.write("dtjob can write here\n")
+        gfile.remove(f"{directory}/{PROBE}")
+    except tf.errors.OpError as error:
+        if may_pass(error):
+            raise
+        raise CheckpointError(
+            f"checkpoint.directory {directory} cannot be written to: {error.message}; let user {os.geteuid()} write "
+            "there (securityContext.fsGroup in the pod template, or on NFS the export's owner), or choose another"
+        ) from error
 
 
 def steps_in(directory: str) -> list[int]:

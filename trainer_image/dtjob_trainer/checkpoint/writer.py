@@ -19,6 +19,7 @@ from dtjob_trainer.checkpoint.directory import (
     STATE,
     check_directory,
     clear_half_written,
+    make_writable,
     name_finally,
     steps_in,
     write_state_file,
@@ -85,8 +86,11 @@ class Writer:
         check_directory(self.settings.directory)
 
     def prepare(self, uid: str) -> list[int]:
-        """Make the directory, clear it of torn and foreign leftovers; the steps of its checkpoints."""
-        gfile.makedirs(self.settings.directory)
+        """Make the directory, clear it of torn and foreign leftovers; the steps of its checkpoints.
+
+        Raises CheckpointError where it cannot be written to: before the first step, and not at the second save.
+        """
+        make_writable(self.settings.directory)
         clear_half_written(self.settings.directory)
         done.remove_others_mark(self.settings.directory, uid)
         return steps_in(self.settings.directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import saves, writer
+from dtjob_trainer.checkpoint import directory, saves, writer
 from dtjob_trainer.checkpoint.directory import steps_in
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.contract.settings import Checkpoint
@@ -113,6 +114,34 @@ def test_a_run_whose_last_save_failed_has_not_ended_well(
     storage.save(5)
     with pytest.raises(CheckpointError, match="Input/output error"):
         storage.writer.wait()
+
+
+UNWRITABLE = Path("/sys/kernel")
+"""Where nobody makes a file, root neither."""
+
+
+@pytest.mark.skipif(not UNWRITABLE.is_dir(), reason=f"{UNWRITABLE} is not mounted")
+def test_a_directory_that_cannot_be_written_to_is_told_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Storage(UNWRITABLE, monkeypatch, asynchronous=True)
+    wanted = (
+        rf"checkpoint.directory {UNWRITABLE} cannot be written to: .*; let user {os.geteuid()} write there \(.*fsGroup"
+    )
+    with pytest.raises(CheckpointError, match=wanted):
+        storage.writer.prepare("uid")
+
+
+def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+
+    def away(path: str) -> None:
+        raise tf.errors.UnavailableError(None, None, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(directory.gfile, "remove", away)
+        with pytest.raises(tf.errors.UnavailableError):
+            storage.writer.prepare("uid")
+    assert storage.writer.prepare("uid") == []
+    assert not list(tmp_path.iterdir()), "what tried it is removed again"
 
 
 def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
