@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint.directory import write_text
+from dtjob_trainer.checkpoint.directory import flush, read_object, write_text
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import BestModelError
 
@@ -42,6 +42,7 @@ class BestModel:
             return False
         temporary = f"{self._directory}/{TEMPORARY}"
         model.save(temporary)
+        flush(temporary)
         tf.io.gfile.rename(temporary, f"{self._directory}/{MODEL}", overwrite=True)
         self.record = {"uid": self._uid, "step": step, "metric": metric, "value": value}
         write_text(f"{self._directory}/{RECORD}", json.dumps(self.record))
@@ -49,10 +50,6 @@ class BestModel:
 
     def _read(self) -> dict[str, Any] | None:
         """The record of this job's run by this metric; another's best is nothing to compare with."""
-        try:
-            with tf.io.gfile.GFile(f"{self._directory}/{RECORD}") as file:
-                record: dict[str, Any] = json.loads(file.read())
-        except tf.errors.NotFoundError:
-            return None
+        record = read_object(f"{self._directory}/{RECORD}") or {}
         same = (record.get("uid"), record.get("metric")) == (self._uid, self._evaluation.best_metric)
         return record if same else None

@@ -201,4 +201,35 @@ def write_text(path: str, text: str) -> None:
     temporary = f"{path}.tmp"
     with gfile.GFile(temporary, "w") as file:
         file.write(text)
+    flush(temporary)
     gfile.rename(temporary, path, overwrite=True)
+
+
+def read_object(path: str) -> dict[str, Any] | None:
+    """The JSON object in a small file; None where there is no file, and empty where that holds no such object.
+
+    A power cut can leave a file empty that had its name before its content.
+    """
+    try:
+        with gfile.GFile(path) as file:
+            found = json.loads(file.read())
+    except tf.errors.NotFoundError:
+        return None
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def flush(path: str) -> None:
+    """Have a file, or every file of a directory, on disk before its name says that it is whole.
+
+    Object stores do that by themselves.
+    """
+    if "://" in path:
+        return
+    for file in [each for each in Path(path).rglob("*") if each.is_file()] or [Path(path)]:
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint.directory import write_text
+from dtjob_trainer.checkpoint.directory import read_object, write_text
 from dtjob_trainer.contract.task import Task
 
 gfile = tf.io.gfile
@@ -26,22 +26,12 @@ def mark_done(task: Task, status: Mapping[str, Any]) -> None:
 
 def is_done(directory: str, uid: str) -> bool:
     """Whether the run of the job `uid` is marked done in `directory`."""
-    mark = _read(directory)
+    mark = read_object(f"{directory}/{DONE}")
     return mark is not None and mark.get("uid") == uid
 
 
 def remove_others_mark(directory: str, uid: str) -> None:
-    """Remove a mark that another job than `uid` left: this job trains on from its checkpoints."""
-    mark = _read(directory)
+    """Remove a mark that another job than `uid` left, or that says nothing: this job trains on from its checkpoints."""
+    mark = read_object(f"{directory}/{DONE}")
     if mark is not None and mark.get("uid") != uid:
         gfile.remove(f"{directory}/{DONE}")
-
-
-def _read(directory: str) -> dict[str, Any] | None:
-    """The mark of `directory`, None where there is none."""
-    try:
-        with gfile.GFile(f"{directory}/{DONE}") as file:
-            mark: dict[str, Any] = json.loads(file.read())
-            return mark
-    except tf.errors.NotFoundError:
-        return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL
+from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL, flush
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.ambient import outside_strategy
 from dtjob_trainer.strategies.collective import Group
@@ -47,6 +47,7 @@ def _save(model: Any, path: str, here: runtime.Runtime) -> None:
         raise ValueError(f"save={path!r} is a directory with other files ({min(others)}); name one of the model's own")
     temporary = f"{folder}{separator}{TEMPORARY_MODEL}{name}"
     model.save(temporary)
+    flush(temporary)
     if is_directory:  # an earlier SavedModel; a directory cannot be renamed over another
         tf.io.gfile.rmtree(path)
     tf.io.gfile.rename(temporary, path, overwrite=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from dtjob_trainer.checkpoint.directory import (
     STATE,
     check_directory,
     clear_half_written,
+    flush,
     make_writable,
     name_finally,
     steps_in,
@@ -55,7 +55,7 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, k
         )
     final = f"{directory}/ckpt-{step}"
     for part in PARTS:
-        _flush(prefix + part)
+        flush(prefix + part)
     with contextlib.suppress(tf.errors.NotFoundError):
         gfile.remove(f"{final}.index")  # else it would stand beside another save's data for a moment
     name_finally(prefix, final)
@@ -154,14 +154,3 @@ class Writer:
     def _say(self, step: int, error: BaseException, what_now: str) -> None:
         where = f"checkpoint.directory {self.settings.directory}"
         self._log(f"{where}: the checkpoint could not be written, {what_now}: {error}", level="warning", step=step)
-
-
-def _flush(path: str) -> None:
-    """Have the file on disk before its name says that it is whole; object stores do that by themselves."""
-    if "://" in path:
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
