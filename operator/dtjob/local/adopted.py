@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 
@@ -16,6 +17,7 @@ class Adopted:
         self.returncode: int | None = None
         """As in subprocess; None until `poll` or `wait` has seen the end."""
         self._descriptor = os.pidfd_open(pid)
+        self._awaited = False
 
     def fileno(self) -> int:
         """A descriptor that can be read once the process has ended."""
@@ -30,23 +32,32 @@ class Adopted:
                 pid, status = self.pid, 255 << 8
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
-                os.close(self._descriptor)
+                if not self._awaited:  # closed under whoever waits, it would never tell them
+                    os.close(self._descriptor)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
         """Signal it, where it still runs."""
-        if self.poll() is None:
-            signal.pidfd_send_signal(self._descriptor, number)
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, number)
 
     async def wait(self) -> int:
         """Wait for its end in the running event loop; the return code. One waiter at a time."""
         while self.poll() is None:
-            loop = asyncio.get_running_loop()
-            ended = asyncio.Event()
-            loop.add_reader(self._descriptor, ended.set)
-            try:
-                await ended.wait()
-            finally:
-                loop.remove_reader(self._descriptor)
+            await self._end()
         assert self.returncode is not None
         return self.returncode
+
+    async def _end(self) -> None:
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        self._awaited = True
+        loop.add_reader(self._descriptor, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(self._descriptor)
+            self._awaited = False
+            if self.returncode is not None:
+                os.close(self._descriptor)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 
@@ -34,3 +35,19 @@ async def test_a_wait_can_be_cancelled(sleeping):
         await asyncio.wait_for(sleeping.wait(), 0.05)
     sleeping.send_signal(signal.SIGKILL)
     assert await asyncio.wait_for(sleeping.wait(), 10) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "look", [lambda ended: ended.send_signal(signal.SIGTERM), Adopted.poll], ids=["signal", "poll"]
+)
+async def test_an_end_is_waited_for_that_somebody_looks_at_first(sleeping, look):
+    """As when Ctrl-C meets a task that has just ended, and the event loop has not heard of that yet."""
+    waiting = asyncio.create_task(sleeping.wait())
+    await asyncio.sleep(0)
+    os.kill(sleeping.pid, signal.SIGKILL)
+    os.waitid(os.P_PIDFD, sleeping.fileno(), os.WEXITED | os.WNOWAIT)
+    descriptor = sleeping.fileno()
+    look(sleeping)
+    assert await asyncio.wait_for(waiting, 10) == -signal.SIGKILL
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
