@@ -12,6 +12,7 @@ import typer
 
 from dtjob import __version__
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.work_directory import WORK_DIRECTORY
 
 app = typer.Typer(
     name="dtjob",
@@ -56,7 +57,7 @@ def run_command(
     output: Annotated[
         RunOutput, typer.Option("--output", "-o", help="json: the summary as one object.")
     ] = RunOutput.TEXT,
-    work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = Path(".dtjob"),
+    work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = WORK_DIRECTORY,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
 ) -> None:
     """Train a job on this machine, with processes for pods. Ctrl-C saves and ends it; running it again resumes."""

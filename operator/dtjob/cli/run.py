@@ -16,6 +16,7 @@ from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.job_file import read_job
+from dtjob.cli.work_directory import WORK_DIRECTORY
 from dtjob.local import command
 from dtjob.local.addresses import NoFreePorts
 from dtjob.local.display.screen import Screen, log_to, write_line
@@ -64,13 +65,19 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
         # Saved after the last look at the chief, which does not wait for one when it is told to end.
         result["checkpoint"] = {**(result["checkpoint"] or {}), "step": saved}
         result["steps"] = max(result["steps"] or 0, saved)
-    again = shlex.join(["dtjob", "run", str(options.file)])
-    write_line("\n".join(summary_text(result, record.logs, again)), sys.stderr if options.json_output else sys.stdout)
+    text = "\n".join(summary_text(result, record.logs, _again(options)))
+    write_line(text, sys.stderr if options.json_output else sys.stdout)
     if options.json_output:
         write_line(json.dumps(result), sys.stdout)
     if outcome.interrupted is not None:
         return of_signal(outcome.interrupted)
     return 0 if result["phase"] == Phase.SUCCEEDED else 1
+
+
+def _again(options: Options) -> str:
+    """The command that goes on with the run: without --fresh, which would begin another."""
+    kept = [] if options.work_directory == WORK_DIRECTORY else ["--work-dir", str(options.work_directory)]
+    return shlex.join(["dtjob", "run", str(options.file), *kept])
 
 
 def check_runs_here(job: Job) -> None:

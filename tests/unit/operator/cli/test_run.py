@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
+
+import pytest
+
+from dtjob.cli.run import Options, run
+from dtjob.local.outcome import Outcome
 from tests.unit.operator.cli.manifest import GOOD
+from tests.unit.operator.local.display.snapshots import snapshot
 
 
 def test_run_says_what_a_machine_without_a_cluster_cannot(dtjob, good, tmp_path, monkeypatch):
@@ -25,3 +33,19 @@ def test_run_says_where_the_work_directory_cannot_be(dtjob, good, tmp_path, monk
     code, _, err = dtjob("run", good, "--work-dir", tmp_path / "file")
     assert code == 2
     assert err.startswith("dtjob: --work-dir: ")
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [(".dtjob", "dtjob run digits.yaml "), ("my runs", "dtjob run digits.yaml --work-dir 'my runs' ")],
+)
+def test_the_command_that_goes_on_finds_the_run_again(good, tmp_path, monkeypatch, capsys, where, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits.py").touch()
+
+    async def stopped(*_: object) -> Outcome:
+        return Outcome(snapshot(), signal.SIGINT)
+
+    monkeypatch.setattr("dtjob.cli.run._train", stopped)
+    assert run(Options(Path(good.name), Path(where), fresh=True)) == 128 + signal.SIGINT
+    assert told in capsys.readouterr().out
