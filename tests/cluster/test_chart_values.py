@@ -30,6 +30,13 @@ def arguments(made: dict[str, Any]) -> list[str]:
     return found
 
 
+BLOCK = "jobs.scrapers[0].ipBlock.cidr=10.0.0.0/8"
+
+
+def expression(*fields: str) -> str:
+    return ",".join(f"jobs.scrapers[0].podSelector.matchExpressions[0].{field}" for field in ("key=a", *fields))
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -52,6 +59,17 @@ def arguments(made: dict[str, Any]) -> list[str]:
         ("networkPolicy.scrapers[0].labels.a=b", "/networkPolicy/scrapers/0"),
         ("jobs.scrapers[0].labels.a=b", "/jobs/scrapers/0"),
         ("jobs.scrapers=prometheus", "/jobs/scrapers"),
+        ("jobs.scrapers[0].podSelector.app=a", "jobs.scrapers[0].podSelector.app: a selector has only matchLabels and"),
+        ("networkPolicy.scrapers[0].podSelector.app=a", "write {podSelector: {matchLabels: {app: prometheus}}}"),
+        ("jobs.scrapers[0].podSelector.matchLabels.tier=5", "/jobs/scrapers/0/podSelector/matchLabels/tier"),
+        ("jobs.scrapers[0].podSelector.matchLabels.two words=a", "'two words'"),
+        ("jobs.scrapers[0].podSelector.matchExpressions[0].key=a", "missing property 'operator'"),
+        (expression("operator=Equals"), "value must be one of 'In', 'NotIn', 'Exists', 'DoesNotExist'"),
+        (expression("operator=In"), "missing property 'values'"),
+        (expression("operator=Exists", "values={b}"), "/matchExpressions/0/values"),
+        ("jobs.scrapers[0].ipBlock.cidr=10.0.0.0", "/jobs/scrapers/0/ipBlock/cidr"),
+        ("jobs.scrapers[0].ipBlock.except={10.0.0.0/8}", "missing property 'cidr'"),
+        (f"{BLOCK},jobs.scrapers[0].namespaceSelector.matchLabels.a=b", "jobs.scrapers[0]: ipBlock stands alone in its"),
         ("userRoles.creat=true", "'creat'"),
         ("userRoles.create=maybe", "/userRoles/create"),
         ("defaults.img=a", "'img'"),
@@ -109,10 +127,19 @@ def test_who_reads_the_status_of_jobs_becomes_options(helm_program: Path) -> Non
     found = arguments(rendered(helm_program))
     assert "--operator-namespace=default" in found
     assert not any(argument.startswith("--status-scrapers") for argument in found)
-    where = r"jobs.scrapers[0].namespaceSelector.matchLabels.kubernetes\.io/metadata\.name=monitoring"
-    (option,) = [one for one in arguments(rendered(helm_program, where)) if one.startswith("--status-scrapers=")]
+    values = (
+        BLOCK,
+        "jobs.scrapers[0].ipBlock.except={10.1.0.0/16}",
+        r"jobs.scrapers[1].namespaceSelector.matchLabels.kubernetes\.io/metadata\.name=monitoring",
+        expression("operator=NotIn", "values={b}").replace("scrapers[0]", "scrapers[1]"),
+    )
+    (option,) = [one for one in arguments(rendered(helm_program, *values)) if one.startswith("--status-scrapers=")]
     assert parse_scrapers(option.partition("=")[2]) == (
-        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}},
+        {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}},
+        {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}},
+            "podSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]},
+        },
     )
 
 

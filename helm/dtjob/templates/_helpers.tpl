@@ -95,3 +95,18 @@ capabilities: {drop: [ALL]}
   resources: [priorityclasses]
   verbs: [get]
 {{- end }}
+
+{{- /* Fails on a peer that an API server refuses, and on a selector that it takes for another; [its name, the list]. */ -}}
+{{- define "dtjob.checkPeers" -}}
+{{- $name := first . }}
+{{- range $index, $peer := last . }}
+{{- if and $peer.ipBlock (gt (len $peer) 1) }}
+{{- fail (printf "%s[%d]: ipBlock stands alone in its peer; write the selectors as another peer of the list" $name $index) }}
+{{- end }}
+{{- range $field, $selector := omit $peer "ipBlock" }}
+{{- range $other := keys (omit $selector "matchLabels" "matchExpressions") | sortAlpha }}
+{{- fail (printf "%s[%d].%s.%s: a selector has only matchLabels and matchExpressions; write {%s: {matchLabels: {app: prometheus}}}, say" $name $index $field $other $field) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

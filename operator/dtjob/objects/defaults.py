@@ -6,7 +6,6 @@ The image that a job began with is written into its status, so that a later defa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,11 +15,8 @@ from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Replica, Role
 from dtjob.api.scheduling import GangProvider
 from dtjob.objects import labels
+from dtjob.objects.label_forms import check_name, check_value
 from dtjob.objects.readers import Readers
-
-_LABEL_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-"""The forms of a label's name and value (apimachinery's IsQualifiedName and IsValidLabelValue)."""
 
 IMAGE_MISSING = "ImageMissing"
 MISSING_IMAGE_MESSAGE = (
@@ -76,11 +72,8 @@ def parse_label(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"{text!r} is not KEY=VALUE; write for example team=vision")
-    prefix, slash, _ = key.rpartition("/")
-    if not _LABEL_NAME.fullmatch(key) or (slash and len(prefix) > 253):
-        raise ValueError(f"{key!r} is no label's name; write letters, digits, '-', '_', '.', such as example.com/team")
-    if not _LABEL_VALUE.fullmatch(value):
-        raise ValueError(f"{key}: {value!r} is no label's value; write at most 63 letters, digits, '-', '_' and '.'")
-    if prefix == GROUP or key == labels.MANAGED_BY:
+    check_name(key)
+    check_value(key, value)
+    if key.rpartition("/")[0] == GROUP or key == labels.MANAGED_BY:
         raise ValueError(f"{key} belongs to dtjob, which finds its pods by such labels; choose another name")
     return key, value

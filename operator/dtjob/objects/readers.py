@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob.objects.peers import check
+
 OPERATOR_LABELS = {"app.kubernetes.io/name": "dtjob"}
 """On the operator's pods; the chart sets it last, so that no value of its takes it away."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """On every namespace, set by the API server: its name, which nobody else's namespace can have."""
-
-_PEER_FIELDS = {"namespaceSelector", "podSelector", "ipBlock"}
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,5 @@ def parse_scrapers(text: str) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(peers, list):
         raise ValueError(f"{text!r} is no JSON list")
     for peer in peers:
-        if not isinstance(peer, dict) or not peer:
-            raise ValueError(f'{json.dumps(peer)} is no peer of a NetworkPolicy, such as {{"podSelector": {{…}}}}')
-        unknown = sorted(set(peer) - _PEER_FIELDS)
-        if unknown:
-            raise ValueError(f"{unknown[0]} is no field of a peer; those are {', '.join(sorted(_PEER_FIELDS))}")
-        if not all(isinstance(value, dict) for value in peer.values()):
-            raise ValueError(f"{json.dumps(peer)}: each field of a peer is an object")
+        check(peer)
     return tuple(peers)
