@@ -8,12 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.controller.cluster import Refused
+from dtjob.kube.client import connect
 from dtjob.objects import shared
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.cluster.support.shared_objects import FOREIGN, spec_of, wait_spec
+from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api, Object
 
 THREE = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
@@ -159,3 +162,17 @@ def test_a_config_map_is_made_again_though_no_pod_needs_it_now(
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
     deleted_and_made_again(api, "configmaps", namespace, config_map_of(api, namespace))
+
+
+async def test_a_field_that_an_api_server_does_not_know_is_never_dropped(
+    cluster: ControlPlane, api: Api, namespace: str
+) -> None:
+    """A selector without its matchLabels would become one of every pod."""
+    path = f"apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
+    stored = api.call("POST", path, {"metadata": {"name": "digits"}, "spec": {"podSelector": {}}})
+    typing_error = {"podSelector": {}, "ingress": [{"from": [{"podSelector": {"app": "prometheus"}}]}]}
+    wanted = {**stored, "kind": "NetworkPolicy", "spec": typing_error}
+    async with connect(str(cluster.kubeconfig)) as kube:
+        with pytest.raises(Refused, match="unknown field"):
+            await kube.mend(wanted, stored["metadata"]["uid"])
+    assert spec_of(api, "networkpolicies", namespace) == stored["spec"]

@@ -203,11 +203,12 @@ class Kube(workload_calls.WorkloadCalls):
         return await _if_there(self._get(kind, namespace, name), kind in workload_calls.MAY_BE_HIDDEN)
 
     async def replace(self, manifest: Manifest) -> Manifest:
-        """PUT the object against the resourceVersion that it carries. Raises Stale where it changed or went."""
+        """PUT the object against the resourceVersion that it carries, as strictly as `create`. Raises Stale where it
+        changed or went."""
         kind, metadata = manifest["kind"], manifest["metadata"]
         version = await self._version(kind)
         try:
-            path = f"{path_of(kind, metadata['namespace'], version)}/{metadata['name']}"
+            path = f"{path_of(kind, metadata['namespace'], version)}/{metadata['name']}?fieldValidation=Strict"
             return typed(kind, await self._call("PUT", path, manifest), version)
         except ApiError as error:
             if error.code in (404, 409):
