@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,10 @@ def expression(*fields: str) -> str:
         (expression("operator=Exists", "values={b}"), "/matchExpressions/0/values"),
         ("jobs.scrapers[0].ipBlock.cidr=10.0.0.0", "/jobs/scrapers/0/ipBlock/cidr"),
         ("jobs.scrapers[0].ipBlock.except={10.0.0.0/8}", "missing property 'cidr'"),
-        (f"{BLOCK},jobs.scrapers[0].namespaceSelector.matchLabels.a=b", "jobs.scrapers[0]: ipBlock stands alone in its"),
+        (
+            f"{BLOCK},jobs.scrapers[0].namespaceSelector.matchLabels.a=b",
+            "jobs.scrapers[0]: ipBlock stands alone in its",
+        ),
         ("userRoles.creat=true", "'creat'"),
         ("userRoles.create=maybe", "/userRoles/create"),
         ("defaults.img=a", "'img'"),
@@ -176,3 +180,34 @@ def test_rights_to_pod_groups_are_those_of_the_providers(helm_program: Path, nam
     for rule in rules:
         assert rule["resources"] == ["podgroups"]
         assert rule["verbs"] == ["get", "list", "create", "update", "delete"]
+
+
+NO_TEXT = ("Port", "port", "Seconds", "replicas", "Threshold", "weight", "maxUnavailable", "runAsUser", "runAsGroup")
+NO_TEXT += ("runAsNonRoot", "Token", "enableServiceLinks", "Escalation", "Filesystem", "honorLabels")
+"""Fields of the chart that are numbers or truth values."""
+
+
+@pytest.mark.parametrize("release", ["2024", "1" * 53])
+@pytest.mark.parametrize("namespace", ["2024", "no", "0x1f", "2024-01-31"])
+def test_names_that_yaml_reads_as_something_else_stay_text(helm_program: Path, release: str, namespace: str) -> None:
+    values = [f"watchNamespaces={{{namespace},null}}", "serviceAccount.name=1234", "priorityClassName=off"]
+    settings = [part for value in values for part in ("--set-string", value)]
+    command = [helm_program, "template", release, str(CHART), "--namespace", namespace, *settings]
+    command += ["--set", "replicas=2,kueue.enabled=true,metrics.serviceMonitor.enabled=true"]
+    command += ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] != "CustomResourceDefinition"]
+    bound = [one["metadata"]["namespace"] for one in made if one["kind"] == "RoleBinding"]
+    assert bound == [namespace, "null", namespace]
+    for where, value in leaves(made):
+        assert isinstance(value, str) or where.endswith(NO_TEXT), f"{where}: {value!r}"
+
+
+def leaves(found: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Everything that is no object and no list, with where it is."""
+    if not isinstance(found, dict | list):
+        yield where, found
+        return
+    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+        yield from leaves(value, f"{where}.{key}")

@@ -4,7 +4,7 @@
 
 {{- define "dtjob.selector" -}}
 app.kubernetes.io/name: dtjob
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "dtjob.labels" -}}
