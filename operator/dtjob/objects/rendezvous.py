@@ -28,9 +28,9 @@ def rendezvous_port(job: Job) -> int | None:
 
 
 def _container_ports(job: Job) -> Iterator[int]:
-    """Ports that the templates' containers name: sidecars share the pod's address."""
+    """Ports that the templates' containers name: sidecars share the pod's address, and init containers can be such."""
     replicas = job.spec.replicas
     for replica in (replicas.chief, replicas.worker, replicas.ps, replicas.evaluator):
         spec = replica.template.spec if replica and replica.template else None
-        for container in (spec.containers if spec else None) or ():
+        for container in [*(spec.containers or ()), *(spec.init_containers or ())] if spec else ():
             yield from (port.container_port for port in container.ports or ())

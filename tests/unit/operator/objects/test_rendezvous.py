@@ -12,9 +12,9 @@ from dtjob.plan.plan import plan
 from tests.unit.operator import builders
 
 
-def sidecar(*ports: Any) -> dict[str, Any]:
-    container = {"name": "proxy", "ports": list(ports)}
-    return {"chief": {}, "worker": {"count": 2, "template": {"spec": {"containers": [container]}}}}
+def sidecar(*ports: Any, among: str = "containers", **more: Any) -> dict[str, Any]:
+    container = {"name": "proxy", "ports": list(ports), **more}
+    return {"chief": {}, "worker": {"count": 2, "template": {"spec": {among: [container]}}}}
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,7 @@ def sidecar(*ports: Any) -> dict[str, Any]:
         ({"network": {"statusPort": 2224}}, 2225),
         ({"network": {"port": 2225, "statusPort": 2224}}, 2226),
         ({"replicas": sidecar({"containerPort": 2224})}, 2225),
+        ({"replicas": sidecar({"containerPort": 2224}, among="initContainers", restartPolicy="Always")}, 2225),
         ({"replicas": sidecar()}, 2224),
         ({"program": None}, None),
     ],
