@@ -21,14 +21,33 @@ def told(job: Job, task: str = "worker-0", attempt: int = 0) -> dict[str, str]:
     return {one["name"]: one["value"] for one in found if "value" in one}
 
 
-def test_the_contract_lists_what_is_told_and_nothing_else() -> None:
+def listed() -> dict[str, str]:
+    """The contract's variables, in order, with what it says of their values."""
     table = CONTRACT.split("## Environment")[1].split("\n\n")[1]
-    listed = {name for row in table.splitlines() for name in re.findall(r"`([A-Z_]+)`", row.split("|")[1])}
-    job = Job.model_validate({**GOOD["everything"], "metadata": {"name": "everything", "uid": "a"}})
-    names = {one["name"] for task in topology.tasks(job) for one in environment(job, task, 0)}
+    rows = [row.split("|") for row in table.splitlines()]
+    return {name: row[2] for row in rows for name in re.findall(r"`([A-Z_]+)`", row[1])}
+
+
+def test_the_contract_lists_what_is_told_and_nothing_else() -> None:
+    with_program = Job.model_validate({**GOOD["everything"], "metadata": {"name": "everything", "uid": "a"}})
+    names = {
+        one["name"]
+        for job in (with_program, builders.job(program=False))
+        for task in topology.tasks(job)
+        for one in environment(job, task, 0)
+    }
     of_the_user = {"A"}
-    by_others = {"TF_CONFIG", "DTJOB_PARENT"}  # the supervisor, and `dtjob run`
-    assert names - of_the_user == listed - by_others
+    by_others = {"DTJOB_PARENT"}  # `dtjob run`
+    assert names - of_the_user == set(listed()) - by_others
+
+
+def test_the_contract_says_what_another_image_is_told() -> None:
+    told_it = [one["name"] for one in environment(builders.job(program=False), builders.task("worker-0"), 0)]
+    only_it = [name for name, value in listed().items() if value.startswith(" without `program` only")]
+    assert told_it == [*list(listed())[:5], *only_it]
+    sentence = CONTRACT.split("Without `spec.program`")[1].split("\n\n")[0]
+    assert "only the first five variables below" in sentence
+    assert re.findall(r"`([A-Z_]+)`", sentence) == only_it
 
 
 def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
