@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -29,63 +30,70 @@ def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
 
 
 def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
-    """The job's tasks with their hosts and TF_CONFIG, the rules about their failures, and the objects."""
+    """The job's tasks with their hosts and TF_CONFIG, the rules about their failures, and the objects.
+
+    All tasks share one cluster spec: it has an address for each of them.
+    """
+    cluster = topology.cluster_spec(job)
     return {
         "job": job.metadata.name,
         "strategy": job.spec.strategy.value,
         "image": image_of(job, defaults),
         "chiefTask": topology.chief_task(job).id,
         "clusterHash": topology.cluster_hash(job),
-        "tasks": [_task(job, task) for task in topology.tasks(job)],
+        "tasks": [_task(job, task, cluster) for task in topology.tasks(job)],
         "failureRules": [rule.to_json() for rule in rules_that_hold(job)],
         "objects": objects(job, defaults),
     }
 
 
-def as_json(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
-    """The explanation as one JSON object."""
-    return json.dumps(explanation(job, defaults), indent=2)
+def as_json(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
+    """The explanation as one JSON object, in pieces."""
+    yield from json.JSONEncoder(indent=2).iterencode(explanation(job, defaults))
+    yield "\n"
 
 
-def as_yaml(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
-    """The objects as YAML documents, as `kubectl get -o yaml` would show them at first."""
-    return yaml.safe_dump_all(objects(job, defaults), sort_keys=False, width=120)
+def as_yaml(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
+    """The objects as YAML documents, as `kubectl get -o yaml` would show them at first, in one piece."""
+    yield yaml.safe_dump_all(objects(job, defaults), sort_keys=False, width=120)
 
 
-def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> str:
-    """The explanation for people."""
+def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
+    """The explanation for people, line by line."""
+    return (f"{line}\n" for line in _lines(job, defaults))
+
+
+def _lines(job: Job, defaults: Defaults) -> Iterator[str]:
     found = explanation(job, defaults)
-    lines = [f"{found['job']}: {found['strategy']}, {len(found['tasks'])} tasks; {found['chiefTask']} decides success"]
-    lines += ["", f"Image: {found['image'] or NO_IMAGE}"]
-    lines += ["", "Objects, in the order of creation:"]
-    lines += [f"  {item['kind']:<14} {item['metadata']['name']}" for item in found["objects"]]
-    lines += ["", "Tasks:"]
+    yield f"{found['job']}: {found['strategy']}, {len(found['tasks'])} tasks; {found['chiefTask']} decides success"
+    yield from ("", f"Image: {found['image'] or NO_IMAGE}")
+    yield from ("", "Objects, in the order of creation:")
+    yield from (f"  {item['kind']:<14} {item['metadata']['name']}" for item in found["objects"])
+    yield from ("", "Tasks:")
     for task in found["tasks"]:
-        lines.append(f"  {task['task']}")
-        lines.append(f"    pod        {task['pod']}")
-        lines.append(f"    address    {task['address']}")
-        config = json.dumps(task["tfConfig"]) if task["tfConfig"] else "none: it stands alone"
-        lines.append(f"    TF_CONFIG  {config}")
-    lines += ["", "Checkpoints:", *_checkpoints(job)]
-    lines += ["", "Placement:", *gang_lines(job, defaults)]
-    lines += ["", "Life:", *life(job, defaults)]
-    lines += ["", "Failures, of which the first rule that matches decides:", *failure_lines(job)]
-    lines += ["", f"The objects in full: dtjob explain -o yaml. Under `dtjob run`: {LOCAL}"]
-    return "\n".join(lines)
+        yield f"  {task['task']}"
+        yield f"    pod        {task['pod']}"
+        yield f"    address    {task['address']}"
+        yield f"    TF_CONFIG  {json.dumps(task['tfConfig']) if task['tfConfig'] else 'none: it stands alone'}"
+    yield from ("", "Checkpoints:", *_checkpoints(job))
+    yield from ("", "Placement:", *gang_lines(job, defaults))
+    yield from ("", "Life:", *life(job, defaults))
+    yield from ("", "Failures, of which the first rule that matches decides:", *failure_lines(job))
+    yield from ("", f"The objects in full: dtjob explain -o yaml. Under `dtjob run`: {LOCAL}")
 
 
 NO_IMAGE = "left out; the operator's default (--default-image shows the job with one), else the job waits for one"
 LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoints for the checkpoint directory"
 
 
-def _task(job: Job, task: Task) -> dict[str, Any]:
+def _task(job: Job, task: Task, cluster: dict[str, list[str]]) -> dict[str, Any]:
     # With our supervisor, a task outside its strategy's cluster gets no TF_CONFIG (trainer: contract/task.py).
     alone = job.spec.program is not None and not topology.connected(job, task)
     return {
         "task": task.id,
         "pod": topology.pod_name(job, task, 0),
         "address": topology.address(job, task, job.spec.network.port),
-        "tfConfig": None if alone else json.loads(topology.tf_config(job, task)),
+        "tfConfig": None if alone else topology.tf_config(cluster, task),
     }
 
 

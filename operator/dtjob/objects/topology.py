@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 from dtjob.api.checkpoint import Mount
 from dtjob.api.job import Job
@@ -125,7 +126,6 @@ HASHES_KEPT = 10_000
 _hashes: dict[tuple[str, Strategy, int, tuple[tuple[Role, int], ...]], str] = {}
 
 
-def tf_config(job: Job, task: Task) -> str:
-    """The TF_CONFIG that the task sees."""
-    member = {"type": task.role.value, "index": task.index}
-    return json.dumps({"cluster": cluster_spec(job), "task": member}, separators=(",", ":"))
+def tf_config(cluster: dict[str, list[str]], task: Task) -> dict[str, Any]:
+    """The TF_CONFIG that the task sees, with this cluster spec of its job."""
+    return {"cluster": cluster, "task": {"type": task.role.value, "index": task.index}}

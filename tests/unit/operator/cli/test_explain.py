@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
+import pytest
 import yaml
+
+from dtjob.cli.explain import as_json, as_text
+from tests.unit.operator.builders import job
 
 
 def test_explain_shows_hosts_and_tf_config(dtjob, good):
@@ -50,3 +55,15 @@ def test_explain_shows_a_job_with_the_operators_defaults(dtjob, without_image, g
     assert {one["metadata"]["labels"]["team"] for one in pods} == {"vision"}
     chief = json.loads(dtjob("explain", without_image, "-o", "json")[1])["objects"][3]
     assert "image" not in chief["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize("render", [as_text, as_json])
+def test_the_tasks_of_a_large_job_share_their_addresses(render):
+    """Each TF_CONFIG has the addresses of all tasks: what is told grows with their square, and is never held."""
+    large = job(workers=500)
+    tracemalloc.start()
+    told = sum(len(piece) for piece in render(large))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert told > 500 * 500 * len("digits-worker-0.digits:2222")
+    assert most < told

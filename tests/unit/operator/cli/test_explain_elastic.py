@@ -37,4 +37,4 @@ SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes o
 def test_it_says_how_many_there_may_be(worker: dict[str, int], policy: dict[str, object], lines: list[str]) -> None:
     made = job(replicas={"chief": {}, "worker": worker}, runPolicy=policy)
     assert elastic(made) == [f"  {line}" for line in lines]
-    assert all(line in as_text(made) for line in lines)
+    assert all(line in "".join(as_text(made)) for line in lines)

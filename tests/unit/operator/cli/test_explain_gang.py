@@ -36,7 +36,7 @@ def test_each_field_has_its_line(scheduling: dict[str, Any], lines: list[str]):
 
 
 def test_the_group_stands_before_its_pods_as_an_api_server_takes_it():
-    made = list(yaml.safe_load_all(as_yaml(job(evaluator=True, scheduling={"gang": {}}))))
+    made = list(yaml.safe_load_all("".join(as_yaml(job(evaluator=True, scheduling={"gang": {}})))))
     kinds = [one["kind"] for one in made]
     assert kinds[-5:] == ["PodGroup", "Pod", "Pod", "Pod", "Pod"]
     assert ["schedulingGroup" in one["spec"] for one in made[-4:]] == [True, True, True, False]
@@ -44,4 +44,4 @@ def test_the_group_stands_before_its_pods_as_an_api_server_takes_it():
 
 def test_the_operators_default_shows():
     volcano = replace(NO_DEFAULTS, gang_provider=GangProvider.VOLCANO)
-    assert "\nPlacement:\n  gang       Volcano: 3 of 3" in as_text(job(scheduling={"gang": {}}), volcano)
+    assert "\nPlacement:\n  gang       Volcano: 3 of 3" in "".join(as_text(job(scheduling={"gang": {}}), volcano))

@@ -44,7 +44,7 @@ def test_each_field_has_its_line(spec: dict[str, Any], lines: list[str]):
 
 
 def test_the_explanation_has_it():
-    assert "\nLife:\n  no deadline" in as_text(job())
+    assert "\nLife:\n  no deadline" in "".join(as_text(job()))
 
 
 def test_a_queue_and_what_the_job_asks_of_it_are_named():

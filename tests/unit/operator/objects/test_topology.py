@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from dtjob.api.job import Job
@@ -41,7 +39,7 @@ def test_single_pod_strategies_have_their_chief_only(strategy: str):
 
 def test_tf_config_names_the_task_and_keeps_the_evaluator_outside():
     job = builders.job(evaluator=True)
-    config = json.loads(topology.tf_config(job, builders.task("evaluator-0")))
+    config = topology.tf_config(topology.cluster_spec(job), builders.task("evaluator-0"))
     assert config["task"] == {"type": "evaluator", "index": 0}
     assert config["cluster"] == topology.cluster_spec(job)
     assert "evaluator" not in config["cluster"]
