@@ -66,10 +66,10 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if os.getpid() != process:
         _end(code)  # a child that the program has forked: its end says nothing of the task's
     if code not in (exit_codes.PEER_LOST, exit_codes.TERMINATED) and here.cut_off is None:
-        if code != exit_codes.FINISHED:  # a thread that never ends must not keep the task from being started again
-            ending.end_after(ending.AFTER_A_FAILURE_SECONDS, lambda: _end(code))
+        # after a failure, a thread that never ends must not keep the task from being started again
+        limit = None if code == exit_codes.FINISHED else ending.AFTER_A_FAILURE_SECONDS
         with here.pulse.resting(SAVING):  # no step is to come
-            ending.wait_as_python_does(here.log)
+            ending.wait_as_python_does(here.log, limit, lambda: _end(code))
     if code == exit_codes.FINISHED:
         code = code_of_good_end(here)
     if code == exit_codes.FINISHED:
@@ -80,12 +80,12 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 def code_of_good_end(here: runtime.Runtime) -> int:
     """The exit code of a program that has ended with 0: another one where that comes of training that was cut off, or
-    of its own handler of SIGTERM, for then it is to go on elsewhere."""
-    if here.trained or here.is_evaluator:
+    of a stop that it has answered itself, its own or a peer's, for then it is to go on."""
+    if here.trained:
         return exit_codes.FINISHED
     if here.cut_off is not None:
         return here.cut_off
-    return exit_codes.TERMINATED if here.shutdown.signalled else exit_codes.FINISHED
+    return here.shutdown.exit_code if here.shutdown.requested else exit_codes.FINISHED
 
 
 def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> int:

@@ -154,6 +154,74 @@ def test_after_a_failure_it_is_not_waited_for_without_end(tmp_path: Path) -> Non
     assert (end.code, end.states) == (1, ["starting", "failed"])
 
 
+def test_the_limit_after_a_failure_is_none_for_a_checkpoint_on_its_way(tmp_path: Path) -> None:
+    program = """
+        import time
+        from dtjob_trainer.process import ending, runtime
+        ending.AFTER_A_FAILURE_SECONDS = 0.1
+        def saves():
+            time.sleep(0.5)
+            print("saved", flush=True)
+        runtime.current().before_the_end = saves
+        raise ValueError("no")
+        """
+    end = Run(tmp_path, program).end()
+    assert (end.code, end.said) == (1, ["saved"])
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"), [("here.shutdown.tell_peer_preempted()", 75), ("here.shutdown.signalled = True", 143)]
+)
+def test_a_program_that_answers_a_stop_itself_is_not_done(tmp_path: Path, answers: str, code: int) -> None:
+    """It has saved with all of its peers, and ends with 0 as they do."""
+    program = f"""
+        from dtjob_trainer.process import runtime
+        here = runtime.current()
+        {answers}
+        """
+    end = Run(tmp_path, program, DTJOB_STRATEGY="MultiWorkerMirrored").end()
+    assert (end.code, end.said, end.states) == (code, [], ["starting"])
+
+
+def test_an_evaluator_that_is_told_to_end_has_not_finished(tmp_path: Path) -> None:
+    program = """
+        import signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        print("ready", flush=True)
+        time.sleep(1000)
+        """
+    run = Run(tmp_path, program, DTJOB_ROLE="evaluator", DTJOB_STRATEGY="MultiWorkerMirrored")
+    assert run.process.stdout
+    assert run.process.stdout.readline() == "ready\n"
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end().code == 143
+
+
+def test_a_stop_after_training_that_failed_ends_the_wait(tmp_path: Path) -> None:
+    program = """
+        import threading, time
+        from dtjob_trainer.process import runtime
+        here = runtime.current()
+
+        @runtime.may_be_cut_off
+        def fit():
+            here.shutdown.training_begins()
+            raise ValueError("no")
+
+        def upload():
+            threading.main_thread().join()
+            print("waited for", flush=True)
+            time.sleep(1000)
+        threading.Thread(target=upload).start()
+        fit()
+        """
+    run = Run(tmp_path, program, DTJOB_GRACE_SECONDS="600")
+    assert run.process.stdout
+    assert run.process.stdout.readline() == "waited for\n"
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end().code == 143
+
+
 def test_a_stop_ends_a_program_that_is_waited_for(tmp_path: Path) -> None:
     program = """
         import threading, time

@@ -52,7 +52,7 @@ def check_directory(directory: str) -> None:
 def make_writable(directory: str) -> None:
     """Make `directory` where it is not there, write a small file there, and remove it.
 
-    Raises CheckpointError where that cannot be done, or TensorFlow's error where it may pass by itself.
+    Raises CheckpointError where that cannot be done.
     """
     try:
         gfile.makedirs(directory)
@@ -60,12 +60,20 @@ def make_writable(directory: str) -> None:
             file.write("dtjob can write here\n")
         gfile.remove(f"{directory}/{PROBE}")
     except tf.errors.OpError as error:
-        if may_pass(error):
-            raise
         raise CheckpointError(
-            f"checkpoint.directory {directory} cannot be written to: {error.message}; let user {os.geteuid()} write "
-            "there (securityContext.fsGroup in the pod template, or on NFS the export's owner), or choose another"
+            f"checkpoint.directory {directory} cannot be written to: {error.message}{_mend_of(error)}"
         ) from error
+
+
+def _mend_of(error: tf.errors.OpError) -> str:
+    if may_pass(error):
+        return ""
+    if isinstance(error, tf.errors.ResourceExhaustedError):
+        return "; make room there, or choose another"
+    return (
+        f"; let user {os.geteuid()} write there (securityContext.fsGroup in the pod template, or on NFS the export's "
+        "owner), or choose another"
+    )
 
 
 def steps_in(directory: str) -> list[int]:
@@ -90,7 +98,8 @@ def _names_in(directory: str) -> set[str]:
     try:
         return {entry.rstrip("/") for entry in gfile.listdir(directory)}
     except tf.errors.NotFoundError as error:  # so listdir calls whatever went wrong as it looked for the directory
-        raise tf.errors.UnavailableError(None, None, f"{directory} is there, but cannot be listed") from error
+        lost = tf.errors.UnavailableError(None, None, str(error))  # may pass, and is no lost peer
+        raise CheckpointError(f"checkpoint.directory {directory} is there, but cannot be listed") from lost
 
 
 def _whole(names: Set[str]) -> list[int]:

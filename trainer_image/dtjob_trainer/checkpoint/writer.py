@@ -90,8 +90,8 @@ class Writer:
 
         Raises CheckpointError where it cannot be written to: before the first step, and not at the second save.
         """
+        clear_half_written(self.settings.directory)  # first, as that may be what fills the disk
         make_writable(self.settings.directory)
-        clear_half_written(self.settings.directory)
         done.remove_others_mark(self.settings.directory, uid)
         return steps_in(self.settings.directory)
 

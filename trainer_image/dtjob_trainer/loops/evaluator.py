@@ -68,6 +68,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
         elif ended and (
             step is None or step == found[-1]
         ):  # looked at after the mark was there: nothing newer can come
+            here.trained = True  # it has ended well: no stop that the program has answered itself
             raise SystemExit(0)
         else:
             time.sleep(POLL_SECONDS)

@@ -14,30 +14,26 @@ AFTER_A_FAILURE_SECONDS = 60.0
 """For which it may go on after it has failed."""
 
 
-def end_after(seconds: float, end: Callable[[], object]) -> None:
-    """Call `end`, which ends the process, unless it has ended before."""
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-
-
-def wait_as_python_does(tell: Callable[[str], None], after: float = TELL_SECONDS) -> None:
+def wait_as_python_does(tell: Callable[[str], None], limit: float | None, end: Callable[[], object]) -> None:
     """Wait for the program's threads, then call what it has registered with `atexit`, as the interpreter does at its
     end. Call in the main thread.
 
-    What is raised there is printed and changes no exit code. `tell` hears what is waited for, where it takes longer
-    than `after` seconds.
+    What is raised there is printed and changes no exit code. `tell` hears what is waited for, where it takes long.
+    `end`, which ends the process, is called where it takes longer than `limit` seconds (None: it may take for ever).
     """
-    telling = threading.Timer(after, lambda: tell(_what_goes_on()))
-    telling.daemon = True
-    telling.start()
+    timers = [threading.Timer(TELL_SECONDS, lambda: tell(_what_goes_on()))]
+    timers += [] if limit is None else [threading.Timer(limit, end)]
+    for timer in timers:
+        timer.daemon = True
+        timer.start()
     try:
         threading._shutdown()  # type: ignore[attr-defined]
     except BaseException:
         sys.stderr.write("Exception ignored in the wait for threads:\n")
         traceback.print_exc()
     atexit._run_exitfuncs()
-    telling.cancel()
+    for timer in timers:
+        timer.cancel()
 
 
 def _what_goes_on() -> str:

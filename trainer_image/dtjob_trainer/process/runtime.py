@@ -134,6 +134,7 @@ def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
         try:
             returned = trains(*args, **kwargs)
         except BaseException as error:
+            here.shutdown.training_is_left()
             if is_peer_loss(error, here.members):
                 here.cut_off = exit_codes.PEER_LOST
             raise

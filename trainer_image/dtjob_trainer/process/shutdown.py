@@ -68,6 +68,11 @@ class Shutdown:
             if self.signalled and not _program_answers():
                 os._exit(exit_codes.TERMINATED)
 
+    def training_is_left(self) -> None:
+        """The loop is left by an error, and answers no stop any more."""
+        with self._lock:
+            self._saves = False
+
     def wait_signalled(self, seconds: float | None = None) -> bool:
         """Wait until this task gets SIGTERM; False after `seconds` without one."""
         return self._signalled.wait(seconds)

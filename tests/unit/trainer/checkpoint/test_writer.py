@@ -17,6 +17,7 @@ from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import CheckpointError
 from dtjob_trainer.models.variables import State
+from dtjob_trainer.process.failure import may_pass
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 
@@ -130,6 +131,33 @@ def test_a_directory_that_cannot_be_written_to_is_told_before_the_first_step(mon
         storage.writer.prepare("uid")
 
 
+def test_what_a_killed_save_has_left_is_removed_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+    (tmp_path / "ckpt-7_temp").mkdir()
+    real = directory.gfile.remove
+
+    def full(path: str) -> None:
+        if (tmp_path / "ckpt-7_temp").exists():
+            raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+        real(path)
+
+    monkeypatch.setattr(directory.gfile, "remove", full)
+    assert storage.writer.prepare("uid") == []
+
+
+def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+
+    def full(path: str) -> None:
+        raise tf.errors.ResourceExhaustedError(None, None, f"{path}; No space left on device")
+
+    monkeypatch.setattr(directory.gfile, "remove", full)
+    with pytest.raises(CheckpointError, match="No space left on device; make room there, or choose another"):
+        storage.writer.prepare("uid")
+
+
 def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage(tmp_path, monkeypatch, asynchronous=True)
 
@@ -138,8 +166,10 @@ def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(directory.gfile, "remove", away)
-        with pytest.raises(tf.errors.UnavailableError):
+        with pytest.raises(CheckpointError, match="cannot be written to") as told:
             storage.writer.prepare("uid")
+    assert may_pass(told.value)
+    assert "fsGroup" not in str(told.value)
     assert storage.writer.prepare("uid") == []
     assert not list(tmp_path.iterdir()), "what tried it is removed again"
 

@@ -6,7 +6,7 @@ import sys
 ENDS = """
 import atexit, os, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
-from dtjob_trainer.process.ending import wait_as_python_does
+from dtjob_trainer.process import ending
 
 told = threading.Event()
 
@@ -24,7 +24,8 @@ atexit.register(upload, "last registered")
 ThreadPoolExecutor(1, "pool").submit(upload, "pool")
 threading.Thread(target=upload, args=("thread",), name="sender").start()
 threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
-wait_as_python_does(tell, 0.05)
+ending.TELL_SECONDS = 0.05
+ending.wait_as_python_does(tell, None, lambda: None)
 print("end", flush=True)
 os._exit(0)
 """
