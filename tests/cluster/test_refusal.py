@@ -12,6 +12,7 @@ from dtjob.crd.__main__ import FILE
 from tests.cluster.conftest import Kubectl
 from tests.refusals import BAD, BEFORE, CHANGES, CHANGES_TAKEN, GOOD, Bad, Manifest
 from tests.refusals.bounds import BOUNDS
+from tests.refusals.good import LEFT_EMPTY
 from tools.cluster.rest import CRD, Api, ApiError, Object
 
 SAMPLE = ("name-with-dot", "ps-with-Mirrored", "count-0", "unknown-role", "TF_CONFIG-in-program", "s3")
@@ -53,6 +54,13 @@ def test_bad_manifests_are_refused_with_field_and_mend(api: Api, shared: str, ro
 @pytest.mark.parametrize("name", GOOD)
 def test_good_manifests_are_taken(api: Api, shared: str, name: str) -> None:
     assert api.create("dtjobs", shared, GOOD[name], dryRun="All")["metadata"]["uid"]
+
+
+def test_what_was_left_empty_in_a_pod_is_kept_so(api: Api, namespace: str) -> None:
+    """The hash of what a queued job asks for is taken of it, also of one that an earlier definition took."""
+    stored = api.create("dtjobs", namespace, LEFT_EMPTY)
+    worker = stored["spec"]["replicas"]["worker"]["template"]["spec"]
+    assert worker == {**LEFT_EMPTY["spec"]["replicas"]["worker"]["template"]["spec"]}
 
 
 @pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))

@@ -10,6 +10,12 @@ from tests.refusals.life import LIFE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
 from tests.refusals.stalls import STALLS_TAKEN
 
+_EMPTY_CONTAINER = {"name": "tensorflow", "securityContext": None, "env": [{"name": "A", "value": None}]}
+LEFT_EMPTY = job(
+    replicas=pod(affinity=None, tolerations=None, securityContext=None, overhead=None, containers=[_EMPTY_CONTAINER])
+)
+"""As templates of other tools leave them, and pods take it."""
+
 EVERYTHING = job(
     "MultiWorkerMirrored",
     name="everything",
@@ -145,6 +151,7 @@ GOOD: dict[str, Manifest] = {
     **ELASTIC_TAKEN,
     **FAILURE_RULES_TAKEN,
     **STALLS_TAKEN,
+    "parts-of-a-pod-left-empty": LEFT_EMPTY,
     "fields-left-empty": job(
         replicas={"chief": None, "worker": {"count": None}},
         program={"entry": "a.py", "args": None},

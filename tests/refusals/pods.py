@@ -58,19 +58,21 @@ PODS = [
         )
     ),
     *(
-        bad(
-            f"variable-as-{name}",
-            job(program={"entry": "a.py", "env": [{"name": "A", "value": value}]}),
-            "spec.program.env[0].value",
-            "must be of type string",
-            or_says=(f"spec.program.env[0].value: must be text, not {said}", *quotes),
+        bad(f"{of}-as-number", manifest, field, "a variable's value is text: put it into quotes")
+        for of, field, manifest in (
+            ("variable", "spec.program.env", job(program={"entry": "a.py", "env": [{"name": "A", "value": 20}]})),
+            (
+                "variable-of-a-container",
+                "spec.replicas.worker.template.spec.containers[0].env",
+                job(replicas=training(env=[{"name": "B", "value": "1"}, {"name": "A", "value": 1}])),
+            ),
         )
-        for name, value, said, quotes in (("number", 20, "20", ("put it into quotes",)), ("bool", True, "true", ()))
     ),
     bad(
-        "variable-of-a-container-as-number",
-        job(replicas=training(env=[{"name": "A", "value": 1}])),
-        "spec.replicas.worker.template.spec.containers[0].env[0].value",
+        "variable-as-bool",
+        job(program={"entry": "a.py", "env": [{"name": "A", "value": True}]}),
+        "spec.program.env[0].value",
+        or_says=("spec.program.env[0].value: must be text, not true",),
     ),
     bad(
         "tolerations-as-a-mapping",
@@ -155,12 +157,6 @@ PODS = [
         job(replicas={"worker": {"template": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "helm"}}}}}),
         "spec.replicas.worker.template.metadata.labels",
         "says that dtjob manages the pods: remove it",
-    ),
-    bad(
-        "two-priorities",
-        job(replicas=pod(priorityClassName="low"), scheduling={"priorityClassName": "high"}),
-        "spec.replicas.worker.template.spec.priorityClassName",
-        "keep one of them",
     ),
     bad(
         "label-as-number",

@@ -24,12 +24,17 @@ def keyed(*keys: str, most: int) -> Any:
     return Field(max_length=most, json_schema_extra=merged)
 
 
+NULLABLE = Field(json_schema_extra={"nullable": True})
+"""Of a field that an earlier release left open: with nothing after its colon it was kept so, and the hash of what a
+running job asks its queue for was taken with it."""
+
+
 class EnvVar(OpenBlock):
     """One environment variable, as in a container."""
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the variable."""
-    value: Annotated[str, Field(max_length=131072)] | None = None
+    value: Annotated[int | Annotated[str, Field(max_length=131072)] | None, NULLABLE] = None
     """Its value: text, so put numbers, true and false in quotes."""
 
 
@@ -136,7 +141,7 @@ class Container(OpenBlock):
     """Block devices."""
     lifecycle: Lifecycle | None = None
     """What it does at its begin and end."""
-    security_context: Annotated[ContainerSecurity, _OPEN] | None = None
+    security_context: Annotated[Annotated[ContainerSecurity, _OPEN] | None, NULLABLE] = None
     """What it may do, merged over what dtjob sets."""
 
 
@@ -217,15 +222,13 @@ class PodSpec(OpenBlock):
         Annotated[list[TopologySpread], keyed("topologyKey", "whenUnsatisfiable", most=16)] | None
     ) = None
     """How pods are spread over nodes."""
-    priority_class_name: Annotated[str, Field(max_length=253)] | None = None
-    """The pods' PriorityClass. scheduling.priorityClassName is the short way, for all pods."""
-    affinity: Annotated[Affinity, _OPEN] | None = None
+    affinity: Annotated[Annotated[Affinity, _OPEN] | None, NULLABLE] = None
     """Where the pods are placed."""
-    tolerations: list[dict[str, Any]] | None = None
+    tolerations: Annotated[list[dict[str, Any]] | None, NULLABLE] = None
     """Taints of nodes that the pods tolerate, beside those that dtjob adds for lost nodes."""
-    security_context: dict[str, Any] | None = None
+    security_context: Annotated[dict[str, Any] | None, NULLABLE] = None
     """What all containers may do, merged over what dtjob sets."""
-    overhead: dict[str, Any] | None = None
+    overhead: Annotated[dict[str, Any] | None, NULLABLE] = None
     """What the pods' RuntimeClass takes."""
 
 

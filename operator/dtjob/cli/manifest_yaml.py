@@ -19,11 +19,13 @@ _WORDS = {
     "merge": (r"<<", ["<"]),
 }
 _NUMBERS = {
-    "int": r"[-+]?(0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|[1-9][0-9_]*|0)",
-    "float": r"[-+]?(\.[0-9_]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+    "int": r"[-+]?(0[bB]_*[01][01_]*|0[oO]?_*[0-7][0-7_]*|0[xX]_*[0-9a-fA-F][0-9a-fA-F_]*|[1-9][0-9_]*|0)",
+    "float": r"[-+]?(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
 }
 _LEAST, _MOST = -(2**63), 2**64 - 1
 """Of whole numbers; what is beyond is a float."""
+_WRITTEN_OUT = 1e21
+"""From here on Go writes a float with an exponent."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -46,9 +48,11 @@ def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
     return number if _LEAST <= number <= _MOST else float(number)
 
 
-def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
+def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
     text = str(loader.construct_scalar(node)).replace("_", "").lower()
-    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+    number = float(text.replace(".inf", "inf").replace(".nan", "nan"))
+    # on its way to the API server it is JSON, where 1e3 is written 1000
+    return int(number) if number.is_integer() and abs(number) < _WRITTEN_OUT else number
 
 
 for _name, (_form, _starts) in _WORDS.items():

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from dtjob.controller.built import built
 from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused
 from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels
 from dtjob.controller.holds import Holds
@@ -232,7 +233,7 @@ class Creation:
 
     async def _stored(self, key: JobKey, create: Create) -> Manifest:
         """The object as stored, be it made now or there already as ours."""
-        wanted = create.manifest
+        wanted = built(create)
         try:
             stored = await self._cluster.create(wanted)
             self._tallies[key].created(create.kind, create.name)

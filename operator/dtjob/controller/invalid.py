@@ -1,6 +1,7 @@
-"""Jobs that this version cannot run: said in their status, once.
+"""Jobs that this version cannot run.
 
-Those let in by older rules are otherwise left alone. One over which the operator stumbles is tried again.
+Those let in by older rules: said in their status, once, and otherwise left alone. Those over which the operator
+stumbles are tried again, which an event says.
 """
 
 from __future__ import annotations
@@ -27,19 +28,14 @@ def words_of(error: ValidationError) -> str:
 def words_of_bug(error: Exception) -> str:
     """What the operator stumbled over, for whoever looks at the job."""
     said = f"{type(error).__name__}: {str(error)[:500]}"
-    return (
-        f"the operator cannot go on with this job and tries again: {said}. Look for a value in its pod templates that "
-        "has another form than in a pod; if there is none, report this with the operator's log"
-    )
+    return f"the operator cannot go on with this job and tries again: {said}; please report it, with the operator's log"
 
 
-async def say_invalid(cluster: Cluster, store: Store, manifest: Manifest, message: str, reason: str = INVALID) -> None:
+async def say_invalid(cluster: Cluster, store: Store, manifest: Manifest, message: str) -> None:
     """Say it in the job's status and by an event, unless it is said there. Raises ClusterError."""
     old = manifest.get("status") or {}
-    if old.get("reason") == reason and old.get("message") == message:
+    if old.get("reason") == INVALID and old.get("message") == message:
         return
-    status = {**old, "reason": reason, "message": message}
-    if reason == INVALID:  # with a phase, a job that is tried again would count as begun
-        status.setdefault("phase", Phase.PENDING.value)
+    status = {**old, "phase": old.get("phase", Phase.PENDING.value), "reason": INVALID, "message": message}
     store.apply(await cluster.write_status(manifest, status))
-    await cluster.emit(manifest, Event("Warning", reason, message))
+    await cluster.emit(manifest, Event("Warning", INVALID, message))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +29,7 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Action, Create, Delete, Mend, PatchWorkload, Plan, Relabel, StopServing
+from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.managed_by import is_ours
@@ -110,9 +109,8 @@ class Reconciler:
         except Exception as error:
             seconds = self._queue.retry(key)
             logger.exception("%s/%s: a bug in dtjob; trying again in %.1f s", *key, seconds)
-            if self._queue.failures(key) >= BUGS_BEFORE_SAID and (manifest := self._store.job(key)) is not None:
-                with contextlib.suppress(ClusterError):  # it comes again
-                    await say_invalid(self._cluster, self._store, manifest, words_of_bug(error), BUG)
+            if self._queue.failures(key) == BUGS_BEFORE_SAID and (manifest := self._store.job(key)) is not None:
+                await self._cluster.emit(manifest, Event("Warning", BUG, words_of_bug(error)))
             return "bug"
         self._queue.forget(key)
         return "success"

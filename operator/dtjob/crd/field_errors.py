@@ -34,7 +34,8 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
     """One of pydantic's errors as a problem. `schema` is that of the whole manifest, to name the fields there are."""
     kind, location = str(error["type"]), error["loc"]
     if location and location[-1] in QUANTITY_HALVES:
-        location, kind = location[:-1], "quantity"
+        location = location[:-1]
+        kind = "string_type" if location[-1] == "value" else "quantity"
     if kind == "extra_forbidden":
         message = f"is an unknown field; {other_words.instead(dotted(location)) or _instead(location, schema)}"
     elif kind in _MESSAGES:
@@ -46,6 +47,8 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
 
 def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
     """Fields inside blocks that pydantic leaves open (a volume's sources) that the schema does not have, or not so."""
+    if value is None and schema.get("nullable"):
+        return
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from open_block_errors(item, schema.get("items", {}), f"{path}[{index}]")
@@ -73,7 +76,7 @@ def without_empty_fields(value: Any, schema: Schema) -> Any:
         return {
             name: without_empty_fields(item, known.get(name, further) or {})
             for name, item in value.items()
-            if item is not None or known.get(name, further) is None
+            if item is not None or (known.get(name, further) or {"nullable": True}).get("nullable")
         }
     if isinstance(value, list):
         return [without_empty_fields(item, schema.get("items", {})) for item in value]
@@ -116,7 +119,8 @@ def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], str]:
 
 
 QUANTITY_HALVES = ("int", "str", "constrained-str")
-"""How pydantic ends the location of an error in a quantity, which is a number or a text."""
+"""How pydantic ends the location of an error in a quantity, which is a number or a text; so may an environment
+variable's value be that an earlier release let in."""
 
 _WHOLE, _MAPPING = _must_be("a whole number"), _must_be("a mapping (names with values)")
 _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {

@@ -62,7 +62,13 @@ class Rule:
     def _as_it_was(self) -> str:
         """CEL: what the rule reads is as it was; see `Unchanging` for what is unlike itself."""
         new, old = f"self.{self.reads}", f"oldSelf.{self.reads}"
-        return f"!has({new}) || has({old}) && ({new} == {old} || {old} != {old})"
+        return f"!({_is_there(new)}) || {_is_there(old)} && ({new} == {old} || {old} != {old})"
+
+
+def _is_there(path: str) -> str:
+    """CEL: each step of this path is there."""
+    steps = path.split(".")
+    return " && ".join(f"has({'.'.join(steps[: end + 1])})" for end in range(1, len(steps)))
 
 
 @dataclass(frozen=True)

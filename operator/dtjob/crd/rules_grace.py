@@ -56,7 +56,7 @@ def _long_enough(role: str) -> Rule:
         f"leave {given} out, raise it to that (and what preStop.sleep takes), or lower checkpoint.saveTimeoutSeconds",
         f"replicas.{role}.template.spec.{given}",
         for_new=True,
-        reads=f"replicas.{role}",
+        reads=f"replicas.{role}.template",
     )
 
 
@@ -74,7 +74,7 @@ def _no_hook_of_unknown_length(role: str) -> Rule:
         f"replicas.{role}.template.spec.containers",
         Reason.FORBIDDEN,
         for_new=True,
-        reads=f"replicas.{role}",
+        reads=f"replicas.{role}.template",
     )
 
 

@@ -37,6 +37,16 @@ def _environment(at: str) -> Rule:
     )
 
 
+def _text(at: str) -> Rule:
+    return Rule(
+        at,
+        "self.all(v, !has(v.value) || type(v.value) != int)",
+        lambda env: not any(isinstance(v.get("value"), int) for v in env),
+        "a variable's value is text: put it into quotes",
+        for_new=True,
+    )
+
+
 _TF_CONFIG_IS_OURS = "TF_CONFIG belongs to dtjob, which sets it for each task"
 _SETS_TF_CONFIG = "has(c.env) && c.env.exists(v, v.name == 'TF_CONFIG')"
 
@@ -89,27 +99,6 @@ def _training_cel(replica: str, condition: str) -> str:
     )
 
 
-def _one_priority(role: str) -> Rule:
-    pod = f"self.replicas.{role}.template.spec"
-    there = f"has(self.replicas.{role}) && has(self.replicas.{role}.template) && has({pod}) && "
-
-    def holds(spec: Value) -> bool:
-        template = ((spec["replicas"].get(role) or {}).get("template") or {}).get("spec") or {}
-        named = (spec.get("scheduling") or {}).get("priorityClassName")
-        return named is None or template.get("priorityClassName") in (None, named)
-
-    return Rule(
-        "spec",
-        f"!has(self.scheduling.priorityClassName) || !({there}has({pod}.priorityClassName) && "
-        f"{pod}.priorityClassName != self.scheduling.priorityClassName)",
-        holds,
-        "scheduling.priorityClassName names another class, for all pods: keep one of them",
-        f"replicas.{role}.template.spec.priorityClassName",
-        for_new=True,
-        reads=f"replicas.{role}",
-    )
-
-
 def _program_decides(role: str, field: str) -> Rule:
     """With a program, the training container's command and args are dtjob's."""
     replica = f"self.replicas.{role}"
@@ -150,6 +139,8 @@ POD_RULES = (
     ),
     *(_environment(f"{_POD}.{containers}[].env") for containers in ("containers", "initContainers")),
     _environment("spec.program.env"),
+    *(_text(f"{_POD}.{containers}[].env") for containers in ("containers", "initContainers")),
+    _text("spec.program.env"),
     Rule(
         "spec.program.env",
         "self.all(v, v.name != 'TF_CONFIG')",
@@ -173,7 +164,6 @@ POD_RULES = (
         reason=Reason.FORBIDDEN,
         for_new=True,
     ),
-    *(_one_priority(role.value) for role in Role),
     Rule(
         "spec.replicas.*",
         f"!has(self.resources) || !({_training_cel('self', 'has(c.resources)')})",

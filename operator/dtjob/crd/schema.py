@@ -21,7 +21,7 @@ LIST_KEYS = "x-kubernetes-list-map-keys"
 LIST_TYPE = "x-kubernetes-list-type"
 _KEPT = (
     *("type", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
-    *("minItems", "maxItems", "minProperties", "maxProperties", "required", INT_OR_STRING),
+    *("minItems", "maxItems", "minProperties", "maxProperties", "required", "nullable", INT_OR_STRING),
     *(LIST_TYPE, LIST_KEYS),
 )
 

@@ -42,9 +42,15 @@ def _refuse_others(found: Mapping[str, Any], known: tuple[str, ...], what: str, 
         raise ValueError(f"{others[0]} is no field of {what}; those are {', '.join(known)}: {instead}")
 
 
+def _given(block: Mapping[str, Any], name: str, else_: Any) -> Any:
+    """A field, where it is not left out; a null is as if it were."""
+    value = block.get(name)
+    return else_ if value is None else value
+
+
 def _check_selector(name: str, selector: Mapping[str, Any]) -> None:
     _refuse_others(selector, ("matchLabels", "matchExpressions"), name, f'write {{"{name}": {_EXAMPLE}}}, say')
-    labels, expressions = selector.get("matchLabels", {}), selector.get("matchExpressions", [])
+    labels, expressions = _given(selector, "matchLabels", {}), _given(selector, "matchExpressions", [])
     if not isinstance(labels, dict):
         raise ValueError(f"{name}.matchLabels is no object of labels; write {_EXAMPLE}, say")
     if not isinstance(expressions, list):
@@ -63,7 +69,7 @@ def _check_expression(where: str, expression: object) -> None:
     if not isinstance(expression, dict) or not {"key", "operator"} <= set(expression):
         raise ValueError(f"{where} needs key and operator; write {_EXPRESSION}, say")
     _refuse_others(expression, ("key", "operator", "values"), where, f"write {_EXPRESSION}, say")
-    key, operator, values = expression["key"], expression["operator"], expression.get("values", [])
+    key, operator, values = expression["key"], expression["operator"], _given(expression, "values", [])
     takes = _WITH_VALUES.get(operator) if isinstance(operator, str) else None
     if takes is None:
         raise ValueError(f"{where}.operator: {operator!r} is none; write one of {', '.join(_WITH_VALUES)}")
@@ -79,7 +85,7 @@ def _check_expression(where: str, expression: object) -> None:
 
 def _check_block(block: Mapping[str, Any]) -> None:
     _refuse_others(block, ("cidr", "except"), "ipBlock", 'write {"ipBlock": {"cidr": "10.0.0.0/8"}}, say')
-    whole, left_out = _range("ipBlock.cidr", block.get("cidr")), block.get("except", [])
+    whole, left_out = _range("ipBlock.cidr", block.get("cidr")), _given(block, "except", [])
     if not isinstance(left_out, list):
         raise ValueError('ipBlock.except is no list; write ["10.1.0.0/16"], say')
     for index, one in enumerate(left_out):

@@ -56,5 +56,11 @@ def test_a_rule_for_new_jobs_holds_where_what_it_reads_has_changed() -> None:
     rule = Rule("spec", "has(self.a.b)", lambda value: "b" in value["a"], "add it", "a", for_new=True, reads="a")
     made, changed = rule.validations()
     assert made["optionalOldSelf"] is True
-    same = "!has(self.a) || has(oldSelf.a) && (self.a == oldSelf.a || oldSelf.a != oldSelf.a)"
+    same = "!(has(self.a)) || has(oldSelf.a) && (self.a == oldSelf.a || oldSelf.a != oldSelf.a)"
     assert (changed["rule"], "optionalOldSelf" in changed) == (f"{same} || (has(self.a.b))", False)
+
+
+def test_each_step_to_what_a_rule_reads_may_be_missing() -> None:
+    rule = Rule("spec", "true", lambda _: True, "add it", "a", for_new=True, reads="a.b")
+    *_, changed = rule.validations()
+    assert changed["rule"].startswith("!(has(self.a) && has(self.a.b)) || has(oldSelf.a) && has(oldSelf.a.b) && (")

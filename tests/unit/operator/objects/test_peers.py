@@ -21,6 +21,8 @@ def expressions(*found: Any) -> dict[str, Any]:
         expressions({"key": "app", "operator": "NotIn", "values": ["a", "b"]}, {"key": "b", "operator": "Exists"}),
         {"ipBlock": {"cidr": "10.0.0.1/8", "except": ["10.1.0.0/16", "10.2.0.0/16"]}},
         {"ipBlock": {"cidr": "2001:db8::/32"}},
+        {"podSelector": {"matchLabels": None, "matchExpressions": None}},
+        {"ipBlock": {"cidr": "10.0.0.0/8", "except": None}},
     ],
 )
 def test_a_peer_is_taken(peer: dict[str, Any]) -> None:
