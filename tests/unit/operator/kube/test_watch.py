@@ -129,6 +129,7 @@ async def test_what_kopf_lists_is_taken_in_on_its_way(path: str, kind: str) -> N
     assert taken == [(kind, None, {"metadata": {"name": "a"}})]
 
 
+@pytest.mark.usefixtures("tasks_end_unheard")
 @pytest.mark.parametrize("renewed", [False, True])
 async def test_a_token_that_is_refused_is_tried_again_only_once_there_is_another(
     store: Store, queue: WorkQueue[JobKey], renewed: bool

@@ -157,6 +157,7 @@ def test_nothing_private_of_kopf_is_imported() -> None:
     assert [name for name in imports if name.startswith("kopf._")] == []
 
 
+@pytest.mark.usefixtures("tasks_end_unheard")
 def test_a_watch_that_does_not_end_holds_up_nothing(loop: SimulatedLoop, caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> float:
         async def stubborn() -> None:
