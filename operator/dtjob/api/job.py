@@ -28,6 +28,8 @@ KIND = "DistributedTrainingJob"
 PLURAL = "distributedtrainingjobs"
 CONTROLLER = f"{GROUP}/dtjob-controller"
 """What `spec.managedBy` calls this operator."""
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+"""On everything that dtjob makes, so in no template."""
 
 
 class Spec(Block):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from dtjob.api.job import GROUP
+from dtjob.api.job import GROUP, MANAGED_BY_LABEL
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
 _POD = "spec.replicas.*.template.spec"
-MANAGED_BY = "app.kubernetes.io/managed-by"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"
 """The form of a Kubernetes quantity (apimachinery's resource.Quantity)."""
 
@@ -158,9 +157,9 @@ POD_RULES = (
     ),
     Rule(
         "spec.replicas.*.template.metadata.labels",
-        f"!('{MANAGED_BY}' in self)",
-        lambda labels: MANAGED_BY not in labels,
-        f"{MANAGED_BY} says that dtjob manages the pods: remove it",
+        f"!('{MANAGED_BY_LABEL}' in self)",
+        lambda labels: MANAGED_BY_LABEL not in labels,
+        f"{MANAGED_BY_LABEL} says that dtjob manages the pods: remove it",
         reason=Reason.FORBIDDEN,
         for_new=True,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.job import GROUP, KIND
+from dtjob.api.job import GROUP, KIND, MANAGED_BY_LABEL
 from dtjob.objects.manifest import Manifest
 
 JOB_NAME = f"{GROUP}/job-name"
@@ -12,7 +12,7 @@ INDEX = f"{GROUP}/index"
 ATTEMPT = f"{GROUP}/attempt"
 SERVING = f"{GROUP}/serving"
 """On the one pod of a task that its host name points to; the job's Service selects it."""
-MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGED_BY = MANAGED_BY_LABEL
 
 
 def of(manifest: Manifest) -> dict[str, str]:

@@ -55,6 +55,13 @@ class Run:
         )  # fmt: skip
         os.close(theirs)
 
+    def told_to_end(self, once: str) -> End:
+        """Send it SIGTERM once it has said this line, its first; its end."""
+        assert self.process.stdout
+        assert self.process.stdout.readline() == f"{once}\n"
+        self.process.send_signal(signal.SIGTERM)
+        return self.end()
+
     def end(self) -> End:
         """Wait for its end."""
         out, errors = self.process.communicate(timeout=20)
@@ -191,10 +198,7 @@ def test_an_evaluator_that_is_told_to_end_has_not_finished(tmp_path: Path) -> No
         time.sleep(1000)
         """
     run = Run(tmp_path, program, DTJOB_ROLE="evaluator", DTJOB_STRATEGY="MultiWorkerMirrored")
-    assert run.process.stdout
-    assert run.process.stdout.readline() == "ready\n"
-    run.process.send_signal(signal.SIGTERM)
-    assert run.end().code == 143
+    assert run.told_to_end("ready").code == 143
 
 
 def test_a_stop_after_training_that_failed_ends_the_wait(tmp_path: Path) -> None:
@@ -215,11 +219,7 @@ def test_a_stop_after_training_that_failed_ends_the_wait(tmp_path: Path) -> None
         threading.Thread(target=upload).start()
         fit()
         """
-    run = Run(tmp_path, program, DTJOB_GRACE_SECONDS="600")
-    assert run.process.stdout
-    assert run.process.stdout.readline() == "waited for\n"
-    run.process.send_signal(signal.SIGTERM)
-    assert run.end().code == 143
+    assert Run(tmp_path, program, DTJOB_GRACE_SECONDS="600").told_to_end("waited for").code == 143
 
 
 def test_a_stop_ends_a_program_that_is_waited_for(tmp_path: Path) -> None:
@@ -231,11 +231,7 @@ def test_a_stop_ends_a_program_that_is_waited_for(tmp_path: Path) -> None:
             time.sleep(1000)
         threading.Thread(target=upload).start()
         """
-    run = Run(tmp_path, program)
-    assert run.process.stdout
-    assert run.process.stdout.readline() == "waited for\n"
-    run.process.send_signal(signal.SIGTERM)
-    end = run.end()
+    end = Run(tmp_path, program).told_to_end("waited for")
     assert (end.code, end.said, end.states) == (143, [], ["starting"])
 
 
@@ -328,9 +324,5 @@ def test_a_program_that_answers_sigterm_itself_has_not_finished(tmp_path: Path, 
         while True:
             time.sleep(0.01)
         """
-    run = Run(tmp_path, program)
-    assert run.process.stdout
-    assert run.process.stdout.readline() == "trains\n"
-    run.process.send_signal(signal.SIGTERM)
-    end = run.end()
+    end = Run(tmp_path, program).told_to_end("trains")
     assert (end.code, end.said, end.states) == (code, ["saved"], ["starting"]), end.errors

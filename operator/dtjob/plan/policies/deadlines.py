@@ -61,9 +61,9 @@ def was_cut_off(status: Status) -> bool:
 
 def deadline_changes_at(situation: Situation) -> datetime | None:
     """When to look at the job for its deadlines though nothing happens; None where it has none."""
-    ends = [end for end in (_active_until(situation), _start_until(situation)) if end is not None]
-    ends = [end for end in ends if end > situation.now]
-    return min((*ends, situation.now + LOOK_AT_LEAST_EVERY)) if ends else None
+    ends = (_active_until(situation), _start_until(situation))
+    ends_to_come = [end for end in ends if end is not None and end > situation.now]
+    return min((*ends_to_come, situation.now + LOOK_AT_LEAST_EVERY)) if ends_to_come else None
 
 
 def note_all_ran(situation: Situation, status: Status) -> Status:
