@@ -11,6 +11,7 @@ from dtjob.kube import process
 from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.kubeconfig import NoCluster
 from dtjob.kube.leader import Election
+from dtjob.kube.resync import VersionsWentBack
 from dtjob.objects.readers import Readers, parse_scrapers
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -59,4 +60,7 @@ def run(options: process.Options, verbose: bool) -> int:
         raise BadInput(f"no cluster is configured ({error}); {hint}") from None
     except EndpointError as error:
         raise BadInput(str(error)) from None
+    except VersionsWentBack as error:
+        logging.getLogger(__name__).error("%s: etcd was restored; ending, as only a new process can go on", error)
+        return 1
     return 0

@@ -15,6 +15,9 @@ JobKey = tuple[str, str]
 class ClusterError(Exception):
     """A call failed in a way that may pass: try again later."""
 
+    retry_after = 0.0
+    """Seconds before which whoever answered does not want to be asked again; 0 where it said nothing of it."""
+
 
 class AlreadyExists(ClusterError):
     """An object of this name exists. `existing` is that object as the cluster has it."""

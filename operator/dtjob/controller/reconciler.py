@@ -103,7 +103,7 @@ class Reconciler:
                 logger.warning("%s/%s: %s; looking again in %.1f s", *key, error, seconds)
             return "stale"
         except ClusterError as error:
-            seconds = self._queue.retry(key)
+            seconds = self._queue.retry(key, error.retry_after)
             logger.warning("%s/%s: %s; trying again in %.1f s", *key, error, seconds)
             return "failed_call"
         except Exception as error:

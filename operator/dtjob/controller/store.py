@@ -46,6 +46,8 @@ class Store:
         self._going_on: set[JobKey] = set()
         self.kueue = Kueue.IGNORED
         """Whether there is Kueue in the cluster."""
+        self.listed_at: dict[str, int] = {}
+        """The version of the newest consistent LIST, by kind."""
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -193,9 +195,9 @@ class Store:
     def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
         """Note why an object (`Kind/name`) could not be made, or another call (in words) fails, or with None that it
         did not; whether that is new."""
-        problems = self._problems.setdefault(key, {})
-        if problems.get(what) == why:
+        if self._problems.get(key, {}).get(what) == why:  # also of a job that has gone, of which nothing is held
             return False
+        problems = self._problems.setdefault(key, {})
         if why is None:
             del problems[what]
         else:

@@ -87,11 +87,12 @@ class WorkQueue(Generic[Key]):
         wait = 0.0 if looked_at is None else looked_at + seconds - self._now()
         self.add_after(key, max(wait, settle))
 
-    def retry(self, key: Key) -> float:
-        """Make a key that failed due again, later each time; returns the seconds until then."""
+    def retry(self, key: Key, at_least: float = 0.0) -> float:
+        """Make a key that failed due again, later each time, and in `at_least` seconds where that is no longer than
+        LONGEST_RETRY_SECONDS; returns the seconds until then."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        seconds = min(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 30), LONGEST_RETRY_SECONDS)
+        seconds = min(max(FIRST_RETRY_SECONDS * 2.0 ** min(failures, 30), at_least), LONGEST_RETRY_SECONDS)
         self.add_after(key, seconds)
         return seconds
 

@@ -29,13 +29,16 @@ class ApiError(ClusterError):
         return self.code == 500 and any(words in str(self) for words in ("too large", "larger than max"))
 
 
-def error_of(code: int, text: bytes | str) -> ApiError:
-    """The error of an answer with this HTTP status and body."""
+def error_of(code: int, text: bytes | str, retry_after: str | None = None) -> ApiError:
+    """The error of an answer with this HTTP status, body and Retry-After (in seconds, as an API server has it)."""
     try:
         status = json.loads(text)
-        return ApiError(code, status.get("reason", ""), status.get("message", ""))
+        error = ApiError(code, status.get("reason", ""), status.get("message", ""))
     except (ValueError, AttributeError):
-        return ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
+        error = ApiError(code, "", f"HTTP {code}: {text[:200]!r}")
+    if retry_after is not None and retry_after.isdecimal():  # a proxy may write a date
+        error.retry_after = float(retry_after)
+    return error
 
 
 def object_of(code: int, text: bytes) -> dict[str, Any]:

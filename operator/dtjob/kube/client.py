@@ -249,14 +249,14 @@ class Kube(workload_calls.WorkloadCalls):
             path += f"{'&' if '?' in path else '?'}fieldManager={FIELD_MANAGER}"
         headers = await self._headers(method, path, body, accept)
         try:
-            status, text = await self._transport.request(method, path, headers, body)
+            status, text, said = await self._transport.request(method, path, headers, body)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._observer.called(method, resource_of(path), "<error>")
             raise ClusterError(f"the API server did not answer ({type(error).__name__}: {error})") from error
         self._observer.called(method, resource_of(path), str(status))
         if 200 <= status < 300:
             return object_of(status, text)
-        raise error_of(status, text)
+        raise error_of(status, text, said.get("Retry-After"))
 
     async def _open(self, path: str, seconds: float, silent: float) -> aiohttp.ClientResponse:
         return await self._transport.open(path, await self._headers("GET", path, None, JSON), seconds, silent)

@@ -27,7 +27,7 @@ from dtjob.kube.metrics import Metrics
 from dtjob.kube.namespaces import Watched, look_for_refused
 from dtjob.kube.pod_groups import PodGroups
 from dtjob.kube.reports import Reports
-from dtjob.kube.resync import resync
+from dtjob.kube.resync import VersionsWentBack, resync
 from dtjob.kube.transport import hold_little_for_each_connection
 from dtjob.kube.workloads import Workloads
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
@@ -67,8 +67,8 @@ class Options:
 
 
 async def run(options: Options) -> None:
-    """Run the operator until SIGTERM or SIGINT. Raises NoCluster where none is configured, and EndpointError where the
-    port of liveness or metrics cannot be had."""
+    """Run the operator until SIGTERM or SIGINT. Raises NoCluster where none is configured, EndpointError where the
+    port of liveness or metrics cannot be had, and VersionsWentBack where only a new process can go on."""
     stop = asyncio.Event()
     _stop_by_signals(stop)
     sys.setrecursionlimit(RECURSION_LIMIT)
@@ -98,6 +98,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     workloads = Workloads(cluster, store, queue, options.namespaces)
     pod_groups = PodGroups(cluster, store, options.namespaces, options.defaults)
     metrics.watch(store, queue)
+    ended_over: list[VersionsWentBack] = []
 
     async def resync_once() -> None:
         pulse.beat("resync", options.resync_seconds + RESYNC_MAY_TAKE_SECONDS)
@@ -105,6 +106,10 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         try:
             watched.note(await resync(cluster, store, options.namespaces, changed))
             await pod_groups.look(changed)
+        except VersionsWentBack as error:
+            ended_over.append(error)
+            stop.set()
+            raise ClusterError(str(error)) from None
         finally:  # what a failed resync has merged is no news to the next one
             for key in changed:
                 queue.add(key)
@@ -140,6 +145,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     for task in tasks:
         with contextlib.suppress(asyncio.CancelledError):
             await task
+    if ended_over:
+        raise ended_over[0]
 
 
 def _stop_by_signals(stop: asyncio.Event) -> None:

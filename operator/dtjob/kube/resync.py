@@ -22,6 +22,11 @@ LISTS_AT_ONCE = 4
 """Namespaces of which pages are in memory at a time."""
 
 
+class VersionsWentBack(Exception):
+    """A consistent LIST is older than an earlier one: etcd was restored from a backup. What is known is of a future
+    that never was, and newer than all that will be told for long."""
+
+
 async def resync(kube: Kube, store: Store, namespaces: Sequence[str], changed: set[JobKey]) -> dict[str, str]:
     """Bring the store up to what the API server has. Gives the namespaces that it does not let us list, with its words.
 
@@ -30,7 +35,8 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str], changed: s
 
     A named namespace that may not be listed is left as it is: its roles go with it when it is deleted, and the others
     must not suffer. Jobs are listed last: a job without its children would look like one whose pods were all deleted.
-    Raises ClusterError where another LIST failed, or all were refused; what was merged before that stays.
+    Raises ClusterError where another LIST failed, or all were refused; what was merged before that stays. Raises
+    VersionsWentBack where nothing that is known holds any more.
     """
     refused: dict[str, str] = {}
     for kind in (*LISTED_KINDS, KIND):
@@ -46,7 +52,11 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str], changed: s
         if not versions:
             raise next(iter(errors.values()))
         # The oldest of the lists' versions: an object newer than that may be missing from a list that is older.
-        changed |= store.prune(kind, listing.present, min(versions), refused)
+        version, before = min(versions), store.listed_at.get(kind, 0)
+        if version < before:
+            raise VersionsWentBack(f"the list of {kind}s is of version {version}, and an earlier one was of {before}")
+        store.listed_at[kind] = version
+        changed |= store.prune(kind, listing.present, version, refused)
     return refused
 
 

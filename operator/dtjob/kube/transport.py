@@ -7,6 +7,7 @@ with the standard library. Its configuration is taken as it is: certificates, pr
 from __future__ import annotations
 
 from asyncio import sslproto
+from collections.abc import Mapping
 from typing import Any, Self
 from urllib.request import getproxies, proxy_bypass
 
@@ -54,8 +55,10 @@ class Transport:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def request(self, method: str, path: str, headers: dict[str, str], body: Any = None) -> tuple[int, bytes]:
-        """The HTTP status and the text of the answer. `path` is quoted already; a body is sent as JSON.
+    async def request(
+        self, method: str, path: str, headers: dict[str, str], body: Any = None
+    ) -> tuple[int, bytes, Mapping[str, str]]:
+        """HTTP status, text and headers of the answer. `path` is quoted already; a body is sent as JSON.
 
         Raises aiohttp.ClientError, TimeoutError or OSError where no answer came.
         """
@@ -63,7 +66,7 @@ class Transport:
         url = URL(self._configuration.host + path, encoded=True)
         asked = self._session.request(method, url, data=data, headers=headers, timeout=self._timeout, **self._options)
         async with asked as answer:
-            return answer.status, await answer.read()
+            return answer.status, await answer.read(), answer.headers
 
     async def open(self, path: str, headers: dict[str, str], seconds: float, silent: float) -> aiohttp.ClientResponse:
         """The answer to a GET, yet to be read and released, for `seconds` at most, of which `silent` may pass without

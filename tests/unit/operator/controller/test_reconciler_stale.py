@@ -1,4 +1,4 @@
-"""A job whose status is refused as out of date: silent while that is nothing unusual, and then not."""
+"""A job whose status is refused: as out of date, silent while that is nothing unusual, or as one call too many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from dtjob.controller.cluster import Cluster, JobKey, Stale
+from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
 from dtjob.controller.reconciler import STALE_BEFORE_SAID, Reconciler
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
@@ -33,3 +33,20 @@ async def test_a_conflict_that_does_not_pass_is_logged(caplog: pytest.LogCapture
     assert caplog.text == ""
     assert await reconciler._try(KEY) == "stale"
     assert "default/digits: the object has been modified; looking again in 3.2 s" in caplog.text
+
+
+class Throttled:
+    """An API server that has too much to do."""
+
+    async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
+        error = ClusterError("too many requests")
+        error.retry_after = 7.0
+        raise error
+
+
+async def test_who_is_told_when_to_ask_again_does_not_ask_before(caplog: pytest.LogCaptureFixture) -> None:
+    store: Store = Store()
+    store.apply(job_manifest(builders.job(suspend=True)))
+    reconciler = Reconciler(cast(Cluster, Throttled()), store, WorkQueue())
+    assert await reconciler._try(KEY) == "failed_call"
+    assert "too many requests; trying again in 7.0 s" in caplog.text

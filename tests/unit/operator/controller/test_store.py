@@ -192,6 +192,13 @@ def test_a_problem_is_news_once():
     assert store.children(KEY).problems == {}
 
 
+def test_that_there_is_no_problem_with_a_job_that_has_gone_is_not_held():
+    """The watch may tell of its end before the call that deleted it is answered."""
+    store = Store()
+    assert not store.set_problem(KEY, "Pod/x", None)
+    assert store._problems == {}
+
+
 def test_a_child_that_lost_its_label_is_its_owners():
     """A create of ours meets such a pod; it was a KeyError for ever."""
     store, unlabelled = Store(), versioned(POD, 10, labels={})

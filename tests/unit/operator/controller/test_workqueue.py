@@ -166,6 +166,18 @@ def test_retries_wait_longer_each_time_until_one_does_well(loop: SimulatedLoop):
     play(loop, story())
 
 
+def test_a_retry_waits_as_long_as_it_was_told_to(loop: SimulatedLoop):
+    async def story() -> None:
+        queue = WorkQueue[str]()
+        assert queue.retry("a", 2) == 2
+        assert queue.retry("a", 1e9) == LONGEST_RETRY_SECONDS
+        began = loop.time()
+        assert await queue.get() == "a"
+        assert loop.time() - began == pytest.approx(2)
+
+    play(loop, story())
+
+
 @pytest.mark.parametrize("turns", range(4))
 def test_a_cancelled_worker_ends_though_a_key_comes_at_the_same_moment(loop: SimulatedLoop, turns: int):
     """Python 3.11's asyncio.wait_for swallows such a cancellation; the operator would never end."""

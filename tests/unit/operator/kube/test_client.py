@@ -48,6 +48,26 @@ async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str)
     await runner.cleanup()
 
 
+@pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])
+async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: float) -> None:
+    """As API Priority and Fairness does, in plain text, where an API server has too much to do."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=429, text="Too many requests, please try again later.", headers=said)
+
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        with pytest.raises(ClusterError, match="Too many requests") as caught:
+            await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
+    assert caught.value.retry_after == seconds
+    await runner.cleanup()
+
+
 @pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
 async def test_a_queue_that_may_not_be_seen_is_as_if_it_were_not_there(kind: str) -> None:
     """As with the rights of the release before: its jobs come near each other by affinity, as they did."""

@@ -14,7 +14,7 @@ from dtjob.controller.cluster import JobKey
 from dtjob.controller.store import Store
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
-from dtjob.kube.resync import resync
+from dtjob.kube.resync import VersionsWentBack, resync
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
@@ -70,6 +70,25 @@ async def test_what_was_found_before_a_failure_is_told_of_all_the_same():
     with pytest.raises(ApiError):
         await resync(cast(Kube, broken), store, ["a", "b"], changed)
     assert changed == {("a", "digits")}
+
+
+async def test_an_etcd_that_was_restored_is_seen():
+    """Whatever is told for long is older than what is known, and would be taken for known."""
+
+    class Restored(Cluster):
+        version = 50
+
+        async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[Page]:
+            async for page, _ in super().pages(kind, namespace, selector):
+                yield page, self.version
+
+    store, cluster = Store(), Restored("a")
+    for version in (50, 50, 60):
+        cluster.version = version
+        await resync(cast(Kube, cluster), store, ["a"], set())
+    cluster.version = 59
+    with pytest.raises(VersionsWentBack, match="of version 59, and an earlier one was of 60"):
+        await resync(cast(Kube, cluster), store, ["a"], set())
 
 
 async def test_a_failure_waits_for_what_other_namespaces_still_tell():

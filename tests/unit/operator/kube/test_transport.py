@@ -44,7 +44,7 @@ async def test_a_body_is_json_and_an_answer_its_status_and_text(body: dict[str, 
     asked: Asked = []
     async with server(asked) as transport:
         headers = {"Content-Type": "application/json", "User-Agent": "dtjob/1"}
-        assert await transport.request("POST", "/api/v1/pods?c=d", headers, body) == (201, b'{"a": 1}')
+        assert (await transport.request("POST", "/api/v1/pods?c=d", headers, body))[:2] == (201, b'{"a": 1}')
     ((method, path, sent, text),) = asked
     assert (method, path, json.loads(text)) == ("POST", "/api/v1/pods?c=d", body)
     assert (sent["Content-Type"], sent["User-Agent"]) == ("application/json", "dtjob/1")
@@ -124,7 +124,7 @@ async def test_a_hundred_watches_hold_up_no_call() -> None:
             async with asyncio.timeout(10):
                 for _ in range(120):
                     await stack.enter_async_context(await transport.open("/watch", {}, 330, 90))
-                assert await transport.request("GET", "/call", {}) == (200, b"{}")
+                assert (await transport.request("GET", "/call", {}))[:2] == (200, b"{}")
             over.set()
     finally:
         over.set()
