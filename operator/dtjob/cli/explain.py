@@ -15,6 +15,7 @@ from dtjob.cli.explain_rules import as_lines as failure_lines
 from dtjob.cli.explain_rules import rules_that_hold
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.keeping import keeping
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.objects.topology import Task
@@ -75,7 +76,7 @@ def _lines(job: Job, defaults: Defaults) -> Iterator[str]:
         yield f"    pod        {task['pod']}"
         yield f"    address    {task['address']}"
         yield f"    TF_CONFIG  {json.dumps(task['tfConfig']) if task['tfConfig'] else 'none: it stands alone'}"
-    yield from ("", "Checkpoints:", *_checkpoints(job))
+    yield from ("", "Checkpoints:", *_checkpoints(job, defaults))
     yield from ("", "Placement:", *gang_lines(job, defaults))
     yield from ("", "Life:", *life(job, defaults))
     yield from ("", "Failures, of which the first rule that matches decides:", *failure_lines(job))
@@ -97,7 +98,7 @@ def _task(job: Job, task: Task, cluster: dict[str, list[str]]) -> dict[str, Any]
     }
 
 
-def _checkpoints(job: Job) -> list[str]:
+def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     checkpoint = job.spec.checkpoint
     if checkpoint is None:
         return ["  none: a restart begins again at step 0"]
@@ -115,4 +116,6 @@ def _checkpoints(job: Job) -> list[str]:
     if board and board.profile:
         last = board.profile.first_step + board.profile.steps - 1
         lines.append(f"  profile    steps {board.profile.first_step} to {last} of {topology.chief_task(job).id}")
+    if (kept := keeping(job, defaults)) and kept.message:
+        lines.append(f"  warning    {kept.message}")
     return lines

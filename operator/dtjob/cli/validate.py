@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput
 from dtjob.cli.job_file import read_job
+from dtjob.crd.other_words import of_managed_by
 
 
 def verdicts(files: Iterable[Path]) -> Iterator[str]:
@@ -19,6 +20,7 @@ def verdicts(files: Iterable[Path]) -> Iterator[str]:
             wrong += error.lines
         else:
             needs = "" if job.spec.image else "; it leaves out spec.image, so the operator must have a default image"
-            yield f"{file}: {job.metadata.name} is valid{needs}"
+            hint = of_managed_by(job.spec.managed_by)
+            yield f"{file}: {job.metadata.name} is valid{needs}{hint and f'; {hint}'}"
     if wrong:
         raise BadInput(*wrong)

@@ -47,6 +47,13 @@ def instead(path: str) -> str | None:
     return _MENDS.get(path) or _MENDS.get(re.sub(r"^(spec\.replicas)\.\w+\.", r"\1.*.", path))
 
 
+def of_managed_by(managed_by: str | None) -> str:
+    """What else to say of a job that names this controller, if it is one of TFJob's; else nothing."""
+    if managed_by != "kubeflow.org/training-operator":
+        return ""
+    return f"spec.managedBy is {managed_by}, so dtjob leaves the job alone and says nothing of it: remove managedBy"
+
+
 def of_kind(kind: object) -> str:
     """What else to say of a manifest of another kind."""
     return "; docs/tfjob.md shows how one is written" if kind == "TFJob" else ""

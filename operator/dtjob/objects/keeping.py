@@ -39,7 +39,7 @@ def keeping(job: Job, defaults: Defaults) -> Keeping | None:
     if defaults.directories_stay:
         return Keeping(True, "LocalDirectory")
     if checkpoint.volume is not None:
-        return _of_source(checkpoint.volume, "checkpoint.volume")
+        return _of_source(job, checkpoint.volume, "checkpoint.volume")
     return _of_template(job, checkpoint)
 
 
@@ -49,11 +49,11 @@ def _of_template(job: Job, checkpoint: Checkpoint) -> Keeping:
     spec = replica.template.spec if replica and replica.template else None
     mount = _mount_over(checkpoint.directory, spec) if spec else None
     if spec is None or mount is None:
-        return _ends_with_pod(f"checkpoint.directory {checkpoint.directory} is in no volume")
+        return _ends_with_pod(job, f"checkpoint.directory {checkpoint.directory} is in no volume")
     if mount.get("readOnly") is True:
         return _read_only(f"the template mounts volume {mount['name']} read-only")
     source = next((one for one in spec.volumes or () if one.name == mount["name"]), None)
-    return _of_source((source.model_extra or {}) if source else {}, f"the template's volume {mount['name']}")
+    return _of_source(job, (source.model_extra or {}) if source else {}, f"the template's volume {mount['name']}")
 
 
 def _mount_over(directory: str, spec: PodSpec) -> dict[str, Any] | None:
@@ -72,11 +72,11 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
-def _of_source(volume: dict[str, Any], what: str) -> Keeping:
+def _of_source(job: Job, volume: dict[str, Any], what: str) -> Keeping:
     source, settings = next(((name, value) for name, value in volume.items() if name != "name"), ("", {}))
     settings = settings if isinstance(settings, dict) else {}  # else the API server refuses the pod, and says why
     if source in ENDS_WITH_POD:
-        return _ends_with_pod(f"{what} is an {source} volume")
+        return _ends_with_pod(job, f"{what} is an {source} volume")
     if source in READ_ONLY_SOURCES or settings.get("readOnly") is True:
         return _read_only(f"{what} ({source}) is read-only")
     if source == ON_ONE_NODE:
@@ -88,8 +88,11 @@ def _of_source(volume: dict[str, Any], what: str) -> Keeping:
     return Keeping(True, "Volume")
 
 
-def _ends_with_pod(why: str) -> Keeping:
-    message = f"{why}, and ends with the chief's pod: when that is lost, training begins again at step 0; {_MEND}"
+def _ends_with_pod(job: Job, why: str) -> Keeping:
+    evaluated = job.spec.replicas.evaluator is not None
+    unseen = ", and the evaluator, in a pod of its own, sees none of its checkpoints" if evaluated else ""
+    lost = f"when that is lost, training begins again at step 0{unseen}"
+    message = f"{why}, and ends with the chief's pod: {lost}; {_MEND}"
     return Keeping(False, "EndsWithPod", message)
 
 

@@ -123,7 +123,8 @@ def page_manifest(provider: str) -> Object:
 
 
 def on_nodes_of(manifest: Object, namespace: str) -> Object:
-    """The job, on the test's nodes, and without a pause before a task is tried again."""
+    """The job, on the test's nodes, without a claim, and without a pause before a task is tried again."""
+    manifest["spec"]["checkpoint"]["volume"] = {"emptyDir": {}}
     for replica in manifest["spec"]["replicas"].values():
         replica["template"] = {"spec": {"nodeSelector": {OF_TEST: namespace}}}
     manifest["spec"]["failurePolicy"] = {"backoff": {"initialSeconds": 0}}

@@ -36,6 +36,13 @@ def test_explain_says_what_is_written_for_tensorboard(dtjob, good):
     assert "steps 200 to 204 of chief-0" in out
 
 
+def test_explain_warns_of_checkpoints_that_end_with_the_chiefs_pod(dtjob, good):
+    said = "warning    checkpoint.volume is an emptyDir volume, and ends with the chief's pod"
+    assert said in dtjob("explain", good)[1]
+    good.write_text(good.read_text().replace("emptyDir: {}", "persistentVolumeClaim: {claimName: digits}"))
+    assert "warning" not in dtjob("explain", good)[1]
+
+
 def test_explain_json_has_each_task(dtjob, good):
     _, out, _ = dtjob("explain", good, "-o", "json")
     tasks = {task["task"]: task for task in json.loads(out)["tasks"]}

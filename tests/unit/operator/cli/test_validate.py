@@ -34,6 +34,16 @@ def test_validate_says_that_the_operator_must_have_an_image(dtjob, without_image
     assert "is valid; it leaves out spec.image" in out
 
 
+def test_validate_says_of_tfjobs_controller_that_it_is_to_go(dtjob, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(GOOD.replace("spec:\n", "spec:\n  managedBy: kubeflow.org/training-operator\n", 1))
+    code, out, _ = dtjob("validate", file)
+    assert code == 0
+    assert out.endswith("so dtjob leaves the job alone and says nothing of it: remove managedBy\n")
+    file.write_text(GOOD.replace("spec:\n", "spec:\n  managedBy: kueue.x-k8s.io/multikueue\n", 1))
+    assert dtjob("validate", file) == (0, f"{file}: digits is valid\n", "")
+
+
 def test_all_that_is_wrong_is_said_after_the_last_file(good: Path, tmp_path: Path):
     bad, worse = tmp_path / "bad.yaml", tmp_path / "worse.yaml"
     bad.write_text("- 1")

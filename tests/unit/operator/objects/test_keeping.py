@@ -63,6 +63,17 @@ def test_a_directory_in_no_volume_ends_with_the_pod():
     )
 
 
+@pytest.mark.parametrize("volume", [None, {"emptyDir": {}}, {"ephemeral": {}}, CLAIM])
+def test_an_evaluator_that_would_see_no_checkpoint_is_told_of(volume: dict[str, Any] | None):
+    checkpoint = {"directory": DIRECTORY, "volume": volume}
+    replicas = {"chief": {}, "worker": {"count": 1}}
+    for evaluator in (False, True):
+        asked = replicas | ({"evaluator": {}} if evaluator else {})
+        kept = keeping(builders.job(checkpoint=checkpoint, replicas=asked), NO_DEFAULTS)
+        assert kept is not None
+        assert ("the evaluator, in a pod of its own, sees none" in kept.message) is (evaluator and volume is not CLAIM)
+
+
 @pytest.mark.parametrize(
     ("path", "kept"),
     [
