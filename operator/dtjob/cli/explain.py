@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
 from dtjob.api.job import Job
+from dtjob.cli import manifest_yaml
 from dtjob.cli.explain_gang import gang_lines, gang_objects
 from dtjob.cli.explain_life import life
 from dtjob.cli.explain_rules import as_lines as failure_lines
@@ -56,7 +55,7 @@ def as_json(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
 
 def as_yaml(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
     """The objects as YAML documents, as `kubectl get -o yaml` would show them at first, in one piece."""
-    yield yaml.safe_dump_all(objects(job, defaults), sort_keys=False, width=120)
+    yield manifest_yaml.written(objects(job, defaults))
 
 
 def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:

@@ -23,7 +23,7 @@ class ArraySource(Source):
     def __init__(self, arrays: tuple[Any, Any, Any], sizes: Sizes, place: Place, wanted: Wanted) -> None:
         self._sizes, self._place = sizes, place
         self._wanted = wanted
-        self.sizes = sizes
+        self.sizes, self.batch, self.cut_by_batch = sizes, sizes.batch, wanted.shuffle_batches
         self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self._arrays = arrays

@@ -107,6 +107,10 @@ class Source(ABC):
     numbered = False
     """Whether a batch's inputs are one vector of row numbers in host memory."""
 
+    batch: int | None = None
+    """Examples of a batch that is full, where that is known."""
+    cut_by_batch = False
+    """Whether it depends on the size of batches in which order a pass comes to its examples."""
     own_shares = False
     """Whether the program shares the examples out by itself, so that nobody knows which another number of tasks has
     taken."""

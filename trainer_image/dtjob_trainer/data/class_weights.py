@@ -29,7 +29,7 @@ class ClassWeighted(Source):
         self.steps, self.may_be_empty, self.exact = source.steps, source.may_be_empty, source.exact
         self.sizes, self.once, self.own_ends = source.sizes, source.once, source.own_ends
         self.most, self.element_spec, self.numbered = source.most, source.element_spec, source.numbered
-        self.own_shares = source.own_shares
+        self.own_shares, self.batch, self.cut_by_batch = source.own_shares, source.batch, source.cut_by_batch
 
     def shared(self, eras: Eras) -> None:
         """Tell the source itself."""

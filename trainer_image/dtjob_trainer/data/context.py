@@ -44,6 +44,8 @@ class DataContext:
         """Size of the global batch, of which this shard delivers its share."""
         self.sizes: Sizes | None = None
         """Sizes of the steps, once `shuffled` or `files` has told how many examples there are."""
+        self.by_file = False
+        """Whether it was `files` that told."""
         self.eras: Eras = ()
         """How many tasks have shared the batches of this epoch so far, where that has changed."""
         self._shuffle, self._drop_last = shuffle, drop_last
@@ -73,6 +75,6 @@ class DataContext:
             raise DataError(
                 f"DataContext.files({counts!r}): give the number of examples in each file, one or more in all"
             )
-        self.sizes = Sizes(int(found.sum()), self.batch_size, self._drop_last)
+        self.sizes, self.by_file = Sizes(int(found.sum()), self.batch_size, self._drop_last), True
         files = epoch_order(len(found), self.seed, self.epoch) if self._shuffle else np.arange(len(found))
         return file_pieces(files, found, self.sizes, self.shard, self.shards, self.first_step, self.eras)

@@ -14,6 +14,19 @@ from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
 
+_KEEP_BATCHES = frozenset({
+    "_AssertCardinalityDataset",
+    "CacheDataset",
+    "_MapDataset",
+    "_OptionsDataset",
+    "_ParallelMapDataset",
+    "_PrefetchDataset",
+    "_RepeatDataset",
+    "_TakeDataset",
+    "_ZipDataset",
+})  # fmt: skip
+"""TensorFlow's Datasets whose elements are made one by one of those that they read, in their order."""
+
 
 class DatasetSource(Source):
     """A batched `tf.data.Dataset`, whose every element is a global batch; each task takes its rows of it."""
@@ -38,6 +51,7 @@ class DatasetSource(Source):
         self.most, self.element_spec = wanted.at_most, dataset.element_spec
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
+        self.batch = batch_size_of(dataset)
         self.exact = randomness.repeats(dataset, from_begin=True)
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
@@ -123,6 +137,17 @@ def rows_of_each_batch(dataset: Any) -> int | None:
     """Examples in every batch of a batched Dataset, where all have the same number and it says so."""
     shape = keras.tree.flatten(dataset.element_spec)[0].shape
     return int(shape[0]) if shape.rank and shape[0] is not None else None
+
+
+def batch_size_of(dataset: Any) -> int | None:
+    """What a Dataset was told by batch(), as its last step but for what keeps batches as they are; None: unknown. The
+    last batch may be smaller."""
+    while True:
+        if (size := getattr(dataset, "_batch_size", None)) is not None:
+            return int(size)
+        if type(dataset).__name__ not in _KEEP_BATCHES:
+            return None
+        dataset = dataset._inputs()[0]
 
 
 def _in_order() -> Any:

@@ -52,8 +52,10 @@ class FunctionSource(Source):
         self._function, self._batch_size, self._place, self._wanted = function, batch_size, place, wanted
         steps, argument = wanted.steps, wanted.argument
         self._eras: Eras = ()
-        dataset, told = self._call(0, 0)
+        context = self._context(0, 0)
+        dataset, told = function(context), context.sizes
         self.own_shares = told is None and not place.remote
+        self.batch, self.cut_by_batch = batch_size, place.shards > 1 and (told is None or context.by_file)
         _check(dataset, wanted, place)
         sizes = told
         if sizes is None and place.shards == 1 and int(dataset.cardinality()) > 0:
@@ -172,7 +174,12 @@ class FunctionSource(Source):
         return elements.parts_of(self._spec)
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
-        context = DataContext(
+        context = self._context(epoch, first_step)
+        context.eras = self._eras if first_step else ()
+        return self._function(context), context.sizes
+
+    def _context(self, epoch: int, first_step: int) -> DataContext:
+        return DataContext(
             seed=self._wanted.seed,
             epoch=epoch,
             shard=self._place.shard,
@@ -182,8 +189,6 @@ class FunctionSource(Source):
             shuffle=self._wanted.shuffle,
             drop_last=self._wanted.drop_last,
         )
-        context.eras = self._eras if first_step else ()
-        return self._function(context), context.sizes
 
 
 class WholeFunctionSource(DatasetSource):
@@ -198,7 +203,7 @@ class WholeFunctionSource(DatasetSource):
         dataset = function()
         _check(dataset, wanted, place)
         super().__init__(dataset.batch(batch_size, drop_remainder=wanted.drop_last), place, wanted)
-        self.element_spec = elements.any_batches(self.element_spec)
+        self.element_spec, self.batch = elements.any_batches(self.element_spec), batch_size
 
     def _pass(self, number: int) -> Any:
         dataset = self._function().batch(self._batch_size, drop_remainder=self._drop_last)

@@ -39,6 +39,7 @@ class PyDatasetSource(DatasetSource):
         seen = range(SEEN_FIRST if batches is None else min(SEEN_FIRST, batches))
         dataset = dataset_of(self._batches, [standard(data[index], wanted.argument) for index in seen])
         super().__init__(dataset.with_options(_one_thread()) if self._parallel else dataset, place, wanted)
+        self.cut_by_batch = self._seed is not None
         spans = wanted.steps is not None and (batches is None or wanted.steps < batches)
         if spans and _changes_with_epochs(data):
             self.exact = False  # what is read ahead at an epoch's end is of the order before, and a restart has none

@@ -101,10 +101,11 @@ def shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: i
 
 def eras_of_pass(history: Eras, began: int) -> Eras:
     """The eras of a pass that began at step `began` of a run, by steps of the pass, from those of the whole run."""
-    shared = [shards for first, shards in history if first <= began][-1:]
+    begin = max(began, 0)  # below 0 where the pass began in larger batches
+    shared = [shards for first, shards in history if first <= begin][-1:]
     return (
         *((0, shards) for shards in shared),
-        *((first - began, shards) for first, shards in history if first > began),
+        *((first - began, shards) for first, shards in history if first > begin),
     )
 
 

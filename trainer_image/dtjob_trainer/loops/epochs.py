@@ -9,6 +9,7 @@ from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.loops import other_batches
 from dtjob_trainer.loops.lookahead import Pass
 
 if TYPE_CHECKING:  # as there
@@ -89,7 +90,7 @@ class Epochs:
         if self.steps is not None and self._when_out == "go on":
             return self.began + (self.epochs - self.ended) * self.steps
         # -1 where the pass ended with the present epoch's steps, whose validation is not done
-        spanned = (self.began - self._pass_began) // (self.steps or self._length or 1)
+        spanned = max(-1, (self.began - self._pass_began) // (self.steps or self._length or 1))
         left = self.epochs - self.ended + spanned
         return self._pass_began + total if (total := self._steps_of(left)) is not None else None
 
@@ -142,6 +143,8 @@ class Epochs:
             "began": self.began,
             "passes": self._passes + over,
             "passBegan": step if over else self._pass_began,
+            "batch": self.source.batch,
+            "cutByBatch": self.source.cut_by_batch,
             "out": self._out,
             "first": self._first,
         }
@@ -150,29 +153,49 @@ class Epochs:
         """Whether epochs are what they were where a checkpoint was written with this `state`."""
         if "data" not in state:  # of an earlier release
             return bool(state["stepsPerEpoch"] == self.steps_per_epoch)
-        steps, length = state["data"]["steps"], state["data"]["length"]
-        return steps == self.steps and (length == self.source.steps or None in (length, self.source.steps))
+        return bool(state["data"]["steps"] == self.steps) and not other_batches.differ(state["data"], self.source)
 
     def take_up(self, state: Mapping[str, Any], step: int) -> None:
-        """Go on where `kept` gave the `data` of this `state`, after `step`."""
-        same, size = self.same(state), self.steps_per_epoch
+        """Go on where `kept` gave the `data` of this `state`, after `step`: in the epoch that ran there."""
+        same = self.same(state)
         self._first = state.get("data", {}).get("first", 0)  # of the run, whatever this process was asked for
-        self.ended = state["epochsEnded"] if same or size is None else self._first + step // size
-        trained = len(self.numbers)
-        if same and "data" in state:
-            kept = state["data"]
-            self.began, self._out = kept["began"], kept["out"]
-            self._passes, self._pass_began = kept["passes"], kept["passBegan"]
-            self._length = kept["length"] if self.source.steps is None else self.source.steps
-        else:
-            if size is None:
-                self.began = state["data"]["began"] if "data" in state else trained * state["stepsPerEpoch"]
-            else:
-                self.began = trained * size
-            self._passes, self._pass_began = trained, self.began
-            if self.steps is not None:
-                length = self.source.steps or step + 1
-                self._passes, self._pass_began = step // length, step // length * length
+        self.ended = state["epochsEnded"]
+        if "data" not in state:
+            known = same or self.steps_per_epoch is None
+            self._take_up_earlier(state["stepsPerEpoch"] if known else None, step)
+            return
+        kept = state["data"]
+        self.began, self._out = kept["began"], kept["out"]
+        self._passes, self._pass_began = kept["passes"], kept["passBegan"]
+        self._length = kept["length"] if self.source.steps is None else self.source.steps
+        if not same:
+            self._find_place(kept, step, steps_done=state.get("epochLogs") is not None)
+
+    def _take_up_earlier(self, size: int | None, step: int) -> None:
+        """The same of a checkpoint of an earlier release. `size`: steps of an epoch, None where they were others."""
+        self._passes = len(self.numbers)
+        self.began = self._pass_began = step if size is None else self._passes * size
+        if self.steps is not None:
+            length = self.source.steps or step + 1
+            self._passes, self._pass_began = step // length, step // length * length
+
+    def _find_place(self, kept: Mapping[str, Any], step: int, *, steps_done: bool) -> None:
+        """Find the place in other batches, or for epochs of other lengths, after `step`.
+
+        `steps_done`: all steps of the running epoch are done, and its validation is not.
+        """
+        self._out, at = False, step - self._pass_began
+        if self._when_out == "stop" and self._passes and not self.source.once:
+            self._passes, at = 0, kept["length"]  # its only pass may be longer now
+        there = other_batches.converted(at, kept, self.source)
+        self._pass_began = step - min(there or 0, self.source.steps or step)
+        if not steps_done and self.steps is None:
+            self.began = self._pass_began
+        elif not steps_done:
+            done = other_batches.converted(step - self.began, kept, self.source)
+            self.began = step - min(done or 0, self.steps or 0)
+        if other_batches.differ(kept, self.source) and self.go_on:
+            self._tell(other_batches.told(kept, self.source, self.ended, there))
 
     def _current(self, step: int) -> Pass:
         if self._pass is None:

@@ -248,8 +248,7 @@ class FitLoop(TrainingRun):
         known = (item for item in self._history.items() if was_validated or not item[0].startswith("val_"))
         self._last_logs = {name: values[-1] for name, values in known}
         self._total_steps = self._epochs.total(self._step)
-        if self._epochs.same(state):
-            self._epoch_logs = state.get("epochLogs")
+        self._epoch_logs = state.get("epochLogs")
         self._tell_of_the_past()
 
     def _tell_of_the_past(self) -> None:

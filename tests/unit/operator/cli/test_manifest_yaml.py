@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.cli.manifest_yaml import documents
+from dtjob.cli.manifest_yaml import documents, written
 
 VALUES: dict[str, Any] = {
     "1e-3": 0.001,
@@ -77,3 +77,11 @@ def test_a_number_that_no_integer_holds_is_a_float() -> None:
 def test_anchors_merge_and_documents() -> None:
     text = "a: &a {b: 1}\nc:\n  <<: *a\n  d: 2\n---\nsecond"
     assert list(documents(text)) == [{"a": {"b": 1}, "c": {"b": 1, "d": 2}}, "second"]
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_text_that_looks_like_something_else_is_written_in_quotes(text: str) -> None:
+    """As `--lr 1e-3` among a program's arguments, in what `dtjob explain -o yaml` gives to kubectl."""
+    assert list(documents(written([{"args": [text], text: 1.5, "n": None}]))) == [
+        {"args": [text], text: 1.5, "n": None}
+    ]

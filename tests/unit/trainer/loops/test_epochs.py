@@ -19,8 +19,8 @@ class Numbers(batches.Source):  # type: ignore[misc,name-defined]
 
     may_be_empty, exact = False, True
 
-    def __init__(self, *lengths: int, known: bool = False, once: bool = False) -> None:
-        self.lengths, self.once = lengths, once
+    def __init__(self, *lengths: int, known: bool = False, once: bool = False, batch: int | None = None) -> None:
+        self.lengths, self.once, self.batch = lengths, once, batch
         self.steps = lengths[0] if known else None
 
     def epoch(self, number: int, first_step: int) -> Iterator[Any]:
@@ -156,13 +156,83 @@ def test_a_checkpoint_of_an_earlier_release_for_data_that_is_of_unknown_length_n
     assert run(made, 6)[0] == [[(1, 1), (1, 2), (1, 3)], [(2, 0), (2, 1), (2, 2), (2, 3)]]
 
 
-def test_other_data_than_the_checkpoints_goes_on_at_the_same_step() -> None:
-    made = course(Numbers(3, known=True), epochs=4)
-    state = {"epochsEnded": 1, "data": course(Numbers(4, known=True), epochs=4).kept(4)}
+def state_after(made: Any, until: int) -> dict[str, Any]:
+    """What a checkpoint keeps of a run from its beginning until so many steps are done."""
+    run(made, until=until)
+    return {"epochsEnded": made.ended, "data": json.loads(json.dumps(made.kept(until)))}
+
+
+@pytest.mark.parametrize(
+    ("length", "batch", "until", "now", "cut", "ended", "rest"),
+    [
+        (16, 16, 27, (8, 32), False, 1, [(1, step) for step in range(5, 8)]),  # 176 examples: within the sixth batch
+        (8, 32, 21, (16, 16), False, 2, [(2, step) for step in range(10, 16)]),
+        (8, 32, 16, (16, 16), False, 1, []),
+        (8, 32, 3, (3, 96), False, 0, [(0, 1), (0, 2)]),
+        (4, 16, 6, (6, 16), False, 1, [(1, step) for step in range(2, 6)]),  # more of the same
+        (4, 16, 7, (2, 16), False, 1, []),  # less than was trained on
+        (16, 16, 27, (8, 32), True, 1, [(1, step) for step in range(8)]),
+        (16, None, 27, (8, 32), False, 1, [(1, step) for step in range(8)]),
+        (16, 16, 27, (8, None), False, 1, [(1, step) for step in range(8)]),
+    ],
+)
+def test_other_batches_go_on_at_the_same_example_of_the_same_epoch(
+    length: int,
+    batch: int | None,
+    until: int,
+    now: tuple[int, int | None],
+    cut: bool,
+    ended: int,
+    rest: list[tuple[int, int]],
+) -> None:
+    """Whatever their number: no example is left out, no epoch is lost, and none is told of twice."""
+    state = state_after(course(Numbers(length, known=True, batch=batch), epochs=4), until)
+    source = Numbers(now[0], known=True, batch=now[1])
+    source.cut_by_batch = cut
+    made = course(source, epochs=4)
     assert not made.same(state)
-    made.take_up(state, 4)
-    assert (made.ended, made.began) == (1, 3)
-    assert run(made, 4)[0][0] == [(1, 1), (1, 2)]
+    made.take_up(state, until)
+    assert made.ended == ended
+    made.total(until)
+    found, end = run(made, until)
+    assert found[0] == rest
+    assert found[1:] == [[(epoch, step) for step in range(now[0])] for epoch in range(ended + 1, 4)]
+    assert made.total(end) == end
+    (warning,) = made.told
+    assert f"epoch {ended + 1} " in warning
+    assert ("begins anew" in warning) == (cut or None in (batch, now[1]))
+
+
+@pytest.mark.parametrize(("until", "left"), [(27, 19), (32, 16), (47, 9)])
+def test_in_other_batches_the_steps_that_are_left_are_known(until: int, left: int) -> None:
+    """27 steps of 16 rows are 11 of the second epoch, which are 5 of 32: 3 are left of it, and 16 of the two others."""
+    state = state_after(course(Numbers(16, known=True, batch=16), epochs=4), until)
+    made = course(Numbers(8, known=True, batch=32), epochs=4)
+    made.take_up(state, until)
+    assert made.total(until) - until == sum(map(len, run(made, until)[0])) == left
+
+
+def test_epochs_of_other_lengths_go_on_in_the_one_that_ran() -> None:
+    state = state_after(course(Numbers(20, known=True, batch=16), epochs=4, steps=5), 7)
+    made = course(Numbers(20, known=True, batch=16), epochs=4, steps=4)
+    made.take_up(state, 7)
+    assert (made.ended, made.began, made.told) == (1, 5, [])
+    assert [len(epoch) for epoch in run(made, 7)[0]] == [2, 4, 4]
+    larger = course(Numbers(10, known=True, batch=32), epochs=4, steps=5)
+    larger.take_up(state, 7)
+    assert [len(epoch) for epoch in run(larger, 7)[0]] == [4, 3, 5]
+
+
+def test_an_epoch_whose_steps_are_done_is_not_trained_again_in_other_batches() -> None:
+    before = course(Numbers(16, known=True, batch=16), epochs=2)
+    run(before, until=16)
+    before.take(16, 1)
+    state = {"epochsEnded": 0, "epochLogs": {"loss": 1.0}, "data": before.kept(16)}
+    made = course(Numbers(8, known=True, batch=32), epochs=2)
+    made.take_up(state, 16)
+    assert (made.ended, made.total(16)) == (0, 24)
+    made.end(16)
+    assert run(made, 16)[0] == [[(1, step) for step in range(8)]]
 
 
 def test_the_first_epoch_finds_the_length() -> None:
@@ -215,11 +285,11 @@ def test_a_run_that_begins_at_a_later_epoch(steps: int | None, length: int, know
 
 
 def test_a_later_first_epoch_with_other_data_than_the_checkpoints() -> None:
-    state = {"epochsEnded": 4, "data": course(Numbers(4, known=True), epochs=6, first=3).kept(4)}
-    made = course(Numbers(3, known=True), epochs=6)
-    made.take_up(state, 4)
-    assert (made.ended, made.began, list(made.numbers)) == (4, 3, [3])
-    assert run(made, 4)[0][0] == [(4, 1), (4, 2)]
+    state = state_after(course(Numbers(4, known=True, batch=6), epochs=6, first=3), 6)
+    made = course(Numbers(3, known=True, batch=8), epochs=6)
+    made.take_up(state, 6)
+    assert (made.ended, made.began, list(made.numbers)) == (4, 5, [3])
+    assert run(made, 6)[0][0] == [(4, 1), (4, 2)]
 
 
 def test_a_changed_number_of_tasks_within_an_epoch_is_told_to_the_data() -> None:
