@@ -21,6 +21,7 @@ from one_device_setup import (
     keras,
     layers,
     metrics,
+    optimizers,
     options,
     weights,
     wv,
@@ -138,6 +139,8 @@ def argument_epochs_of_none():
     """0, or not more than initial_epoch"""
     notes = Notes()
     found = {"0": fit(linear(), x, y, epochs=0, callbacks=[notes], **ORDERED)}
+    averaged = compiled(dense(), optimizers.SGD(0.1, use_ema=True), "mse")  # whose averages there are none of yet
+    found["averaged"] = fit(averaged, x, y, epochs=0, **ORDERED)
     return found | {"begin": fit(linear(), x, y, epochs=1, initial_epoch=2, **ORDERED), "notes": notes.noted}
 
 

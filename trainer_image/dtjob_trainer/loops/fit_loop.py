@@ -95,7 +95,7 @@ class FitLoop(TrainingRun):
 
     def _finish(self) -> None:
         model = self._engine.trained.model
-        if model.optimizer is not None:
+        if model.optimizer is not None and self._step > 0:  # averages begin with the first step, as zeros before it
             model.optimizer.finalize_variable_values(model.trainable_weights)  # use_ema
         self._callbacks.train_end(self._last_logs)
 
