@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.display.story import Story, progress_text
@@ -37,7 +37,8 @@ class Screen:
         from rich.live import Live
 
         rate = REDRAW_PER_SECOND
-        with Live(console=Console(), refresh_per_second=rate, redirect_stdout=False, redirect_stderr=False) as live:
+        console = Console(file=cast("TextIO", Unfailing(self.out)))
+        with Live(console=console, refresh_per_second=rate, redirect_stdout=False, redirect_stderr=False) as live:
             self.live = live
             yield
 
@@ -69,12 +70,39 @@ class Screen:
             write_line(f"[{at - self.began:6.1f} s] {text}", self.out)
 
 
+class Unfailing:
+    """A file for rich, which writes to it from a thread of its own: what cannot be written is told to nobody."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._out, name)
+
+    def write(self, text: str) -> int:
+        """Write the text at once."""
+        _write(text, self._out)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is left to write."""
+
+
 def write_line(text: str, out: TextIO) -> None:
-    """Print a line. Where the reader has gone (`dtjob run … | head`), training goes on and is told to nobody."""
+    """Print a line. Where it cannot be written, since the reader has gone (`dtjob run … | head`) or the disk is full,
+    training goes on and is told to nobody."""
+    _write(f"{text}\n", out)
+
+
+def _write(text: str, out: TextIO) -> None:
+    with contextlib.suppress(OSError, AttributeError):  # no descriptor, or no output at all (`>&-`)
+        os.set_blocking(out.fileno(), True)  # a pipe that others made non-blocking would lose what does not fit
     try:
-        print(text, file=out, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        print(text, end="", file=out, flush=True)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, out.fileno())
+        os.close(nowhere)
 
 
 @contextlib.contextmanager

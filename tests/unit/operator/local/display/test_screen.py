@@ -3,6 +3,9 @@ from __future__ import annotations
 import io
 import logging
 import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from select import select
 
 from dtjob.local.display.screen import Screen, log_to, write_line
 from tests.unit.operator.local.display.snapshots import report, snapshot
@@ -29,6 +32,38 @@ def test_a_reader_that_went_is_no_error():
     with os.fdopen(write, "w") as out:
         write_line("to nobody", out)
         write_line("again", out)
+
+
+def test_a_full_disk_is_no_error():
+    with Path("/dev/full").open("w") as out:
+        write_line("to nobody", out)
+        write_line("again", out)
+
+
+def test_a_pipe_that_does_not_block_loses_nothing():
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    lines = [str(number) * 10_000 for number in range(30)]
+    with ThreadPoolExecutor() as readers, os.fdopen(read) as source:
+        with os.fdopen(write, "w") as out:
+            while select([], [out], [], 0)[1]:
+                os.write(write, b"x" * 4096)  # full: the next write has to wait for a reader
+            read_all = readers.submit(source.read)
+            for line in lines:
+                write_line(line, out)
+        assert read_all.result().lstrip("x").splitlines() == lines
+
+
+def test_a_terminal_that_went_is_no_error(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    master, slave = os.openpty()
+    with os.fdopen(slave, "w") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        screen = Screen(out)
+        with screen.redrawn():
+            screen.observe(snapshot([report("chief-0", step=1)]), False)
+            os.close(master)
+        write_line("the end", out)
 
 
 def test_the_log_is_kept_and_errors_are_told_once(tmp_path):
