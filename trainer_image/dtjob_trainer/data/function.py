@@ -62,6 +62,8 @@ class FunctionSource(Source):
             sizes = Sizes(int(dataset.cardinality()), batch_size, wanted.drop_last)
         if sizes is None:
             check_end(dataset, wanted)
+        self._repeats = wanted.endless and sizes is None  # nobody knows where a pass ends: one that has none
+        dataset = dataset.repeat() if self._repeats else dataset
         if sizes is not None and sizes.steps == 0:
             raise DataError(less_than_a_batch(argument, sizes))
         if sizes is not None and steps is not None and steps > sizes.steps:
@@ -110,6 +112,7 @@ class FunctionSource(Source):
         """The Dataset of this shard's batches of pass `number`, from `first_step` on."""
         dataset, told = self._call(number, first_step)
         low, high = share(self._batch_size, self._place.shard, self._place.shards)
+        dataset = dataset.repeat() if self._repeats else dataset
         if told is None and first_step:
             dataset = dataset.skip(first_step * (high - low))
         whole = self.sizes is None and self._wanted.drop_last
@@ -202,11 +205,15 @@ class WholeFunctionSource(DatasetSource):
         self._batch_size, self._drop_last = batch_size, wanted.drop_last
         dataset = function()
         _check(dataset, wanted, place)
+        self._repeats = wanted.endless and int(dataset.cardinality()) < 0  # as above
+        dataset = dataset.repeat() if self._repeats else dataset
         super().__init__(dataset.batch(batch_size, drop_remainder=wanted.drop_last), place, wanted)
         self.element_spec, self.batch = elements.any_batches(self.element_spec), batch_size
 
     def _pass(self, number: int) -> Any:
-        dataset = self._function().batch(self._batch_size, drop_remainder=self._drop_last)
+        dataset = self._function()
+        dataset = dataset.repeat() if self._repeats else dataset
+        dataset = dataset.batch(self._batch_size, drop_remainder=self._drop_last)
         return dataset.with_options(self._dataset.options())
 
 
