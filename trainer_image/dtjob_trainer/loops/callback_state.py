@@ -56,14 +56,14 @@ def validates_on_averages(states: Sequence[Any]) -> bool:
 
 def is_kerass(callback: Any) -> bool:
     """Whether `callback` is of one of Keras's own classes, and not of the user's."""
-    return type(callback).__name__ == _keras_name(callback)
+    return type(callback).__name__ == keras_name(callback)
 
 
 def state_of(callback: Any) -> Any:
     """The state of `callback`; of a user's subclass of Keras's without get_state, what Keras's part of it holds."""
     if hasattr(callback, "get_state"):
         return callback.get_state()
-    name = _keras_name(callback)
+    name = keras_name(callback)
     state = {key: getattr(callback, key) for key in STATEFUL.get(name, ()) if hasattr(callback, key)}
     if name == "CSVLogger":
         state["text"] = ""
@@ -78,7 +78,7 @@ def restore(callback: Any, state: Any, model: Any) -> None:
     if hasattr(callback, "set_state"):
         callback.set_state(state)
         return
-    name = _keras_name(callback)
+    name = keras_name(callback)
     for key in STATEFUL.get(name, ()):
         if key in state:
             setattr(callback, key, state[key])
@@ -147,9 +147,13 @@ def _dtype(name: str) -> Any:
         return tf.as_dtype(name).as_numpy_dtype
 
 
-def _keras_name(callback: Any) -> str:
+def keras_name(callback: Any) -> str:
     """The name of Keras's own class that `callback` is of or derives from; empty for a plain Callback."""
-    for base in type(callback).__mro__:
-        if base.__module__.startswith(KERAS) and base.__name__ in STATEFUL:
-            return base.__name__
-    return ""
+    found = keras_class(callback)
+    return found.__name__ if found else ""
+
+
+def keras_class(callback: Any) -> type | None:
+    """Keras's own class that `callback` is of or derives from; None for a plain Callback."""
+    kerass = (base for base in type(callback).__mro__ if base.__module__.startswith(KERAS))
+    return next((base for base in kerass if base.__name__ in STATEFUL), None)

@@ -236,8 +236,12 @@ def _check(callback: Any, package: Any, asynchronous: bool) -> None:
 
 
 def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
-    """Whether one of the batch `methods` of `callback` does anything."""
-    match type(callback).__name__:
+    """Whether one of the batch `methods` of `callback` does anything; of the user's subclass of Keras's, one of its
+    own or Keras's."""
+    kerass = callback_state.keras_class(callback) or package.Callback
+    if any(_plain(callback, name) is not getattr(kerass, name) for name in methods):
+        return True
+    match kerass.__name__:
         case "ProgbarLogger":  # which the loop has of its own
             return False
         case "ModelCheckpoint":
@@ -245,5 +249,10 @@ def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:
         case "TensorBoard":
             each = callback.update_freq != "epoch"
             return bool(each or callback._should_trace or callback.write_steps_per_second)
-    pairs = ((getattr(callback, name), getattr(package.Callback, name)) for name in methods)
-    return any(getattr(method, "__func__", method) is not own for method, own in pairs)
+    return any(_plain(callback, name) is not getattr(package.Callback, name) for name in methods)
+
+
+def _plain(callback: Any, name: str) -> Any:
+    """A method as its class has it; what was set on the object itself as it is."""
+    method = getattr(callback, name)
+    return getattr(method, "__func__", method)
