@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -116,8 +116,19 @@ def as_arrays(x: Any, y: Any, sample_weight: Any, argument: str) -> tuple[Any, A
     x, y, sample_weight = (_listed(part, argument) for part in (x, y, sample_weight))
     if keras.tree.is_nested(y) and sample_weight is not None and not keras.tree.is_nested(sample_weight):
         sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)  # as in Keras: one for every output
+    if sample_weight is not None and _names(sample_weight) != _names(y):
+        raise DataError(
+            f"{argument}: sample_weight and y differ in their outputs; give one for each output of y, or None"
+        )
     found = keras.tree.map_structure(lambda value: _array(value, argument), (x, y, sample_weight))
     return found[0], found[1], found[2]
+
+
+def _names(part: Any) -> Any:
+    """The names of a mapping, or how many a list or tuple has; None of an array."""
+    if isinstance(part, Mapping):
+        return set(part)
+    return len(part) if isinstance(part, list | tuple) else None
 
 
 def _listed(part: Any, argument: str) -> Any:
