@@ -20,7 +20,7 @@ from dtjob.cli.work_directory import WORK_DIRECTORY
 from dtjob.local import command
 from dtjob.local.addresses import NoFreePorts
 from dtjob.local.display.screen import Screen, log_to, write_line
-from dtjob.local.display.summary import summary, summary_text
+from dtjob.local.display.summary import finite, summary, summary_text
 from dtjob.local.engine import Engine
 from dtjob.local.here import left_aside, rules_left_aside
 from dtjob.local.launcher import Launcher
@@ -68,7 +68,7 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
     text = "\n".join(summary_text(result, record.logs, _again(options)))
     write_line(text, sys.stderr if options.json_output else sys.stdout)
     if options.json_output:
-        write_line(json.dumps(result), sys.stdout)
+        write_line(json.dumps(finite(result), allow_nan=False), sys.stdout)
     if outcome.interrupted is not None:
         return of_signal(outcome.interrupted)
     return 0 if result["phase"] == Phase.SUCCEEDED else 1

@@ -33,6 +33,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
 from dtjob.plan.actions import Event
 from dtjob.plan.children import Children
+from dtjob.plan.report import bounded
 from dtjob.plan.silence import Silence
 
 POLL_SECONDS = 0.3
@@ -157,7 +158,7 @@ class Engine:
             self._over.set()
 
     def _on_report(self, task: str, report: Report) -> None:
-        if self._store.set_report(self._key, task, report):
+        if self._store.set_report(self._key, task, bounded(report)):  # a NaN would differ from itself each time
             self._queue.add(self._key)
 
     def _on_silence(self, task: str, silence: Silence) -> None:

@@ -123,9 +123,11 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
         raise RunStateError(f"--work-dir: {home} cannot be written: {error.strerror or error}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         lock.close()
         message = f"job {job.metadata.name} is being run in {home} already; end that run, or give another --work-dir"
+        if not isinstance(error, BlockingIOError):
+            message = f"--work-dir: {home} is on a file system without locks ({error.strerror}); give a local directory"
         raise RunStateError(message) from None
     latest = latest_run(home)
     record = _read(latest) if latest else None

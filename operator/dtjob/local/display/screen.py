@@ -32,12 +32,15 @@ class Screen:
 
     @contextlib.contextmanager
     def redrawn(self) -> Iterator[None]:
-        """Show the live view, on a terminal."""
+        """Show the live view, on a terminal that can: on others rich would show nothing before the end."""
         from rich.console import Console
         from rich.live import Live
 
         rate = REDRAW_PER_SECOND
         console = Console(file=cast("TextIO", Unfailing(self.out)))
+        if not console.is_terminal or console.is_dumb_terminal:
+            yield
+            return
         with Live(console=console, refresh_per_second=rate, redirect_stdout=False, redirect_stderr=False) as live:
             self.live = live
             yield

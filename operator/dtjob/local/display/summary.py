@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,15 @@ from dtjob.plan.progress import duration
 
 INTERRUPTED = "Interrupted"
 SHOWN_SECONDS = 0.1
+
+
+def finite(value: Any) -> Any:
+    """`value` (as JSON has it) with None in place of NaN and infinities, which are no JSON: a loss that diverged."""
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted: int | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -93,6 +94,17 @@ def test_one_job_is_run_once_at_a_time(tmp_path):
     open_run(job(name="other"), tmp_path).close()
     run.close()
     open_run(job(), tmp_path).close()
+
+
+def test_a_file_system_without_locks_is_not_a_run(tmp_path, monkeypatch):
+    """As Lustre is where it was mounted without flock, or NFS without its lock daemon."""
+
+    def no_locks(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with pytest.raises(RunStateError, match=r"--work-dir: .* without locks \(Function not implemented\)"):
+        open_run(job(), tmp_path)
 
 
 def test_the_newest_checkpoint_is_the_highest_step(tmp_path):

@@ -66,6 +66,18 @@ def test_a_terminal_that_went_is_no_error(monkeypatch):
         write_line("the end", out)
 
 
+def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch):
+    """As Emacs' shell: rich shows a live view there when it is over."""
+    monkeypatch.setenv("TERM", "dumb")
+    master, slave = os.openpty()
+    with os.fdopen(slave, "w") as out, os.fdopen(master, "rb") as terminal:
+        screen = Screen(out)
+        with screen.redrawn():
+            assert screen.live is None
+            screen.say("begins")
+            assert b"begins" in terminal.readline()
+
+
 def test_the_log_is_kept_and_errors_are_told_once(tmp_path):
     out = io.StringIO()
     screen = Screen(out)

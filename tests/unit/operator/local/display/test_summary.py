@@ -4,7 +4,7 @@ import json
 import signal
 from pathlib import Path
 
-from dtjob.local.display.summary import accuracy, summary, summary_text
+from dtjob.local.display.summary import accuracy, finite, summary, summary_text
 from tests.unit.operator.local.display.snapshots import report, snapshot
 
 RUN = Path("/runs/run-1")
@@ -21,6 +21,15 @@ CHIEF = report(
 
 def text_of(result):
     return "\n".join(summary_text(result, RUN / "logs", "dtjob run digits.yaml"))
+
+
+def test_what_is_no_number_is_null_in_json():
+    """A loss that diverged: others' JSON has no NaN, and this is the run that a script most wants to hear of."""
+    diverged = report("chief-0", step=4, metrics={"loss": float("nan"), "val_loss": float("inf"), "mae": 0.5})
+    result = summary(snapshot([diverged], status={"phase": "Failed"}, recovery_seconds=(1.5,)), RUN, False, None)
+    read = json.loads(json.dumps(finite(result), allow_nan=False))
+    assert read["metrics"] == {"loss": None, "val_loss": None, "mae": 0.5}
+    assert read["recoverySeconds"] == [1.5]
 
 
 def test_success_has_all_that_was_asked_for():
