@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
 from dtjob.api.job import Job
 from dtjob.cli.explain_gang import gang_lines, gang_objects
 from dtjob.cli.explain_life import life
 from dtjob.cli.explain_rules import as_lines as failure_lines
 from dtjob.cli.explain_rules import rules_that_hold
+from dtjob.cli.manifest_yaml import written
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.manifest import Manifest
@@ -55,7 +54,7 @@ def as_json(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
 
 def as_yaml(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
     """The objects as YAML documents, as `kubectl get -o yaml` would show them at first, in one piece."""
-    yield yaml.safe_dump_all(objects(job, defaults), sort_keys=False, width=120)
+    yield written(objects(job, defaults))
 
 
 def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import pytest
+import yaml
 
-from dtjob.cli.manifest_yaml import documents
+from dtjob.cli.manifest_yaml import documents, written
 
 VALUES: dict[str, Any] = {
     "1e-3": 0.001,
@@ -77,3 +78,17 @@ def test_a_number_that_no_integer_holds_is_a_float() -> None:
 def test_anchors_merge_and_documents() -> None:
     text = "a: &a {b: 1}\nc:\n  <<: *a\n  d: 2\n---\nsecond"
     assert list(documents(text)) == [{"a": {"b": 1}, "c": {"b": 1, "d": 2}}, "second"]
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_text_is_written_so_that_every_reader_takes_it_for_text(text: str) -> None:
+    made = [{"value": text, text: "as a name"}]
+    assert list(documents(written(made))) == made
+    assert list(yaml.safe_load_all(written(made))) == made
+
+
+def test_what_is_no_text_is_written_as_what_it_is() -> None:
+    made = {"numbers": [1, -15, 0.001, 1e-07, 1e30, 2**63], "others": [True, False, None], "none": {}}
+    assert list(documents(written([made, "second"]))) == [made, "second"]
+    assert '"' not in written([made])
+    assert "!!" not in written([made])
