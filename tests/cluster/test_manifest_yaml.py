@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.cli.manifest_yaml import documents
+from dtjob.cli.manifest_yaml import documents, written
 from tests.cluster.conftest import Kubectl
 from tests.unit.operator.cli.test_manifest_yaml import VALUES
 
@@ -22,12 +22,20 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+ONLY_READ = ("create", "--dry-run=client", "--validate=false", "-o", "json", "-f")
+
+
 def test_kubectl_and_dtjob_see_the_same(kubectl: Kubectl, file: Path) -> None:
-    arguments = ("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", str(file))
-    seen: dict[str, Any] = json.loads(kubectl(*arguments).stdout)["values"]
+    seen: dict[str, Any] = json.loads(kubectl(*ONLY_READ, str(file)).stdout)["values"]
     (ours,) = documents(file.read_text())
     for number, text in enumerate(VALUES):
         value, wanted = ours["values"][f"v{number}"], seen[f"v{number}"]
         assert value == wanted, text
         assert isinstance(value, str) == isinstance(wanted, str), text
         assert isinstance(value, bool) == isinstance(wanted, bool), text
+
+
+def test_kubectl_reads_the_texts_that_dtjob_has_written(kubectl: Kubectl) -> None:
+    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "values"}, "values": list(VALUES)}
+    seen = json.loads(kubectl(*ONLY_READ, "-", stdin=written([whole])).stdout)
+    assert seen["values"] == list(VALUES)

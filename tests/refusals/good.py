@@ -10,7 +10,12 @@ from tests.refusals.life import LIFE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
 from tests.refusals.stalls import STALLS_TAKEN
 
-_EMPTY_CONTAINER = {"name": "tensorflow", "securityContext": None, "env": [{"name": "A", "value": None}]}
+_EMPTY_CONTAINER = {
+    "name": "tensorflow",
+    "securityContext": None,
+    "terminationMessagePath": None,
+    "env": [{"name": "A", "value": None}],
+}
 LEFT_EMPTY = job(
     replicas=pod(affinity=None, tolerations=None, securityContext=None, overhead=None, containers=[_EMPTY_CONTAINER])
 )

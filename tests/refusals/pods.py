@@ -75,6 +75,13 @@ PODS = [
         or_says=("spec.program.env[0].value: must be text, not true",),
     ),
     bad(
+        "termination-message-path-as-number",
+        job(replicas=training(terminationMessagePath=7)),
+        "spec.replicas.worker.template.spec.containers[0].terminationMessagePath",
+        "must be of type string",
+        or_says=("spec.replicas.worker.template.spec.containers[0].terminationMessagePath: must be text, not 7",),
+    ),
+    bad(
         "tolerations-as-a-mapping",
         job(replicas=pod(tolerations={"key": "gpu", "operator": "Exists"})),
         "spec.replicas.worker.template.spec.tolerations",

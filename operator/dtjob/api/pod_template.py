@@ -141,6 +141,8 @@ class Container(OpenBlock):
     """Block devices."""
     lifecycle: Lifecycle | None = None
     """What it does at its begin and end."""
+    termination_message_path: Annotated[Annotated[str, Field(max_length=4096)] | None, NULLABLE] = None
+    """Where it leaves its last words; /dev/termination-log where left out."""
     security_context: Annotated[Annotated[ContainerSecurity, _OPEN] | None, NULLABLE] = None
     """What it may do, merged over what dtjob sets."""
 

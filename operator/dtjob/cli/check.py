@@ -6,6 +6,7 @@ import asyncio
 
 from dtjob.api.job import KIND
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.kubeconfig_option import check_kubeconfig
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import client
 from dtjob.kube.kubeconfig import NoCluster
@@ -13,6 +14,7 @@ from dtjob.kube.kubeconfig import NoCluster
 
 def run(kubeconfig: str | None, namespace: str | None) -> str:
     """One sentence with the answer. Raises BadInput where the cluster cannot be asked or does not serve them."""
+    check_kubeconfig(kubeconfig)
     try:
         count = asyncio.run(_count(kubeconfig, namespace))
     except NoCluster as error:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.cli import manifest_yaml
 from dtjob.cli.explain_gang import gang_lines, gang_objects
 from dtjob.cli.explain_life import life
 from dtjob.cli.explain_rules import as_lines as failure_lines
 from dtjob.cli.explain_rules import rules_that_hold
+from dtjob.cli.manifest_yaml import written
 from dtjob.objects import shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.keeping import keeping
@@ -55,7 +55,7 @@ def as_json(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
 
 def as_yaml(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
     """The objects as YAML documents, as `kubectl get -o yaml` would show them at first, in one piece."""
-    yield manifest_yaml.written(objects(job, defaults))
+    yield written(objects(job, defaults))
 
 
 def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:

@@ -1,8 +1,7 @@
-"""YAML as kubectl reads it, and to be read by it: what is a number, true, or text is as in go-yaml v2, which it has
-from sigs.k8s.io/yaml.
+"""YAML as kubectl reads it: what is a number, true, or text is as in go-yaml v2, which it has from sigs.k8s.io/yaml.
 
 PyYAML goes by YAML 1.1 to the letter, where 1e-3 is text, 12:30 is 750, and a date is no text: with it `dtjob validate`
-and `dtjob run` would see another manifest than the API server.
+and `dtjob run` would see another manifest than the API server, and kubectl another than `dtjob explain` has written.
 """
 
 from __future__ import annotations
@@ -38,9 +37,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text in quotes that would be read as something else by these words and numbers."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+    """What is safe to write; text is in quotes where go-yaml would read something else, or a reader of YAML 1.1."""
 
 
 def _bool(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> bool:
@@ -62,12 +59,9 @@ def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
     return int(number) if number.is_integer() and abs(number) < _WRITTEN_OUT else number
 
 
-for _name, (_form, _starts) in _WORDS.items():
+for _name, (_form, _starts) in (_WORDS | {name: (form, "-+.0123456789") for name, form in _NUMBERS.items()}).items():
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(f"{_TAG}{_name}", re.compile(rf"(?:{_form})\Z"), list(_starts))
-for _name, _form in _NUMBERS.items():
-    for _class in (_Loader, _Dumper):
-        _class.add_implicit_resolver(f"{_TAG}{_name}", re.compile(rf"(?:{_form})\Z"), list("-+.0123456789"))
 for _name, _construct in {"bool": _bool, "int": _int, "float": _float}.items():
     _Loader.add_constructor(f"{_TAG}{_name}", _construct)
 
@@ -77,6 +71,6 @@ def documents(text: str) -> Iterator[Any]:
     yield from yaml.load_all(text, _Loader)
 
 
-def written(objects: Iterable[Any]) -> str:
-    """These objects as documents that read the same again, here and by kubectl."""
-    return str(yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, width=120))
+def written(documents: Iterable[Any]) -> str:
+    """These documents as YAML that kubectl reads as what they are."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120)

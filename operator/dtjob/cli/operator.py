@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.kubeconfig_option import check_kubeconfig
 from dtjob.kube import process
 from dtjob.kube.endpoint import Address, EndpointError, parse_endpoint
 from dtjob.kube.kubeconfig import NoCluster
@@ -50,8 +51,7 @@ def election(namespace: str | None, name: str, seconds: int) -> Election:
 
 def run(options: process.Options, verbose: bool) -> int:
     """Run the operator until SIGTERM or SIGINT. Returns the exit code 0. Raises BadInput where there is no cluster."""
-    if options.kubeconfig is not None and not Path(options.kubeconfig).is_file():
-        raise BadInput(f"--kubeconfig: {options.kubeconfig} is not a file")
+    check_kubeconfig(options.kubeconfig)
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format=LOG_FORMAT)
     try:
         asyncio.run(process.run(options))

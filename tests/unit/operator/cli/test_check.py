@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -33,11 +34,14 @@ class Lists:
 
 
 @pytest.mark.parametrize(("namespace", "where"), [(None, "all namespaces"), ("vision", "vision")])
-def test_it_says_how_many_there_are(monkeypatch: pytest.MonkeyPatch, namespace: str | None, where: str) -> None:
-    cluster = Lists(3)
+def test_it_says_how_many_there_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, namespace: str | None, where: str
+) -> None:
+    cluster, config = Lists(3), tmp_path / "config"
+    config.touch()
     monkeypatch.setattr(check.client, "connect", cluster.connect)
-    assert check.run("config", namespace) == (f"the cluster serves DistributedTrainingJobs; there are 3 in {where}")
-    assert cluster.asked == [("config", None), ("DistributedTrainingJob", namespace)]
+    assert check.run(str(config), namespace) == f"the cluster serves DistributedTrainingJobs; there are 3 in {where}"
+    assert cluster.asked == [(str(config), None), ("DistributedTrainingJob", namespace)]
 
 
 def test_a_cluster_that_does_not_serve_them_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:

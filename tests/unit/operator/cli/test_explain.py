@@ -8,8 +8,11 @@ import tracemalloc
 import pytest
 import yaml
 
-from dtjob.cli.explain import as_json, as_text
+from dtjob.api.job import Job
+from dtjob.cli.explain import as_json, as_text, as_yaml, objects
+from dtjob.cli.manifest_yaml import documents
 from tests.unit.operator.builders import job
+from tests.unit.operator.cli.test_manifest_yaml import VALUES
 
 
 def test_explain_shows_hosts_and_tf_config(dtjob, good):
@@ -74,3 +77,13 @@ def test_the_tasks_of_a_large_job_share_their_addresses(render):
     tracemalloc.stop()
     assert told > 500 * 500 * len("digits-worker-0.digits:2222")
     assert most < told
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_yaml_is_read_as_what_it_was_made_of(text):
+    """As go-yaml reads it, so by kubectl: a text that looks like a number or a bool stands in quotes."""
+    spec = {"image": "a:1", "strategy": "Default", "program": {"entry": "a.py", "args": [text]}}
+    manifest = {"metadata": {"name": "digits"}, "spec": {**spec, "replicas": {"chief": {}}}}
+    made = Job.model_validate(manifest)
+    assert list(documents("".join(as_yaml(made)))) == objects(made)
+    assert text in objects(made)[-1]["spec"]["containers"][0]["args"]

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+import yaml
 
 from dtjob.cli.manifest_yaml import documents, written
 
@@ -80,8 +81,14 @@ def test_anchors_merge_and_documents() -> None:
 
 
 @pytest.mark.parametrize("text", VALUES)
-def test_text_that_looks_like_something_else_is_written_in_quotes(text: str) -> None:
-    """As `--lr 1e-3` among a program's arguments, in what `dtjob explain -o yaml` gives to kubectl."""
-    assert list(documents(written([{"args": [text], text: 1.5, "n": None}]))) == [
-        {"args": [text], text: 1.5, "n": None}
-    ]
+def test_text_is_written_so_that_every_reader_takes_it_for_text(text: str) -> None:
+    made = [{"value": text, text: "as a name"}]
+    assert list(documents(written(made))) == made
+    assert list(yaml.safe_load_all(written(made))) == made
+
+
+def test_what_is_no_text_is_written_as_what_it_is() -> None:
+    made = {"numbers": [1, -15, 0.001, 1e-07, 1e30, 2**63], "others": [True, False, None], "none": {}}
+    assert list(documents(written([made, "second"]))) == [made, "second"]
+    assert '"' not in written([made])
+    assert "!!" not in written([made])
