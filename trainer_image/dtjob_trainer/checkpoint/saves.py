@@ -50,6 +50,11 @@ class Saves:
             here.before_the_end = self._writer.let_end
 
     @property
+    def writes(self) -> bool:
+        """Whether this task is the one that writes checkpoints."""
+        return self._writer is not None
+
+    @property
     def every_seconds(self) -> float | None:
         """How often the clock asks for a save."""
         return self._settings.every_seconds if self._settings is not None else None

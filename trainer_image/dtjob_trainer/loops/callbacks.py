@@ -161,8 +161,11 @@ class Callbacks:
         self._list.on_test_batch_end(step, dict(logs))
 
     def get_state(self) -> list[Any]:
-        """Each callback's state, as JSON can hold it. For the chief task, where all of them run."""
-        return [callback_state.encode(callback_state.state_of(callback)) for callback in self._all]
+        """Each callback's state, as JSON can hold it. For the chief task, where all of them run.
+
+        Raises CallbackError where JSON cannot hold it.
+        """
+        return [_state(callback) for callback in self._all]
 
     def set_state(self, states: Sequence[Any]) -> bool:
         """Restore what `get_state` gave; False where the callbacks are not those of that run."""
@@ -233,6 +236,13 @@ def _check(callback: Any, package: Any, asynchronous: bool) -> None:
             f"callbacks: {name} has methods for each batch, but under ParameterServer batches end in no order; "
             "use on_epoch_begin and on_epoch_end"
         )
+
+
+def _state(callback: Any) -> Any:
+    try:
+        return callback_state.encode(callback_state.state_of(callback))
+    except CallbackError as error:
+        raise CallbackError(f"callbacks: {type(callback).__name__}: {error}") from None
 
 
 def _wants_batches(callback: Any, package: Any, methods: Sequence[str]) -> bool:

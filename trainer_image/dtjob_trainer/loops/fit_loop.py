@@ -71,6 +71,8 @@ class FitLoop(TrainingRun):
         model.history = self._keras_history  # as in Keras, for callbacks to look at
         self._source.epoch_ends()  # as Keras, before all else
         self._callbacks.train_begin(self._epochs.epochs, self._epochs.steps_per_epoch)
+        if self._saves.writes:
+            self._callbacks.get_state()  # what no checkpoint can hold is said now, and not at the first save
         self.run()
         return self._keras_history
 
