@@ -24,6 +24,8 @@ _VARIES = (
     (re.compile(r"\d+"), "#"),
 )
 """What of a line differs from one run of a program to the next: addresses, temporary files, ids, numbers and times."""
+_LIST = re.compile(r"(?<=[\[{(])[^\[\]{}()]+(?=[\]})])")
+"""What stands in brackets. TensorFlow names the attributes of an operation in any order, and Python what is in a set."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class ProgramEnd:
         text = self.exception
         for varies, instead in _VARIES:
             text = varies.sub(instead, text)
-        return text
+        return _LIST.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
 
     @property
     def words(self) -> str:

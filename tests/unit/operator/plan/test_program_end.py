@@ -70,6 +70,13 @@ def test_a_line_that_is_not_as_it_should_be_is_read_as_far_as_it_goes():
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
+        (
+            'NotFoundError: no OpKernel with these attrs: [config="", is_init=false, closes=2]. s…',
+            'NotFoundError: no OpKernel with these attrs: [closes=2, is_init=false, config=""]. s…',
+            True,
+        ),
+        ("ValueError: unknown {'b', 'a'} of (x, [c, d])", "ValueError: unknown {'a', 'b'} of (x, [d, c])", True),
+        ("ValueError: unknown {'b', 'a'}", "ValueError: unknown {'b', 'c'}", False),
         ("OSError: [pid 17] at 0x7f3a", "OSError: [pid 4711] at 0xdeadbeef", True),
         ("FileNotFoundError: '/tmp/tmpab12_x9z/a'", "FileNotFoundError: '/tmp/tmpqq77_11a/a'", True),
         ("ValueError: run 3fa85f64-5717 at 10:00:01.5", "ValueError: run 0badcafe-1234 at 11:12:13.25", True),
