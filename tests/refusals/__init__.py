@@ -14,6 +14,7 @@ from tests.refusals.good import GOOD
 from tests.refusals.grace import GRACE
 from tests.refusals.life import LIFE
 from tests.refusals.manifests import Bad, Manifest, job
+from tests.refusals.metadata import METADATA, UNREADABLE
 from tests.refusals.other_words import OTHER_WORDS
 from tests.refusals.pods import PODS
 from tests.refusals.roles import NAMES, ROLES
@@ -36,6 +37,8 @@ BAD: list[Bad] = [
     *STALLS,
     *ELASTIC,
     *GANGS,
+    *METADATA,
+    *UNREADABLE,
 ]
 
 __all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "Bad", "Manifest", "job"]

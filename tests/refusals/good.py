@@ -8,6 +8,7 @@ from tests.refusals.gangs import GANGS_TAKEN
 from tests.refusals.grace import GRACE_TAKEN
 from tests.refusals.life import LIFE_TAKEN
 from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
+from tests.refusals.metadata import METADATA_TAKEN
 from tests.refusals.stalls import STALLS_TAKEN
 
 _EMPTY_CONTAINER = {
@@ -156,6 +157,7 @@ GOOD: dict[str, Manifest] = {
     **ELASTIC_TAKEN,
     **FAILURE_RULES_TAKEN,
     **STALLS_TAKEN,
+    **METADATA_TAKEN,
     "parts-of-a-pod-left-empty": LEFT_EMPTY,
     "fields-left-empty": job(
         replicas={"chief": None, "worker": {"count": None}},

@@ -13,13 +13,14 @@ from dtjob.api.job import API_VERSION, KIND, Job, Spec
 from dtjob.crd import other_words
 from dtjob.crd.field_errors import Problem, open_block_errors, sentence, without_empty_fields
 from dtjob.crd.keyed_lists import repeated_entries
+from dtjob.crd.metadata import metadata_problems, metadata_schema
 from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules import RULES, UNCHANGING
 from dtjob.crd.schema import spec_schema
 
 _MANIFEST_SCHEMA = {
     "type": "object",
-    "properties": {"spec": spec_schema(), "metadata": {}, "apiVersion": {}, "kind": {}},
+    "properties": {"spec": spec_schema(), "metadata": metadata_schema(), "apiVersion": {}, "kind": {}},
 }
 
 
@@ -39,10 +40,13 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
     found = _kind_problems(manifest)
     if found:
         return found
+    found = metadata_problems(manifest.get("metadata"))
     try:
         Job.model_validate_json(json.dumps(manifest), strict=True)
     except ValidationError as error:
-        return in_words(error)
+        found += in_words(error)
+    if found:  # the types of a name and a namespace are looked at in both
+        return list(dict.fromkeys(found))
     if found := list(open_block_errors(manifest["spec"], spec_schema(), "spec")):
         return found
     return [

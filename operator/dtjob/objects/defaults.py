@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from dtjob.api.job import GROUP, Job
+from dtjob.api.label_forms import check_name, check_value
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Replica, Role
 from dtjob.api.scheduling import GangProvider
 from dtjob.objects import labels
-from dtjob.objects.label_forms import check_name, check_value
 from dtjob.objects.readers import Readers
 
 IMAGE_MISSING = "ImageMissing"

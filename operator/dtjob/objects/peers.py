@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dtjob.objects.label_forms import check_name, check_value
+from dtjob.api.label_forms import check_name, check_value
 
 _SELECTORS = ("namespaceSelector", "podSelector")
 _EXAMPLE = '{"matchLabels": {"app": "prometheus"}}'

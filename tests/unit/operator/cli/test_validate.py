@@ -52,3 +52,12 @@ def test_all_that_is_wrong_is_said_after_the_last_file(good: Path, tmp_path: Pat
     with pytest.raises(BadInput) as wrong:
         next(said)
     assert [line.partition(": ")[0] for line in wrong.value.lines] == [str(bad), str(worse)]
+
+
+@pytest.mark.parametrize("command", ["validate", "explain", "run"])
+def test_metadata_that_no_api_server_takes_is_said_by_every_command(dtjob, tmp_path, command):
+    file = tmp_path / "job.yaml"
+    file.write_text(GOOD.replace("{name: digits}", "{name: digits, labels: [team]}"))
+    code, out, err = dtjob(command, file)
+    assert (code, out) == (2, "")
+    assert err == f"dtjob: {file}: metadata.labels: must be a mapping (names with values), not a list\n"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
-_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+"""As in a host name, of one part or more."""
+_NAME = re.compile(rf"({DOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 
 
-def check_name(name: object) -> None:
-    """Raise ValueError on what is no label's name."""
+def check_name(name: object, of: str = "label") -> None:
+    """Raise ValueError on what is no label's name, nor that of another thing whose names have this form."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.rpartition("/")[0]) > 253:
-        raise ValueError(f"{name!r} is no label's name; write letters, digits, '-', '_', '.', such as example.com/team")
+        raise ValueError(f"{name!r} is no {of}'s name; write letters, digits, '-', '_', '.', such as example.com/team")
 
 
 def check_value(name: object, value: object) -> None:
