@@ -25,7 +25,7 @@ _VARIES = (
 )
 """What of a line differs from one run of a program to the next: addresses, temporary files, ids, numbers and times."""
 _LIST = re.compile(r"(?<=[\[{(])[^\[\]{}()]+(?=[\]})])")
-"""What stands in brackets. TensorFlow names the attributes of an operation in any order, and Python what is in a set."""
+"""What stands in brackets. TensorFlow names the attributes of an operation in any order, Python what is in a set."""
 
 
 @dataclass(frozen=True)
