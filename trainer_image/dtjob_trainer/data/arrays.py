@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted, triple
 from dtjob_trainer.data.elements import any_batch
 from dtjob_trainer.data.sharding import Rows, Sizes, batch_order, epoch_order, shard_rows
@@ -27,6 +28,7 @@ class ArraySource(Source):
         self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self._arrays = arrays
+        self.marks = tuple(marks.of(_dense(part)) for part in arrays)
         # else inside the step, which knows dense tensors alone
         self._gathered = place.remote or any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays))
         self.numbered = not self._gathered
@@ -66,6 +68,11 @@ class ArraySource(Source):
     def spec(self) -> tuple[Any, Any, Any]:
         """Specs of the examples."""
         return triple(keras.tree.map_structure(_array_spec, self._arrays))
+
+
+def _dense(part: Any) -> Iterator[Any]:
+    """The arrays of x, y or weights; of ragged and sparse ones, their number alone is compared."""
+    return (leaf for leaf in keras.tree.flatten(part) if leaf is not None and not isinstance(leaf, Sliced))
 
 
 def _tensor(array: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob_trainer.data.marks import Marks
 from dtjob_trainer.data.sharding import Eras, Sizes
 
 
@@ -107,6 +108,8 @@ class Source(ABC):
     numbered = False
     """Whether a batch's inputs are one vector of row numbers in host memory."""
 
+    marks: tuple[Marks, ...] = ()
+    """Of x, y and sample weights, where all of them are in memory, in every task the same."""
     batch: int | None = None
     """Examples of a batch that is full, where that is known."""
     cut_by_batch = False

@@ -30,6 +30,7 @@ class ClassWeighted(Source):
         self.sizes, self.once, self.own_ends = source.sizes, source.once, source.own_ends
         self.most, self.element_spec, self.numbered = source.most, source.element_spec, source.numbered
         self.own_shares, self.batch, self.cut_by_batch = source.own_shares, source.batch, source.cut_by_batch
+        self.marks = source.marks
 
     def shared(self, eras: Eras) -> None:
         """Tell the source itself."""

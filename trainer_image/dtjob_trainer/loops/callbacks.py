@@ -75,7 +75,7 @@ class Callbacks:
         )
         self._counter = getattr(self._model, "_train_counter", None)  # of tf_keras, whose TensorBoard reads it
         self._first = 0
-        # of all callbacks, wherever they run: what is read for them is read by all tasks together
+        # of all callbacks, wherever they run: what is read for them is read by all tasks together (`alike.agree`)
         self.per_batch = live or any(_wants_batches(c, package, BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every step."""
         self.per_test_batch = any(_wants_batches(c, package, TEST_BATCH_METHODS) for c in self._all)

@@ -9,7 +9,7 @@ from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.loops import evaluator, shapes
+from dtjob_trainer.loops import alike, evaluator, shapes
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
@@ -105,6 +105,8 @@ def fit(
     synchronous strategies on CPU, or the status says that resume is "approximate". The log names what of the model is
     the cause: random operations of TensorFlow's own, variables that no layer tracks.
 
+    Every task is to be given the same; a data function makes its own task's share, and callbacks may be of one alone.
+
     In the evaluator this call follows the checkpoints and ends the process with them. Raises FitError, DataError or
     CallbackError, before any step, for what cannot be right.
     """
@@ -129,6 +131,8 @@ def fit(
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose)
     course = data.epochs(training, group, x)
+    tasks = here.task.members if here.task is not None and group.tasks > 1 else ("this task",)
+    alike.agree(group, tasks, course, validation, validates, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     trained.build(*training.spec())
     trained.build_further(*training.spec())

@@ -1,0 +1,68 @@
+"""Tasks of MultiWorkerMirrored that are given other callbacks or other data than the chief: what is wrong is said by
+all of them before the first step, and callbacks of one task alone do no harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trainer.support.harness import Cluster
+
+SAME = "give every task the same data; dtjob takes each task's share of it"
+
+
+def started(directory: Path, mode: str) -> Cluster:
+    """A chief and a worker that run given_apart.py."""
+    return Cluster(directory, "MultiWorkerMirrored", {"chief": 1, "worker": 1}, "given_apart.py", mode)
+
+
+def told(run: Cluster, task: str) -> dict[str, Any]:
+    """What the program of `task` printed at its end."""
+    line = next(line for line in run[task].output().splitlines() if line.startswith("told "))
+    found: dict[str, Any] = json.loads(line.removeprefix("told "))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("mode", "one"),
+    [("callbacks", "chief-0"), pytest.param("worker-callbacks", "worker-0", marks=pytest.mark.slow)],
+)
+def test_callbacks_for_each_batch_in_one_task_alone_hear_of_each(tmp_path: Path, mode: str, one: str) -> None:
+    """What they are told is a sum over all tasks, in which every task must take part."""
+    with started(tmp_path, mode) as run:
+        run.run()
+        found = {task: told(run, task) for task in run.tasks}
+        assert found["chief-0"]["history"] == found["worker-0"]["history"]
+        for task in run.tasks:
+            assert found[task]["heard"] == ({"train": 24, "test": 24} if task == one else {"train": 0, "test": 0})
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("validation", "FitError: validation_data: chief-0 has it, and task worker-0 has none; give it to every task"),
+        ("lengths", f"DataError: x: task worker-0 has 160 examples, chief-0 256; {SAME}"),
+        ("shards", f"DataError: x: task worker-0 has another first or last example than chief-0; {SAME}"),
+        pytest.param(
+            "last-batch",
+            f"DataError: x: task worker-0 has 250 examples, chief-0 256; {SAME}",
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["validation", "lengths", "shards", "last-batch"],
+)
+def test_all_tasks_say_what_was_given_to_them_apart(tmp_path: Path, mode: str, message: str) -> None:
+    with started(tmp_path, mode) as run:
+        run.start()
+        for task in run.tasks:
+            assert run[task].exit_code() == 1, run[task].output()
+            assert message in run[task].output()
+            assert not run[task].status.get("step")
+
+
+def test_structures_that_are_the_same_everywhere_are_trained_on(tmp_path: Path) -> None:
+    with started(tmp_path, "structures") as run:
+        run.run()

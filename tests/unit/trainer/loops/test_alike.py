@@ -1,0 +1,148 @@
+"""dtjob_trainer.loops.alike: which differences between what tasks were given are told, and in which words."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dtjob_trainer.data.sharding import Sizes
+from dtjob_trainer.errors import DataError, FitError
+from dtjob_trainer.loops import alike
+
+TASKS = ("chief-0", "worker-0", "worker-1")
+SAME = "give every task the same data; dtjob takes each task's share of it"
+MARKS = ((5.0, 10.0), (6.0, 0.0), (0.0, 0.0))
+
+
+def arrays(n: int = 256, marks: Any = MARKS, batch: int = 32) -> Any:
+    return SimpleNamespace(sizes=Sizes(n, batch, False), marks=marks, batch=batch, steps=-(-n // batch))
+
+
+def other(sizes: Sizes | None = None, batch: int | None = None, steps: int | None = None) -> Any:
+    return SimpleNamespace(sizes=sizes, marks=(), batch=batch, steps=steps)
+
+
+def given(
+    source: Any = None,
+    epochs: int = 2,
+    first: int = 0,
+    steps: int | None = None,
+    validation: Any = None,
+    every: int = 1,
+) -> list[float]:
+    course: Any = SimpleNamespace(source=source or arrays(), epochs=epochs, ended=first, steps=steps)
+    return alike.facts(course, validation, lambda epoch: (epoch + 1) % every == 0)
+
+
+def found(*rows: list[float]) -> Any:
+    return alike.difference(np.array(rows, np.float64), TASKS[: len(rows)])
+
+
+def test_every_fact_has_its_line() -> None:
+    assert len(given()) == len(given(validation=arrays())) == len(given(other())) == len(alike.FACTS)
+
+
+@pytest.mark.parametrize("rows", [given(), given(other()), given(validation=arrays(n=7)), given(other(steps=4))])
+def test_tasks_that_were_given_the_same_have_no_difference(rows: list[float]) -> None:
+    assert found(rows) is None
+    assert found(rows, rows, rows) is None
+
+
+@pytest.mark.parametrize(
+    ("chief", "worker", "kind", "line"),
+    [
+        ({}, {"source": arrays(160)}, DataError, f"x: task worker-0 has 160 examples, chief-0 256; {SAME}"),
+        ({}, {"source": arrays(250)}, DataError, f"x: task worker-0 has 250 examples, chief-0 256; {SAME}"),
+        (
+            {},
+            {"source": other(batch=32, steps=8)},
+            DataError,
+            f"x: task worker-0 has an unknown number of examples, chief-0 256; {SAME}",
+        ),
+        (
+            {},
+            {"source": arrays(marks=((5.0, 10.01), *MARKS[1:]))},
+            DataError,
+            f"x: task worker-0 has another first or last example than chief-0; {SAME}",
+        ),
+        (
+            {},
+            {"source": arrays(marks=(MARKS[0], (7.0, 0.0), MARKS[2]))},
+            DataError,
+            f"y: task worker-0 has another first or last example than chief-0; {SAME}",
+        ),
+        (
+            {"source": other(batch=32, steps=8)},
+            {"source": other(batch=32, steps=5)},
+            DataError,
+            f"x: task worker-0 has 5 batches, chief-0 8; {SAME}",
+        ),
+        (
+            {},
+            {"source": arrays(batch=64)},
+            DataError,
+            "x: task worker-0 has 64 examples in a batch, chief-0 32; give every task the same data and the same "
+            "batch_size",
+        ),
+        ({}, {"epochs": 3}, FitError, "epochs: task worker-0 has 3, chief-0 2; give every task the same number"),
+        (
+            {"steps": 4},
+            {},
+            FitError,
+            "steps_per_epoch: task worker-0 has none, chief-0 4; give every task the same number",
+        ),
+        (
+            {"validation": arrays()},
+            {},
+            FitError,
+            "validation_data: chief-0 has it, and task worker-0 has none; give it to every task",
+        ),
+        (
+            {"validation": arrays()},
+            {"validation": arrays(255)},
+            DataError,
+            f"validation_data: task worker-0 has 255 examples, chief-0 256; {SAME}",
+        ),
+        (
+            {"validation": arrays()},
+            {"validation": arrays(), "every": 2},
+            FitError,
+            "validation_freq: task worker-0 has other epochs than chief-0; give every task the same",
+        ),
+    ],
+)
+def test_what_is_told(chief: dict[str, Any], worker: dict[str, Any], kind: type[Exception], line: str) -> None:
+    error = found(given(**chief), given(**worker))
+    assert (type(error), str(error)) == (kind, line)
+
+
+def test_the_task_that_differs_is_named() -> None:
+    assert "task worker-1 has 160" in str(found(given(), given(), given(arrays(160))))
+
+
+def test_floats_that_another_processor_has_rounded_are_the_same() -> None:
+    assert found(given(), given(arrays(marks=((5.0, 10.00001), *MARKS[1:])))) is None
+
+
+def test_a_data_function_has_as_many_examples_as_it_likes() -> None:
+    assert found(given(other(Sizes(60, 32, False))), given(other(Sizes(50, 32, False)))) is None
+
+
+def test_where_one_task_calls_back_at_each_batch_all_do() -> None:
+    """Of two tasks, as this one sees them: what the other has is added to what it gives."""
+    theirs = np.array([*given(), True, False])
+
+    class Two:
+        tasks, index = 2, 1
+
+        def sum(self, table: Any) -> Any:
+            return np.add(table, [theirs, np.zeros_like(theirs)])
+
+    callbacks: Any = SimpleNamespace(per_batch=False, per_test_batch=False)
+    group: Any = Two()
+    course: Any = SimpleNamespace(source=arrays(), epochs=2, ended=0, steps=None)
+    alike.agree(group, TASKS[:2], course, None, lambda _: True, callbacks)
+    assert (callbacks.per_batch, callbacks.per_test_batch) == (True, False)
