@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -54,7 +55,10 @@ def outside_strategy(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, with no ambient strategy while it runs."""
     import tensorflow as tf
 
+    @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if not tf.distribute.has_strategy():  # as in a thread: entering the default one would outlast it
+            return function(*args, **kwargs)
         strategy = tf.distribute.get_strategy()
         tf.distribute.experimental_set_strategy(None)
         try:

@@ -1,0 +1,23 @@
+"""Mends how Keras 3 saves where making a variable takes all tasks, so that one of them can save alone.
+
+As Keras walks over a model, it makes an optimizer of its own beside each of the model's, to see which attributes all
+optimizers have. In the scope of MultiWorkerMirrored, the variables of that sample are broadcast: a `model.save` at the
+chief alone would break off the training of all. tf_keras has to have all tasks save, as it sums up their statistics.
+"""
+
+from __future__ import annotations
+
+from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.strategies.ambient import outside_strategy
+
+
+def need_no_peers(traits: Traits) -> None:
+    """Have Keras make its samples outside of the strategy, where the strategy is one like that.
+
+    That serves whatever saves: `Model.save` and `save_weights`, `keras.saving`, `tf.keras`, and callbacks of any kind.
+    """
+    if not traits.collective:
+        return
+    from keras.src.saving import saving_lib
+
+    saving_lib.get_attr_skipset = outside_strategy(saving_lib.get_attr_skipset)
