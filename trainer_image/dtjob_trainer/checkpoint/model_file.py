@@ -20,7 +20,7 @@ def save(model: Any, path: str) -> None:
     """Write `model` to `path`, as `model.save` does, at the chief task. Every task calls it.
 
     A relative path lies below the checkpoint directory where the job has one. Under MultiWorkerMirrored a tf_keras
-    model's own `save` at the chief alone would wait for the others for ever. Raises ValueError for a directory that
+    model's own `save` at the chief alone would break off the training of all. Raises ValueError for a directory that
     holds more than an earlier model, as nothing else is ever removed.
     """
     here = runtime.current()
