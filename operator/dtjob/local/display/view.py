@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +19,9 @@ LATEST = 6
 """Lines of the story under the table."""
 
 MANY_TASKS = 24
-"""No more tasks than this have a line of their own, so that the view fits a terminal."""
+"""No more tasks than this have a line of their own, and fewer where the terminal has no room for them."""
+FEW_TASKS = 3
+"""So many have one in any terminal."""
 
 COLOURS = {
     "training": "green",
@@ -37,14 +40,30 @@ COLOURS = {
 
 def live_view(snapshot: Snapshot, story: Sequence[str], stopping: bool = False) -> RenderableType:
     """Header, a line for each task, the progress bar, the evaluator's word, the latest events."""
-    parts: list[RenderableType] = [_header(snapshot, stopping), _tasks(snapshot), _bar(snapshot)]
+    parts: list[RenderableType] = [_bar(snapshot)]
     evaluation = snapshot.evaluation
     if evaluation:
         text = f"{EVALUATOR} {metrics_text(evaluation.get('metrics') or {})} at step {evaluation.get('step')}"
         parts.append(Text(text, style="cyan"))
     events = [line for line in story if not line.startswith(EVALUATOR)]
     parts += [Text(f"· {line}", style="dim", overflow="fold") for line in events[-LATEST:]]
-    return Group(*parts)
+    return _Fitted(snapshot, _header(snapshot, stopping), parts)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """The view in as many lines as the terminal has: rich would cut its end off, and that says most."""
+
+    snapshot: Snapshot
+    header: Text
+    below: Sequence[RenderableType]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rest = Group(self.header, *self.below)
+        taken = len(console.render_lines(rest, options.update(height=None), pad=False)) + 1  # the table's own header
+        yield self.header
+        yield _tasks(self.snapshot, min(MANY_TASKS, max(FEW_TASKS, options.max_height - taken)))
+        yield from self.below
 
 
 def _header(snapshot: Snapshot, stopping: bool) -> Text:
@@ -58,7 +77,7 @@ def _header(snapshot: Snapshot, stopping: bool) -> Text:
     return header
 
 
-def _tasks(snapshot: Snapshot) -> Table:
+def _tasks(snapshot: Snapshot, most: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("TASK", "STATE"):
         table.add_column(name)
@@ -66,10 +85,11 @@ def _tasks(snapshot: Snapshot) -> Table:
         table.add_column(name, justify="right")
     table.add_column("")
     lines = task_lines(snapshot)
-    for line in lines[:MANY_TASKS]:
+    shown = lines if len(lines) <= most else lines[: most - 1]
+    for line in shown:
         table.add_row(*_cells(line))
-    if len(lines) > MANY_TASKS:
-        table.add_row(Text(f"… {len(lines) - MANY_TASKS} more", style="dim"))
+    if len(lines) > len(shown):
+        table.add_row(Text(f"… {len(lines) - len(shown)} more", style="dim"))
     return table
 
 

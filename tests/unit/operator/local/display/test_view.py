@@ -9,9 +9,9 @@ from tests.unit.operator.builders import job
 from tests.unit.operator.local.display.snapshots import report, snapshot
 
 
-def shown(look, story=(), width=120, **options):
-    """What the view prints on a screen of this width."""
-    console = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False)
+def shown(look, story=(), width=120, height=100, **options):
+    """What the view prints on a screen of this size."""
+    console = Console(file=StringIO(), width=width, height=height, color_system=None, legacy_windows=False)
     console.print(live_view(look, list(story), **options))
     return console.file.getvalue()
 
@@ -59,7 +59,16 @@ def test_stopping_says_what_ctrl_c_does_now():
 
 def test_many_tasks_are_counted():
     text = shown(snapshot(digits=job(workers=100)))
-    assert f"… {101 - MANY_TASKS} more" in text
+    assert f"… {102 - MANY_TASKS} more" in text
+
+
+def test_a_terminal_of_24_lines_shows_how_it_goes_whatever_the_number_of_tasks():
+    story = [f"event {number}" for number in range(LATEST - 1)] + ["a long event " * 12]
+    many = snapshot([report("chief-0", step=115, totalSteps=460)], digits=job(workers=20))
+    text = shown(many, story, width=80, height=24)
+    assert len(text.splitlines()) == 24
+    assert all(part in text for part in ("step 115 of 460", "chief-0", "more", "event 0", "a long event"))
+    assert "chief-0" in shown(many, story, width=80, height=5)
 
 
 def test_a_narrow_screen_is_no_error():
