@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,20 @@ from dtjob.kube.kubeconfig import NoCluster
 from dtjob.kube.transport import Transport
 
 
+@asynccontextmanager
+async def asking(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[Kube]:
+    """A client of an API server that answers so to every GET."""
+    runner = web.AppRunner(app := web.Application())
+    app.add_routes([web.get("/{path:.*}", answer)])
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    configuration = client.Configuration()
+    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+        yield Kube(api_client, transport)
+    await runner.cleanup()
+
+
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])
 async def test_kopf_is_given_the_bare_token(authorization: str):
     configuration = client.Configuration()
@@ -36,16 +52,9 @@ async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str)
     async def answer(_: web.Request) -> web.Response:
         return web.Response(text=text)
 
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+    async with asking(answer) as kube:
         with pytest.raises(ClusterError, match="no API server"):
-            await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
-    await runner.cleanup()
+            await kube.get("Pod", "default", "digits-chief-0-0")
 
 
 @pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])
@@ -55,17 +64,10 @@ async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: fl
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=429, text="Too many requests, please try again later.", headers=said)
 
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
+    async with asking(answer) as kube:
         with pytest.raises(ClusterError, match="Too many requests") as caught:
-            await Kube(api_client, transport).get("Pod", "default", "digits-chief-0-0")
+            await kube.get("Pod", "default", "digits-chief-0-0")
     assert caught.value.retry_after == seconds
-    await runner.cleanup()
 
 
 @pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
@@ -75,17 +77,10 @@ async def test_a_queue_that_may_not_be_seen_is_as_if_it_were_not_there(kind: str
     async def answer(_: web.Request) -> web.Response:
         return web.json_response({"reason": "Forbidden", "message": f"{kind} is forbidden"}, status=403)
 
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
-        assert await Kube(api_client, transport).get(kind, "default", "team-a") is None
+    async with asking(answer) as kube:
+        assert await kube.get(kind, "default", "team-a") is None
         with pytest.raises(ClusterError, match="forbidden"):
-            await Kube(api_client, transport).get("ResourceFlavor", None, "spot")
-    await runner.cleanup()
+            await kube.get("ResourceFlavor", None, "spot")
 
 
 async def test_a_token_that_cannot_be_read_is_a_call_that_failed(tmp_path: Path):
