@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,20 +19,7 @@ from dtjob.controller.cluster import ClusterError
 from dtjob.kube.client import Kube, connect
 from dtjob.kube.kubeconfig import NoCluster
 from dtjob.kube.transport import Transport
-
-
-@asynccontextmanager
-async def asking(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[Kube]:
-    """A client of an API server that answers so to every GET."""
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
-        yield Kube(api_client, transport)
-    await runner.cleanup()
+from tests.unit.operator.kube.answering import asking
 
 
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret"], ids=["kubeconfig", "service account"])

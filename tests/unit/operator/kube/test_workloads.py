@@ -11,20 +11,19 @@ from typing import Any, cast
 
 import pytest
 from aiohttp import web
-from kubernetes.aio import client
 
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.client import Kube
-from dtjob.kube.transport import Transport
 from dtjob.kube.workloads import Workloads
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.workload import Kueue
 from tests.unit.operator import builders
+from tests.unit.operator.kube.answering import asking
 from tests.unit.operator.queued import queued_job
 from tests.unit.operator.simulation.operator import job_manifest
 
@@ -188,15 +187,8 @@ async def watched_from(*lines: bytes, ends: bool) -> AsyncIterator[Kube]:
             await asyncio.sleep(60)
         return response
 
-    runner = web.AppRunner(app := web.Application(), handler_cancellation=True, shutdown_timeout=0)
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    configuration = client.Configuration()
-    configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    async with client.ApiClient(configuration) as api_client, Transport(api_client, 5) as transport:
-        yield Kube(api_client, transport)
-    await runner.cleanup()
+    async with asking(answer, handler_cancellation=True, shutdown_timeout=0) as kube:
+        yield kube
 
 
 async def test_a_watch_over_a_connection_that_is_half_open_breaks(monkeypatch: Any) -> None:
