@@ -52,8 +52,9 @@ class FunctionSource(Source):
         self._function, self._batch_size, self._place, self._wanted = function, batch_size, place, wanted
         steps, argument = wanted.steps, wanted.argument
         self._eras: Eras = ()
-        context = self._context(0, 0)
-        dataset, told = function(context), context.sizes
+        self._repeats = False
+        dataset, context = self._call(0, 0)
+        told = context.sizes
         self.own_shares = told is None and not place.remote
         self.batch, self.cut_by_batch = batch_size, place.shards > 1 and (told is None or context.by_file)
         _check(dataset, wanted, place)
@@ -110,10 +111,9 @@ class FunctionSource(Source):
 
     def elements(self, number: int, first_step: int) -> Any:
         """The Dataset of this shard's batches of pass `number`, from `first_step` on."""
-        dataset, told = self._call(number, first_step)
+        dataset, context = self._call(number, first_step)
         low, high = share(self._batch_size, self._place.shard, self._place.shards)
-        dataset = dataset.repeat() if self._repeats else dataset
-        if told is None and first_step:
+        if context.sizes is None and first_step:
             dataset = dataset.skip(first_step * (high - low))
         whole = self.sizes is None and self._wanted.drop_last
         return dataset.batch(high - low, drop_remainder=whole).prefetch(2)
@@ -176,13 +176,9 @@ class FunctionSource(Source):
         """Specs of the parts of an element, with a batch dimension."""
         return elements.parts_of(self._spec)
 
-    def _call(self, epoch: int, first_step: int) -> tuple[Any, Sizes | None]:
-        context = self._context(epoch, first_step)
-        context.eras = self._eras if first_step else ()
-        return self._function(context), context.sizes
-
-    def _context(self, epoch: int, first_step: int) -> DataContext:
-        return DataContext(
+    def _call(self, epoch: int, first_step: int) -> tuple[Any, DataContext]:
+        """What the function gives, without an end where it is passed over so, and what it was given."""
+        context = DataContext(
             seed=self._wanted.seed,
             epoch=epoch,
             shard=self._place.shard,
@@ -192,6 +188,9 @@ class FunctionSource(Source):
             shuffle=self._wanted.shuffle,
             drop_last=self._wanted.drop_last,
         )
+        context.eras = self._eras if first_step else ()
+        dataset = self._function(context)
+        return dataset.repeat() if self._repeats else dataset, context
 
 
 class WholeFunctionSource(DatasetSource):
@@ -206,15 +205,16 @@ class WholeFunctionSource(DatasetSource):
         dataset = function()
         _check(dataset, wanted, place)
         self._repeats = wanted.endless and int(dataset.cardinality()) < 0  # as above
-        dataset = dataset.repeat() if self._repeats else dataset
-        super().__init__(dataset.batch(batch_size, drop_remainder=wanted.drop_last), place, wanted)
+        super().__init__(self._batched(dataset), place, wanted)
         self.element_spec, self.batch = elements.any_batches(self.element_spec), batch_size
 
     def _pass(self, number: int) -> Any:
-        dataset = self._function()
+        return self._batched(self._function()).with_options(self._dataset.options())
+
+    def _batched(self, dataset: Any) -> Any:
+        """In batches, without an end where it is passed over so."""
         dataset = dataset.repeat() if self._repeats else dataset
-        dataset = dataset.batch(self._batch_size, drop_remainder=self._drop_last)
-        return dataset.with_options(self._dataset.options())
+        return dataset.batch(self._batch_size, drop_remainder=self._drop_last)
 
 
 def _check(dataset: Any, wanted: Wanted, place: Place) -> None:
