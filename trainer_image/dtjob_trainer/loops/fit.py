@@ -131,8 +131,8 @@ def fit(
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose)
     course = data.epochs(training, group, x)
-    tasks = here.task.members if here.task is not None and group.tasks > 1 else ("this task",)
-    alike.agree(group, tasks, course, validation, validates, user_callbacks)
+    if here.task is not None and group.tasks > 1:
+        alike.agree(group, here.task.members, course, validation, validates, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     trained.build(*training.spec())
     trained.build_further(*training.spec())

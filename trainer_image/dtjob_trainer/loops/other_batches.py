@@ -37,6 +37,7 @@ def told(kept: Mapping[str, Any], source: Source, epoch: int, there: int | None)
         was, now, what = kept["length"], source.steps, "the number of batches"
     then = "begins anew, and what it had trained on is trained on again"
     if there is not None:
-        then = "goes on where it was, and less than one batch is trained on twice"
+        then = "goes on where it was"
+        then += ", and less than one batch is trained on twice" if what == "batch_size" else ""
     mend = MEND if what == "batch_size" else ""
     return f"{what} was {was} where the checkpoint was written, and is {now} now: epoch {epoch + 1} {then}{mend}"
