@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from dtjob.crd.schema import is_always_there
+from dtjob.crd.settled import is_settled
+
 Value = Any
 """A part of a manifest as plain JSON."""
 
@@ -29,11 +32,11 @@ class Rule:
     not.
     `message` says what is wrong and what to write instead; `field`, below `at`, is what it is about.
 
-    `for_new`: whether it is only for jobs that are being created, as a rule is that came after the first release. An
-    API server checks a job's rules at each write of its status, also where nothing of the spec has changed (it tells
-    that only where all fields of the spec are typed), and a job that an earlier release took must live on. That is
-    enough for fields that cannot be changed afterwards. `reads`, below `at`, is one that can: where it has changed,
-    the rule holds for jobs that are there, too.
+    A rule that reads only what cannot change later is asked of jobs that are being created alone (`settled.py`).
+    `for_new`: whether any other is so too, as a rule is that came after the first release. An API server checks a job's
+    rules at each write of its status, also where nothing of the spec has changed, and a job that an earlier release
+    took must live on. `reads`, below `at`, is a field that can be changed afterwards: where it has changed, the rule
+    holds for jobs that are there, too.
     """
 
     at: str
@@ -52,7 +55,7 @@ class Rule:
             entry |= {"message": f"{self.field}: {self.message}"}
         elif self.field:
             entry |= {"fieldPath": f".{self.field}"}
-        if not self.for_new:
+        if not self.for_new and not is_settled(self.at, self.cel):
             yield entry
             return
         yield entry | {"rule": f"oldSelf.hasValue() || ({self.cel})", "optionalOldSelf": True}
@@ -62,13 +65,16 @@ class Rule:
     def _as_it_was(self) -> str:
         """CEL: what the rule reads is as it was; see `Unchanging` for what is unlike itself."""
         new, old = f"self.{self.reads}", f"oldSelf.{self.reads}"
-        return f"!({_is_there(new)}) || {_is_there(old)} && ({new} == {old} || {old} != {old})"
+        there, was_there = _is_there(new), _is_there(old)
+        same = f"({new} == {old} || {old} != {old})"
+        return f"!({there}) || {was_there} && {same}" if there else same
 
 
 def _is_there(path: str) -> str:
-    """CEL: each step of this path is there."""
+    """CEL: each step of this path into the spec is there, as far as it may be missing."""
     steps = path.split(".")
-    return " && ".join(f"has({'.'.join(steps[: end + 1])})" for end in range(1, len(steps)))
+    first = 2 if is_always_there(steps[1]) else 1
+    return " && ".join(f"has({'.'.join(steps[: end + 1])})" for end in range(first, len(steps)))
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class Unchanging:
             # A list in which earlier definitions took a key twice equals nothing, itself included: its job lives on.
             cel = f"({cel} || {old} != {old})"
         if not self.required:
-            cel = f"has({new}) == has({old}) && (!has({new}) || {cel})"
+            cel = f"has({new}) ? has({old}) && {cel} : !has({old})"
         return {"rule": cel, "message": self.message, "reason": Reason.FORBIDDEN.value, "fieldPath": f".{self.field}"}
 
     def validations(self) -> Iterator[tuple[str, dict[str, Any]]]:

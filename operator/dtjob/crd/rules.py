@@ -20,7 +20,8 @@ from dtjob.crd.rules_success import SUCCESS_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
 from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
 from dtjob.crd.rules_volume import VOLUME_RULES
-from dtjob.crd.schema import Schema, spec_schema
+from dtjob.crd.schema import Schema, is_always_there, spec_schema
+from dtjob.crd.settled import CHANGEABLE
 from dtjob.crd.suspended_roles import UnchangingRoles
 
 RULES: tuple[Rule, ...] = (
@@ -32,15 +33,12 @@ RULES: tuple[Rule, ...] = (
     *GANG_RULES,
 )
 
-CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")
-"""Fields of the spec that may change while the job exists; all others are in the pods already, or say whose it is."""
 IN_PART = {"replicas": UnchangingRoles}
 """Fields of which a part may change at times."""
 
 
 def _unchanging(name: str, field: Schema) -> Unchanging:
-    required = name in spec_schema()["required"] or "default" in field
-    return IN_PART.get(name, Unchanging)(name, required, has_keyed_lists(field))
+    return IN_PART.get(name, Unchanging)(name, is_always_there(name), has_keyed_lists(field))
 
 
 UNCHANGING: tuple[Unchanging, ...] = tuple(

@@ -43,7 +43,7 @@ def _has_role(role: Role) -> Rule:
 
     return Rule(
         "spec",
-        f"has(self.replicas.{role}) || !has(self.failurePolicy.rules) || "
+        f"!has(self.failurePolicy.rules) || has(self.replicas.{role}) || "
         f"self.failurePolicy.rules.all(r, !has(r.roles) || !('{role}' in r.roles))",
         holds,
         f"a rule is for the role {role}, and the job has none: remove {role} from its roles",

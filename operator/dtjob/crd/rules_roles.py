@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dtjob.api.network import Network
-from dtjob.api.replicas import Replica, Role
+from dtjob.api.replicas import MAX_REPLICAS, Replica, Role
 from dtjob.api.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 
@@ -15,6 +15,8 @@ CLUSTER_SPEC_LIMIT = 128 * 1024 - 256
 """Longest cluster spec: Linux takes 128 KiB for one environment string (MAX_ARG_STRLEN), and TF_CONFIG has a frame."""
 ADDRESSED_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
 """The roles whose addresses the cluster spec lists, under whichever strategy; the evaluator never is one."""
+ALWAYS_FIT = 900
+"""Tasks whose addresses fit, however long the job's name is."""
 
 _DNS_LABEL = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _SEVERAL_PODS = [strategy.value for strategy in Strategy if not strategy.single_pod]
@@ -36,9 +38,13 @@ def _most(job: Value, role: str) -> int:
     return 0 if block is None else max(_tasks(job["spec"]["replicas"], role), int(block.get("max") or 0))
 
 
+def _of_replicas(cel: str) -> str:
+    """CEL at the root: this holds of the replicas, `r`. Each `self.spec` costs as much as the spec has fields."""
+    return f"[self.spec.replicas].all(r, {cel})"
+
+
 def _most_cel(role: str) -> str:
-    block = f"self.spec.replicas.{role}"
-    return f"(has({block}.max) ? {block}.max : {block}.count)" if role == Role.WORKER else f"{block}.count"
+    return f"(has(r.{role}.max) ? r.{role}.max : r.{role}.count)" if role == Role.WORKER else f"r.{role}.count"
 
 
 def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
@@ -62,23 +68,27 @@ def _cluster_spec_fits(job: Value) -> bool:
 
 
 def _cluster_spec_cel() -> str:
-    """The same sum in CEL."""
-    parts = []
+    """The same sum in CEL, for jobs of so many tasks that they might not fit."""
+    parts, counts = [], []
     for role in ADDRESSED_ROLES:
-        count = f"self.spec.replicas.{role.value}.count"
+        count = f"r.{role.value}.count"
         frame = f"(2 * size(self.metadata.name) + size(string(self.spec.network.port)) + {len(role.value) + 7})"
         digits = " + ".join([count, *(f"({count} > {power} ? {count} - {power} : 0)" for power in (10, 100, 1000))])
         whole = f"{len(role.value) + 5} + {count} * {frame} + {digits}"
-        parts.append(f"(has(self.spec.replicas.{role.value}) ? {whole} : 0)")
-    return f"1 + {' + '.join(parts)} <= {CLUSTER_SPEC_LIMIT}"
+        parts.append(f"(has(r.{role.value}) ? {whole} : 0)")
+        counts.append(f"(has(r.{role.value}) ? {count} : 0)")
+    fits = f"1 + {' + '.join(parts)} <= {CLUSTER_SPEC_LIMIT}"
+    return _of_replicas(f"{' + '.join(counts)} <= {ALWAYS_FIT} || {fits}")
 
 
 def _host_names(role: str) -> Rule:
     """The longest host name of a role's tasks is a DNS label."""
+    beside, most_digits = len(role) + 2, len(str(MAX_REPLICAS - 1))
+    length = f"size(self.metadata.name) + {beside} + size(string({_most_cel(role)} - 1))"
     return Rule(
         "",
-        f"!has(self.spec.replicas.{role}) || size(self.metadata.name) + {len(role) + 2} + "
-        f"size(string({_most_cel(role)} - 1)) <= {NAME_LIMIT}",
+        f"size(self.metadata.name) <= {NAME_LIMIT - beside - most_digits} || "
+        + _of_replicas(f"!has(r.{role}) || {length} <= {NAME_LIMIT}"),
         lambda job: (
             not _most(job, role) or len(f"{job['metadata']['name']}-{role}-{_most(job, role) - 1}") <= NAME_LIMIT
         ),
@@ -107,7 +117,7 @@ NAME_RULES = (
         "spec.replicas",
     ),
 )
-"""The only rules at the root, since a status update checks those again: what they are about does not change."""
+"""The only rules at the root."""
 
 
 def _at_most_one(role: str, why: str) -> Rule:

@@ -32,6 +32,11 @@ def spec_schema() -> Schema:
     return structural(Spec)
 
 
+def is_always_there(name: str) -> bool:
+    """Whether an API server always has this field of `spec`: given by the user, or filled in by default."""
+    return name in spec_schema()["required"] or "default" in spec_schema()["properties"].get(name, {})
+
+
 def structural(model: type[BaseModel]) -> Schema:
     """The structural schema of one model, with every model that it names inlined."""
     whole = model.model_json_schema(by_alias=True)

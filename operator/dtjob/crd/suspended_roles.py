@@ -123,7 +123,7 @@ def _same_but_size(new: str, old: str) -> str:
 
 def _same(new: str, old: str, name: str, optional: bool) -> str:
     same = f"{new}.{name} == {old}.{name}"
-    return f"has({new}.{name}) == has({old}.{name}) && (!has({new}.{name}) || {same})" if optional else same
+    return f"(has({new}.{name}) ? has({old}.{name}) && {same} : !has({old}.{name}))" if optional else same
 
 
 def _same_containers() -> str:

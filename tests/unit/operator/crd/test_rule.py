@@ -22,9 +22,9 @@ def test_values_at_finds_every_place_of_a_rule() -> None:
     ],
 )
 def test_a_rule_as_an_api_server_reads_it(field: str, message: str, path: dict[str, str]) -> None:
-    rule = Rule("spec", "has(self.a)", lambda value: "a" in value, "remove it", field, Reason.FORBIDDEN)
+    rule = Rule("spec", "has(self.suspend)", lambda value: "suspend" in value, "remove it", field, Reason.FORBIDDEN)
     assert next(rule.validations()) == {
-        "rule": "has(self.a)",
+        "rule": "has(self.suspend)",
         "message": message,
         "reason": "FieldValueForbidden",
         **path,
@@ -34,9 +34,8 @@ def test_a_rule_as_an_api_server_reads_it(field: str, message: str, path: dict[s
 def test_an_optional_field_cannot_come_or_go_either() -> None:
     assert Unchanging("strategy", required=True).validation()["rule"] == "self.strategy == oldSelf.strategy"
     optional = Unchanging("image", required=False).validation()
-    assert (
-        optional["rule"] == "has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image)"
-    )
+    same = "has(self.image) ? has(oldSelf.image) && self.image == oldSelf.image : !has(oldSelf.image)"
+    assert optional["rule"] == same
     assert optional["message"].startswith("image cannot be changed: delete the job")
 
 
@@ -47,9 +46,15 @@ def test_a_field_with_keyed_lists_may_be_unlike_itself() -> None:
 
 
 def test_a_rule_for_new_jobs_asks_nothing_of_a_change() -> None:
-    rule = Rule("spec", "has(self.a)", lambda value: "a" in value, "add it", "a", for_new=True)
+    rule = Rule("spec", "has(self.suspend)", lambda value: "suspend" in value, "add it", "suspend", for_new=True)
     (made,) = rule.validations()
-    assert (made["rule"], made["optionalOldSelf"]) == ("oldSelf.hasValue() || (has(self.a))", True)
+    assert (made["rule"], made["optionalOldSelf"]) == ("oldSelf.hasValue() || (has(self.suspend))", True)
+
+
+def test_a_rule_on_what_cannot_change_asks_nothing_of_a_change() -> None:
+    rule = Rule("spec", "has(self.image)", lambda value: "image" in value, "add it", "image")
+    (made,) = rule.validations()
+    assert (made["rule"], made["optionalOldSelf"]) == ("oldSelf.hasValue() || (has(self.image))", True)
 
 
 def test_a_rule_for_new_jobs_holds_where_what_it_reads_has_changed() -> None:
@@ -58,6 +63,13 @@ def test_a_rule_for_new_jobs_holds_where_what_it_reads_has_changed() -> None:
     assert made["optionalOldSelf"] is True
     same = "!(has(self.a)) || has(oldSelf.a) && (self.a == oldSelf.a || oldSelf.a != oldSelf.a)"
     assert (changed["rule"], "optionalOldSelf" in changed) == (f"{same} || (has(self.a.b))", False)
+
+
+@pytest.mark.parametrize("there", ["failurePolicy", "replicas"])
+def test_a_field_that_is_always_there_is_not_asked_for(there: str) -> None:
+    rule = Rule("spec", "true", lambda _: True, "add it", "a", for_new=True, reads=there)
+    *_, changed = rule.validations()
+    assert changed["rule"] == f"(self.{there} == oldSelf.{there} || oldSelf.{there} != oldSelf.{there}) || (true)"
 
 
 def test_each_step_to_what_a_rule_reads_may_be_missing() -> None:
