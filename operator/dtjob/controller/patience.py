@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dtjob.controller.cluster import JobKey
 
 SHORTEST_SECONDS = 1.0
@@ -9,6 +11,9 @@ SHORTEST_SECONDS = 1.0
 LONGEST_SECONDS, LONGEST_FIRST_SECONDS = 5.0, 10.0
 """While there is much to do: what other jobs wait for comes first. The second for the first status of a job whose pods
 are there: by then most of them run, and it says so at once."""
+FIRST_SECONDS_A_JOB, MOST_FIRST_SECONDS = 0.05, 30.0
+"""Where hundreds of jobs wait for their first status, their pods take longer to run: so long for each of them, and no
+longer than that. Said sooner, each would be written twice, and all would run later."""
 MUCH = 3
 """Jobs that are due or looked at: a thousand that run well seldom have more than one of these at a time."""
 
@@ -17,18 +22,28 @@ class Patience:
     """Remembers since when each job's status waits. `now` is in seconds of one clock throughout. With `longest` 0
     none waits."""
 
-    def __init__(self, longest: float = LONGEST_FIRST_SECONDS) -> None:
+    def __init__(self, longest: float = math.inf) -> None:
         self._longest = longest
         self._since: dict[JobKey, float] = {}
+        self._first: set[JobKey] = set()
 
     def wait(self, key: JobKey, now: float, jobs: int, first: bool = False) -> float:
         """How many seconds the status of this job waits yet, 0 where it is to be written now; `jobs`: how many are due
         or looked at, `first`: whether it has none yet, for which its user looks."""
+        (self._first.add if first else self._first.discard)(key)
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
-        longest, shortest = (LONGEST_FIRST_SECONDS, 0.0) if first else (LONGEST_SECONDS, SHORTEST_SECONDS)
-        left = min(longest if much else shortest, self._longest) - waited
+        left = min(self._most(first, much), self._longest) - waited
         return max(left, SHORTEST_SECONDS / 2) if left > 0 else 0.0
 
     def forget(self, key: JobKey) -> None:
         """Note that the status of this job waits no more."""
         self._since.pop(key, None)
+        self._first.discard(key)
+
+    def _most(self, first: bool, much: bool) -> float:
+        """How long a status waits in all."""
+        if not first:
+            return LONGEST_SECONDS if much else SHORTEST_SECONDS
+        if not much:
+            return 0.0
+        return min(max(LONGEST_FIRST_SECONDS, FIRST_SECONDS_A_JOB * len(self._first)), MOST_FIRST_SECONDS)

@@ -6,7 +6,15 @@ import pytest
 
 from dtjob import times
 from dtjob.api.job import KIND
-from dtjob.controller.patience import LONGEST_FIRST_SECONDS, LONGEST_SECONDS, MUCH, SHORTEST_SECONDS, Patience
+from dtjob.controller.patience import (
+    FIRST_SECONDS_A_JOB,
+    LONGEST_FIRST_SECONDS,
+    LONGEST_SECONDS,
+    MOST_FIRST_SECONDS,
+    MUCH,
+    SHORTEST_SECONDS,
+    Patience,
+)
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.shared import shared_objects
 from tests.unit.operator import builders
@@ -36,6 +44,20 @@ def test_a_first_one_waits_for_other_jobs_alone() -> None:
     patience = Patience()
     assert patience.wait(KEY, 0.0, MUCH + 1, first=True) == LONGEST_FIRST_SECONDS
     assert not patience.wait(KEY, 1.0, MUCH, first=True)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "longest"), [(100, LONGEST_FIRST_SECONDS), (400, 400 * FIRST_SECONDS_A_JOB), (5000, MOST_FIRST_SECONDS)]
+)
+def test_the_more_wait_for_their_first_the_longer_they_do(jobs: int, longest: float) -> None:
+    patience = Patience()
+    waits = [patience.wait(("default", f"digits-{number}"), 0.0, MUCH + 1, first=True) for number in range(jobs)]
+    assert waits[0] == LONGEST_FIRST_SECONDS
+    assert waits[-1] == longest
+    for number in range(1, jobs):  # one that was written, or says more than that it waits, is none of them any more
+        key = ("default", f"digits-{number}")
+        patience.forget(key) if number % 2 else patience.wait(key, 0.0, MUCH + 1)
+    assert patience.wait(("default", "digits-0"), 0.0, MUCH + 1, first=True) == LONGEST_FIRST_SECONDS
 
 
 def test_jobs_wait_each_for_itself() -> None:
