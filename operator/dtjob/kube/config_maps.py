@@ -59,9 +59,11 @@ class ConfigMaps:
     async def look_for_unknown(self) -> None:
         """Take in the ConfigMaps of unfinished jobs of which none is known, as after a start.
 
-        One that cannot be read is left unknown: its job makes it, and hears then that it is there.
+        One that cannot be read is left unknown, as is one of a job that was not looked at yet: its job makes it, and
+        hears then that it is there.
         """
-        keys = [key for key in going_on(self._store) if known(self._store, key) is None]
+        begun = (key for key in going_on(self._store) if _has_begun(self._store, key))
+        keys = [key for key in begun if known(self._store, key) is None]
         try:
             await self._ask_all((key, name) for key in keys if (name := name_of(self._store.job(key))) is not None)
         except ClusterError as error:
@@ -149,6 +151,11 @@ def name_of(manifest: Manifest | None) -> str | None:
         return None if manifest is None else shared.config_map_name(as_it_is(Job.model_validate(manifest)))
     except ValidationError:
         return None
+
+
+def _has_begun(store: Store, key: JobKey) -> bool:
+    """Whether anything was made or written for the job."""
+    return bool(store.size(key) or (store.job(key) or {}).get("status"))
 
 
 def _goes_on(job: Manifest) -> bool:

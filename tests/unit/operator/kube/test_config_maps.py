@@ -157,6 +157,8 @@ async def test_after_a_start_only_what_is_unknown_is_asked_for() -> None:
     put(store, "known")
     put(store, "ended", ENDED, config_map=False)
     put(store, config_map=False)
+    new = job_manifest(builders.job(name="new", uid="uid-new"))
+    store.apply({**new, "metadata": {**new["metadata"], "resourceVersion": "7"}})
     wanted = builders.stored(shared.config_map(builders.job(uid="uid-digits")))
     cluster = Cluster(wanted)
     config_maps, _ = made(store, cluster)
