@@ -14,6 +14,11 @@ from dtjob_trainer.contract.task import Task
 
 CHUNK_BYTES = 64 * 2**20
 """Most bytes that one broadcast moves at a time, so that a large model does not need several times its memory."""
+REDUCED = (np.float32, np.float64, np.int64)
+"""What tasks with GPUs sum as those without: of int32 TensorFlow says "Collective all-reduce does not support datatype
+DT_INT32 on DEVICE_GPU" (its base_collective_executor.cc), and unsigned integers and booleans it reduces nowhere."""
+WORD = np.dtype(np.int64)
+"""In which bytes are exchanged, bit for bit."""
 
 
 def padded_size(size: int) -> int:
@@ -41,7 +46,11 @@ class Group:
         self._sums: dict[tuple[str, int], Any] = {}
 
     def sum(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The sum of every task's `vector` (int32, float32, float64; same shape in all tasks)."""
+        """The sum of every task's `vector` (of one of REDUCED; same shape in all tasks)."""
+        if vector.dtype not in REDUCED:
+            raise TypeError(
+                f"not every strategy sums {vector.dtype}; use one of {', '.join(t.__name__ for t in REDUCED)}"
+            )
         if self.tasks == 1:
             return vector
         padded = np.zeros(padded_size(vector.size), vector.dtype)
@@ -77,8 +86,7 @@ class Group:
         received = bytearray()
         for start in range(0, size, CHUNK_BYTES):
             length = min(CHUNK_BYTES, size - start)
-            # int32 because MultiWorkerMirrored reduces neither unsigned integers nor booleans
-            words = np.zeros(-(-length // 4), np.int32)
+            words = np.zeros(-(-length // WORD.itemsize), WORD)
             if data is not None:
                 words.view(np.uint8)[:length] = np.frombuffer(data, np.uint8, length, start)
             received += self.sum(words).view(np.uint8)[:length].tobytes()
@@ -89,7 +97,7 @@ class Group:
         if self.tasks == 1:
             return rows
         size = rows.shape[1]
-        words = np.zeros((self.replicas, -(-size // 4)), np.int32)
+        words = np.zeros((self.replicas, -(-size // WORD.itemsize)), WORD)
         words.view(np.uint8)[self.first_replica : self.first_replica + self.local, :size] = rows
         return np.ascontiguousarray(self.sum(words).view(np.uint8)[:, :size])
 
