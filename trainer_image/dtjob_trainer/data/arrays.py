@@ -56,7 +56,9 @@ class ArraySource(Source):
         """The rows' examples, or the inputs themselves where they are examples already."""
         if self._gathered:
             return triple(inputs)
-        gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
+        # where the arrays are: on a GPU, all of them would be copied there for the rows of each step
+        with tf.device("CPU:0"):
+            gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
         return triple(gathered)
 
     def input_spec(self) -> tuple[Any, ...]:

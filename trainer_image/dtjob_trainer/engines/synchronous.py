@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -116,12 +117,13 @@ class SynchronousEngine(Engine):
         if self.streams(source):
             # plain tensors: to match an iterator with its spec takes Python as long as a small step
             signature = [tf.TensorSpec([], tf.resource), tf.TensorSpec([], tf.variant), tf.TensorSpec([3], tf.float64)]
-            return tf.function(_of_stream(step, source), autograph=False, input_signature=signature)
+            return tf.function(_of_stream(step, source, self._on_host), autograph=False, input_signature=signature)
         spec = source.input_spec()
         if self._one_by_one(source):
             return tf.function(step, autograph=False, input_signature=[spec, number, number])
         spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
-        return tf.function(_of_stacked(step), autograph=False, input_signature=[spec, numbers, numbers, numbers])
+        signature = [spec, numbers, numbers, numbers]
+        return tf.function(_of_stacked(step, self._on_host), autograph=False, input_signature=signature)
 
     def _step(self, body: Callable[..., Any], source: Source) -> Callable[[Any, Any, Any], Any]:
         """In the graph: one step of all replicas of this task, of its inputs, how many count, and the batch's size."""
@@ -159,21 +161,32 @@ class SynchronousEngine(Engine):
         if self.group.local == 1:
             return inputs, count
         context = tf.distribute.get_replica_context()
-        replica = context.replica_id_in_sync_group - self.group.first_replica
-        low = replica * count // self.group.local
-        high = (replica + 1) * count // self.group.local
-        begin = tf.minimum(low, tf.maximum(count, 1) - 1)
-        end = tf.maximum(high, begin + 1)
-        return keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low
+        with self._on_host():
+            replica = context.replica_id_in_sync_group - self.group.first_replica
+            low = replica * count // self.group.local
+            high = (replica + 1) * count // self.group.local
+            begin = tf.minimum(low, tf.maximum(count, 1) - 1)
+            end = tf.maximum(high, begin + 1)
+            return keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low
+
+    def _on_host(self) -> contextlib.AbstractContextManager[Any]:
+        """Have what follows done in the host's memory, where data is: a GPU would be given all of it for a part, and
+        waited for at each step. A TPU has no host within its steps."""
+        return contextlib.nullcontext() if self.fills_up else tf.device("CPU:0")
 
 
-def _of_stacked(step: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+OnHost = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+def _of_stacked(step: Callable[[Any, Any, Any], Any], on_host: OnHost) -> Callable[..., Any]:
     """In the graph: `step` on one batch of several after the other; what the last one gives."""
 
     def several(inputs: Any, rows: Any, counts: Any, totals: Any) -> Any:
         def one(number: Any, _: Any) -> Any:
-            mine = keras.tree.map_structure(lambda part: part[number, : rows[number]], inputs)
-            return number + 1, step(mine, counts[number], totals[number])
+            with on_host():
+                mine = keras.tree.map_structure(lambda part: part[number, : rows[number]], inputs)
+                count, total = counts[number], totals[number]
+            return number + 1, step(mine, count, total)
 
         begin = (tf.constant(0), tf.constant(0.0))
         return tf.while_loop(lambda number, _: number < tf.size(counts), one, begin, parallel_iterations=1)[1]
@@ -181,7 +194,7 @@ def _of_stacked(step: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     return several
 
 
-def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source) -> Callable[..., Any]:
+def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source, on_host: OnHost) -> Callable[..., Any]:
     """In the graph: `step` on one element of a stream after the other.
 
     Of its iterator and the element ahead, and of (steps done, most steps to do, seconds after which to do no further).
@@ -196,12 +209,14 @@ def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source) -> Callable
         end = tf.timestamp() + numbers[2]
 
         def goes_on(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
-            in_time = tf.logical_or(tf.equal(done, 0), tf.timestamp() < end)
-            wanted = tf.logical_and(tf.logical_and(done < most, fits), in_time)
-            return tf.logical_and(wanted, ahead.has_value())
+            with on_host():
+                in_time = tf.logical_or(tf.equal(done, 0), tf.timestamp() < end)
+                wanted = tf.logical_and(tf.logical_and(done < most, fits), in_time)
+                return tf.logical_and(wanted, ahead.has_value())
 
         def one(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
-            cut = source.cut(ahead.get_value(), first + done)
+            with on_host():
+                cut = source.cut(ahead.get_value(), first + done)
             result = step(cut.inputs, cut.count, cut.total)
             return done + 1, iterator.get_next_as_optional(), tf.convert_to_tensor(cut.fits), result
 

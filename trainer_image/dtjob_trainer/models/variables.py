@@ -36,7 +36,8 @@ class State:
     def capture(self) -> dict[str, Any]:
         """Name to tensor, at the chief task; empty elsewhere. Collective: every task calls it at the same step.
 
-        The tensors share the variables' buffers; TensorFlow copies a buffer when training next writes to it.
+        The tensors share the buffers of variables in the host's memory; TensorFlow copies one when training next writes
+        to it.
         """
         rows = self._group.gather(self._local_rows())
         if self._group.index != 0:
@@ -195,7 +196,14 @@ def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]
 
 
 def _read(part: Any) -> Any:
-    return tf.convert_to_tensor(part) if is_sharded(part) else part.read_value()
+    """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes."""
+    if is_sharded(part):
+        return tf.convert_to_tensor(part)
+    device = tf.DeviceSpec.from_string(part.device or "")
+    if device.device_type in (None, "CPU") and not device.device_index:
+        return part.read_value()
+    with tf.device("CPU:0"):
+        return tf.identity(part.read_value())
 
 
 def sum_of(parts: tuple[Any, ...], shape: Any = ()) -> npt.NDArray[np.float64]:
