@@ -136,6 +136,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     from dtjob_trainer.models import keras_saving, refused_methods
     from dtjob_trainer.strategies import ambient, create
 
+    create.see_gpus(task.gpus, here.log)
     create.configure_devices(task.strategy_options)
     ambient.make_ambient(task)
     refused_methods.refuse_where_wrong(task)

@@ -79,7 +79,8 @@ class StrategyOptions(Block):
     """Options of the strategy."""
 
     communication: Communication | None = None
-    """MultiWorkerMirrored: how gradients are reduced. Auto lets TensorFlow choose, NCCL needs GPUs."""
+    """MultiWorkerMirrored: how gradients are reduced. Auto lets TensorFlow choose, which takes Ring on GPUs too; NCCL
+    needs GPUs, of which no two tasks share one."""
     cross_device_ops: CrossDeviceOps | None = None
     """Mirrored: how gradients are reduced between devices. NCCL needs GPUs."""
     logical_cpus: Annotated[int | None, Field(ge=1, le=64, alias="logicalCPUs")] = None

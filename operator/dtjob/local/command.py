@@ -77,7 +77,8 @@ def local_command(
     """The supervisor process that stands for `pod`.
 
     The supervisor is run by `python`, addresses become loopback ones, the cluster file and the checkpoint directory
-    become local paths (a `gs://` directory stays), everything else is as in the pod. `environ` is dtjob's own.
+    become local paths (a `gs://` directory stays), GPUs are those of this machine, everything else is as in the pod.
+    `environ` is dtjob's own.
     """
     container = training_container(pod)
     variables = container_environment(container)
@@ -88,6 +89,7 @@ def local_command(
         local[name] = addresses.map(variables[name])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_PARENT"] = str(os.getpid())
+    local.pop("DTJOB_GPUS", None)  # nobody gives GPUs here; what there are is trained on
     local["DTJOB_TERMINATION_LOG"] = str(termination_log)
     if "DTJOB_CHECKPOINT" in variables:
         settings = json.loads(variables["DTJOB_CHECKPOINT"])

@@ -27,6 +27,8 @@ def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
         _add_tpu(job, spec, training)
     if gpus := _gpus(training):
         _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
+        if job.spec.program and not _leaves_gpus_alone(job, task):
+            training["env"] = [{"name": "DTJOB_GPUS", "value": str(gpus)}, *training["env"]]
     spec["containers"] = [*spec["containers"][:number], training, *spec["containers"][number + 1 :]]
     return spec
 
@@ -44,6 +46,12 @@ def _add_tpu(job: Job, spec: dict[str, Any], training: dict[str, Any]) -> None:
         **resources,
         **{kind: {**(resources.get(kind) or {}), **chips} for kind in ("requests", "limits")},
     }
+
+
+def _leaves_gpus_alone(job: Job, task: Task) -> bool:
+    """Whether the trainer hides GPUs from this task, which holds variables or hands out steps."""
+    coordinates = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is Role.CHIEF
+    return task.role is Role.PS or coordinates
 
 
 def _gpus(training: dict[str, Any]) -> int:

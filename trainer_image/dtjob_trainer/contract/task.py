@@ -47,6 +47,8 @@ class Task:
     """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
     stall_seconds: float | None = None
     """After how long without a new step training has stalled; None: never."""
+    gpus: int = 0
+    """How many of nvidia.com/gpu the container was given."""
     termination_log: str = ""
     """Path of the file in which the supervisor leaves its last status; empty: nowhere."""
 
@@ -88,6 +90,7 @@ class Task:
             grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", DEFAULT_GRACE_SECONDS)),
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             stall_seconds=float(_whole_number(environ, "DTJOB_STALL_TIMEOUT_SECONDS", 0)) or None,
+            gpus=_whole_number(environ, "DTJOB_GPUS", 0),
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )
 

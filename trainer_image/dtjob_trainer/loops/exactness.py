@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+from tensorflow.python.framework.config import is_op_determinism_enabled
+
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.data import randomness
 from dtjob_trainer.engines.feed import Feed
@@ -11,9 +14,16 @@ from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.models.variables import State
 
 
+def of_devices() -> list[str]:
+    """The reason in what this process trains on."""
+    if not tf.config.list_physical_devices("GPU") or is_op_determinism_enabled():
+        return []
+    return ["GPUs add up in no fixed order, unless tf.config.experimental.enable_op_determinism() is called before"]
+
+
 def of_model(concrete: Any, state: State) -> list[str]:
     """The reasons in `concrete`, a traced step of `fit`, whose variables `state` keeps."""
-    found = []
+    found = of_devices()
     random = randomness.in_graph(concrete.graph)
     if random:
         found.append(
@@ -31,7 +41,7 @@ def of_model(concrete: Any, state: State) -> list[str]:
 
 def of_custom_step(concrete: Any, feed: Feed, known: Trackables, traits: Traits) -> list[str]:
     """The reasons in `concrete`, the traced `step_fn` of `train`, in its data, and in a strategy like that."""
-    found = []
+    found = of_devices()
     if traits.asynchronous:
         found.append(f"{traits.name} is asynchronous")
     if not feed.exact:

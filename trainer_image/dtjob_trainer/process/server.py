@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.task import Task
@@ -30,19 +30,16 @@ def serve(here: Runtime, task: Task) -> NoReturn:
 
     from dtjob_trainer.strategies import create
 
+    create.see_gpus(task.gpus, here.log)
     create.configure_devices({})
     config = task.tf_config()
     assert config is not None
-    settings = tf.compat.v1.ConfigProto()
-    settings.inter_op_parallelism_threads = max(THREADS, len(task.members))
-    if task.role == "ps":
-        settings.device_count["GPU"] = 0
     server = tf.distribute.Server(
         tf.train.ClusterSpec(config["cluster"]),
         job_name=task.role,
         task_index=task.index,
         protocol="grpc",
-        config=settings,
+        config=settings_of(task),
         start=True,
     )
     here.shutdown.training_begins()
@@ -54,6 +51,18 @@ def serve(here: Runtime, task: Task) -> NoReturn:
         time.sleep(POLL_SECONDS)
     del server
     os._exit(exit_codes.TERMINATED)
+
+
+def settings_of(task: Task) -> Any:
+    """The server's `ConfigProto`: it knows nothing of what `configure_devices` has set."""
+    import tensorflow as tf
+
+    settings = tf.compat.v1.ConfigProto()
+    settings.inter_op_parallelism_threads = max(THREADS, len(task.members))
+    settings.gpu_options.allow_growth = True
+    if task.role == "ps":
+        settings.device_count["GPU"] = 0
+    return settings
 
 
 def _listens(address: str) -> bool:

@@ -30,6 +30,25 @@ def configure_devices(options: Mapping[str, Any]) -> None:
         tf.config.experimental.set_memory_growth(gpu, True)
 
 
+def see_gpus(given: int, log: Callable[..., None]) -> None:
+    """See that TensorFlow finds the GPUs that this task was given; warn where it finds fewer (as of shared ones).
+
+    Starts nothing of TensorFlow's. Raises StrategyError where it finds none: training would go on without, slowly.
+    """
+    import tensorflow as tf
+
+    seen = len(tf.config.list_physical_devices("GPU")) if given else 0
+    if given and not seen:
+        built = tf.test.is_built_with_cuda()
+        why = "does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0 in program.env, and the node's driver"
+        raise StrategyError(
+            f"this task was given {given} of nvidia.com/gpu, and the image's TensorFlow "
+            + (why if built else "is for CPUs alone: use an image with tensorflow[and-cuda], or ask for no GPUs")
+        )
+    if seen < given:
+        log(f"this task was given {given} of nvidia.com/gpu, and TensorFlow sees {seen} GPUs", level="warning")
+
+
 def create(task: Task) -> Any:
     """The `tf.distribute.Strategy` that `task` trains under; the default one for the evaluator.
 
@@ -72,7 +91,8 @@ def _multi_worker_mirrored(task: Task) -> Any:
     name = task.strategy_options.get("communication", "Auto")
     if name not in COMMUNICATION:
         raise StrategyError(f"strategyOptions.communication {name!r} must be one of {', '.join(COMMUNICATION)}")
-    if name == "NCCL" and not tf.config.list_logical_devices("GPU"):
+    # physical ones: to ask for logical ones starts TensorFlow, after which it lets no collectives be configured
+    if name == "NCCL" and not tf.config.list_physical_devices("GPU"):
         raise StrategyError("strategyOptions.communication NCCL needs GPUs and this task sees none; use Auto or Ring")
     implementation = getattr(tf.distribute.experimental.CommunicationImplementation, COMMUNICATION[name])
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
@@ -86,7 +106,18 @@ def _parameter_server(task: Task) -> Any:
 
     sharded_variables.allow_in_keras()
     cut = sharded_variables.partitioner(task.strategy_options, servers=len(task.cluster["ps"]))
-    return tf.distribute.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver(), cut)
+    strategy = tf.distribute.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver(), cut)
+    check_replicas(strategy.num_replicas_in_sync)
+    return strategy
+
+
+def check_replicas(of_a_worker: int) -> None:
+    """Raise StrategyError where workers of ParameterServer have several GPUs: each would train on the whole batch."""
+    if of_a_worker > 1:
+        raise StrategyError(
+            f"a worker of ParameterServer trains on one GPU, and these have {of_a_worker}: give each one "
+            "(nvidia.com/gpu: 1), and raise replicas.worker.count"
+        )
 
 
 def _tpu(task: Task) -> Any:

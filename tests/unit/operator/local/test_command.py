@@ -112,3 +112,13 @@ def test_what_a_process_does_not_get_is_named():
         "variable TOKEN (valueFrom)",
     ]
     assert only_in_a_cluster(pod(digits, worker, 0)) == []
+
+
+def test_gpus_are_those_of_this_machine():
+    """A job for a cluster with GPUs is tried here without."""
+    gpu = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    digits = job(replicas={"chief": {}, "worker": {"count": 2, **gpu}})
+    made, _ = command_of(digits)
+    assert "DTJOB_GPUS" not in made.environment
+    task = next(task for task in topology.tasks(digits) if task.id == "worker-1")
+    assert "DTJOB_GPUS" in str(pod(digits, task, 0))

@@ -72,6 +72,26 @@ def test_a_tpu_that_is_reached_otherwise_asks_nothing_of_the_node(job: Job) -> N
     assert "resources" not in made["containers"][0]
 
 
+def gpus_told(job: Job, task: str) -> str | None:
+    """What the training container is told of its GPUs."""
+    (training,) = (one for one in spec(job, task)["containers"] if one["name"] == "tensorflow")
+    return next((one["value"] for one in training["env"] if one["name"] == "DTJOB_GPUS"), None)
+
+
+def test_the_trainer_is_told_of_its_gpus() -> None:
+    """So that it does not train without them where TensorFlow finds none."""
+    job = gpu_job(resources={"limits": {"nvidia.com/gpu": 2}})
+    assert gpus_told(job, "worker-0") == "2"
+    assert gpus_told(job, "chief-0") is None
+
+
+@pytest.mark.parametrize(("task", "told"), [("chief-0", None), ("ps-0", None), ("worker-0", "1")])
+def test_who_holds_variables_or_hands_out_steps_uses_no_gpus(task: str, told: str | None) -> None:
+    gpu = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    job = builders.job("ParameterServer", replicas=dict.fromkeys(("chief", "worker", "ps"), gpu))
+    assert gpus_told(job, task) == told
+
+
 def test_gpus_bring_shared_memory_with_a_limit() -> None:
     job = gpu_job(resources={"limits": {"nvidia.com/gpu": "4"}})
     volumes, mounts = shared_memory(job, "worker-0")

@@ -51,6 +51,7 @@ def test_reads_every_variable(tmp_path: Path) -> None:
         DTJOB_EVALUATION='{"checkpoints": "Every"}',
         DTJOB_TENSORBOARD='{"everySteps": 50}',
         DTJOB_TERMINATION_LOG="/log",
+        DTJOB_GPUS="2",
     )
     assert (found.name, found.namespace, found.uid, found.id, found.attempt) == ("job", "ns", "u", "worker-1", 2)
     assert found.strategy_options == {"communication": "Ring"}
@@ -58,7 +59,7 @@ def test_reads_every_variable(tmp_path: Path) -> None:
     assert (found.grace_seconds, found.parent, found.address) == (7.0, 41, "c:1")
     assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
     assert (found.evaluation, found.tensorboard) == (Evaluation(every=True), TensorBoard(every_steps=50))
-    assert found.termination_log == "/log"
+    assert (found.termination_log, found.gpus) == ("/log", 2)
     assert (task(tmp_path).evaluation, task(tmp_path).tensorboard) == (Evaluation(), None)
 
 

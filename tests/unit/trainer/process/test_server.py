@@ -2,7 +2,10 @@
 
 import socket
 
-from dtjob_trainer.process.server import _listens
+import pytest
+
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.process.server import THREADS, _listens, settings_of
 
 
 def test_the_chief_is_there_while_it_listens() -> None:
@@ -10,3 +13,13 @@ def test_the_chief_is_there_while_it_listens() -> None:
         address = f"127.0.0.1:{chief.getsockname()[1]}"
         assert _listens(address)
     assert not _listens(address)
+
+
+@pytest.mark.parametrize("role", ["worker", "ps"])
+def test_a_server_takes_gpu_memory_as_it_needs_it_and_a_ps_none(role: str) -> None:
+    """What is set in TensorFlow's own context is not known to a server."""
+    pytest.importorskip("tensorflow")
+    found = settings_of(Task("job", "default", "uid", role, 0, strategy="ParameterServer"))
+    assert found.gpu_options.allow_growth
+    assert found.inter_op_parallelism_threads >= THREADS
+    assert dict(found.device_count) == ({"GPU": 0} if role == "ps" else {})

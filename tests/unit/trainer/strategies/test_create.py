@@ -1,6 +1,7 @@
 """dtjob_trainer.strategies.create: every strategy that has traits can be made, and no other."""
 
 import pytest
+import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
@@ -15,3 +16,35 @@ def test_there_is_a_way_to_make_every_strategy() -> None:
 def test_another_name_is_refused() -> None:
     with pytest.raises(StrategyError, match=r"spec\.strategy 'Other' is not one"):
         create.create(Task("job", "default", "uid", "worker", 0, strategy="Other"))
+
+
+def see(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
+    """Have TensorFlow find so many GPUs."""
+    found = [tf.config.PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(gpus)]
+    real = tf.config.list_physical_devices
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: found if kind == "GPU" else real(kind))
+
+
+def test_a_task_that_was_given_gpus_does_not_train_without() -> None:
+    with pytest.raises(StrategyError, match=r"given 2 of nvidia\.com/gpu.*is for CPUs alone.*tensorflow\[and-cuda\]"):
+        create.see_gpus(2, print)
+
+
+def test_gpus_that_are_not_found_are_no_matter_of_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: True)
+    with pytest.raises(StrategyError, match="does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0"):
+        create.see_gpus(1, print)
+
+
+@pytest.mark.parametrize(("given", "there", "told"), [(0, 0, 0), (0, 2, 0), (2, 2, 0), (2, 1, 1)])
+def test_who_has_gpus_trains_on_them(monkeypatch: pytest.MonkeyPatch, given: int, there: int, told: int) -> None:
+    see(monkeypatch, there)
+    said: list[str] = []
+    create.see_gpus(given, lambda message, level: said.append(message))
+    assert len(said) == told
+
+
+def test_a_worker_of_parameter_server_has_one_gpu() -> None:
+    create.check_replicas(1)
+    with pytest.raises(StrategyError, match=r"these have 2: give each one .*raise replicas\.worker\.count"):
+        create.check_replicas(2)

@@ -1,0 +1,34 @@
+"""What has to hold on GPUs, as far as a machine without any can tell."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from dtjob.local.addresses import free_ports
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+
+
+def test_arrays_and_what_is_saved_stay_in_the_hosts_memory(tmp_path: Path) -> None:
+    """Arrays would be copied to a GPU whole for each step's rows, and what is being saved would stand there twice."""
+    options = {"logicalCPUs": 2, "device": "CPU:1"}
+    with Cluster(tmp_path, "OneDevice", {"chief": 1}, "host_memory.py", options=options) as run:
+        run.run()
+        said = run["chief-0"].output()
+    assert "rows are taken on ['CPU:0']" in said
+    assert "weights are on 1\nkept on 0 as 0.0" in said
+
+
+def test_nccl_can_be_had(tmp_path: Path) -> None:
+    """TensorFlow lets no collectives be configured once somebody has asked for its logical devices."""
+    (port,) = free_ports(1)
+    command = [sys.executable, str(PROGRAMS / "nccl.py"), str(port)]
+    environment = {"PYTHONPATH": str(ROOT / "trainer_image"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert "made NCCL" in made.stdout, made.stderr
+
+
+def test_a_task_that_was_given_a_gpu_and_finds_none_says_so_and_ends(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "Default", {"chief": 1}, "unkept_state.py", env={"DTJOB_GPUS": "1"}) as run:
+        run.start()
+        assert run["chief-0"].exit_code() == 1
+        assert "StrategyError: this task was given 1 of nvidia.com/gpu" in run["chief-0"].output()
