@@ -41,6 +41,8 @@ PASSING_ERRNOS = frozenset({
     *(errno.ETIMEDOUT, errno.EREMOTEIO),
 })  # fmt: skip
 """What a file system over the network says while its server is away."""
+_OF_A_GPU = re.compile(r"\bCUDA_ERROR_|\bcuda[A-Z]\w*\(\)|\buncorrectable ECC\b")
+"""How TensorFlow tells of a GPU that is broken or taken: another one, or this one later, may do."""
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)
 """HTTP's, of a server that is busy or away."""
 
@@ -85,6 +87,8 @@ def may_pass(error: BaseException) -> bool:
 
 
 def _passes(error: BaseException) -> bool:
+    if type(error).__name__ in ("InternalError", "UnknownError") and _OF_A_GPU.search(str(error)):
+        return True
     python = _IN_PYTHON.match(line_of(error)) if type(error).__name__ == "UnknownError" else None
     if python is not None:
         return python[1] in PASSING_IN_PYTHON or int(python[2] or 0) in PASSING_ERRNOS

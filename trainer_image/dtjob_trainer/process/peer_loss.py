@@ -6,6 +6,8 @@ PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "Can
 """TensorFlow's errors that mean a lost peer wherever several tasks train together."""
 PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
 """Words in a FailedPreconditionError that comes from collectives or the coordinator, and not from the program."""
+NCCL_ERRORS = ("InternalError", "UnknownError")
+"""What becomes of an error of NCCL's (TensorFlow's nccl_manager.cc names it), which has none for a lost peer."""
 
 
 def is_peer_loss(error: BaseException, members: int) -> bool:
@@ -14,6 +16,8 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
     kind = type(error).__name__
     if members == 1:
         return False
+    if kind in NCCL_ERRORS:
+        return "NCCL" in str(error)
     return kind in PEER_ERRORS or (
         kind == "FailedPreconditionError" and any(phrase in str(error).lower() for phrase in PEER_PHRASES)
     )

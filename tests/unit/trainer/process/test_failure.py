@@ -43,6 +43,10 @@ class UnknownError(Exception):
     """Named as TensorFlow's."""
 
 
+class InternalError(Exception):
+    """Named as TensorFlow's."""
+
+
 class UnavailableError(Exception):
     """Named as TensorFlow's."""
 
@@ -121,6 +125,10 @@ def _http(code: int) -> urllib.error.HTTPError:
         (UnknownError(PIPELINE.format(error="ConnectionResetError: [Errno 104] Connection reset by peer")), True),
         (UnknownError(PIPELINE.format(error="KeyError: 'x'")), False),
         (UnknownError("out of something"), False),
+        (UnknownError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"), True),
+        (InternalError("cudaSetDevice() on GPU:0 failed. Status: out of memory"), True),
+        (InternalError("uncorrectable ECC error encountered"), True),
+        (InternalError("Blas xGEMM launch failed"), False),
         (FileNotFoundError(errno.ENOENT, "No such file"), False),
         (PermissionError(errno.EACCES, "denied"), False),
         (ModuleNotFoundError("No module named 'foo'"), False),
