@@ -66,3 +66,13 @@ def test_all_tasks_say_what_was_given_to_them_apart(tmp_path: Path, mode: str, m
 def test_structures_that_are_the_same_everywhere_are_trained_on(tmp_path: Path) -> None:
     with started(tmp_path, "structures") as run:
         run.run()
+
+
+def test_a_learning_rate_that_one_task_alone_changes_ends_all_of_them(tmp_path: Path) -> None:
+    """Their weights would part, and nobody would hear of it."""
+    message = "CallbackError: callbacks: the learning rate is 0.01 in task worker-0, and 0.005 in chief-0; give callb"
+    with started(tmp_path, "rate") as run:
+        run.start()
+        for task in run.tasks:
+            assert run[task].exit_code() == 1, run[task].output()
+            assert message in run[task].output()

@@ -37,6 +37,9 @@ match mode:
     case "callbacks" | "worker-callbacks":
         given["callbacks"] = [Heard()] if chief == (mode == "callbacks") else []
         given["validation_data"] = (x[n:], y[n:])
+    case "rate":
+        lower = keras.callbacks.LearningRateScheduler(lambda epoch: 0.01 / (1 + epoch))
+        given["callbacks"] = [lower] if chief else []
     case "validation":
         given["validation_data"] = (x[n:], y[n:]) if chief else None
     case "lengths":

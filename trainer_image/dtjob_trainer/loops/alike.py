@@ -1,9 +1,9 @@
-"""What every task must have been given alike for `fit`, and what to say where one was not."""
+"""What must be alike in every task of `fit`, and what to say where it is not."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Source
-from dtjob_trainer.errors import ArgumentError, DataError, FitError
+from dtjob_trainer.errors import ArgumentError, CallbackError, DataError, FitError
 
 if TYPE_CHECKING:  # their modules import TensorFlow, and nothing here needs that
     from dtjob_trainer.loops.callbacks import Callbacks
@@ -58,6 +58,10 @@ FACTS = [
     ),
     Fact("validation_data: {chief} has {his}, and task {task} has {mine}; give it to every task", FitError),
     Fact("validation_freq: task {task} has other epochs than {chief}; give every task the same", FitError),
+    *(
+        Fact(name + ": task {task} has another one than {chief}; give every task the same", FitError)
+        for name in ("seed", "shuffle", "class_weight")
+    ),
     *_of_data("x"),
     *_of_data("validation_data"),
 ]
@@ -73,13 +77,15 @@ def agree(
     epochs: Epochs,
     validation: Source | None,
     validates: Callable[[int], bool],
+    order: Sequence[float],
     callbacks: Callbacks,
 ) -> None:
     """See that all tasks (of these ids) train on the same, and call back at each batch where one of them does.
 
-    Collective. Raises FitError or DataError, in all tasks alike, where one was given something else.
+    `order`: what `order_of` gives. Collective. Raises FitError or DataError, in all tasks alike, where one was given
+    something else.
     """
-    mine = [*facts(epochs, validation, validates), callbacks.per_batch, callbacks.per_test_batch]
+    mine = [*facts(epochs, validation, validates, order), callbacks.per_batch, callbacks.per_test_batch]
     table = np.zeros((group.tasks, len(mine)))
     table[group.index] = mine
     table = group.sum(table)
@@ -89,7 +95,28 @@ def agree(
     callbacks.per_batch, callbacks.per_test_batch = bool(table[:, -2].any()), bool(table[:, -1].any())
 
 
-def facts(epochs: Epochs, validation: Source | None, validates: Callable[[int], bool]) -> list[float]:
+def other_rates(table: npt.NDArray[np.float64], tasks: Sequence[str]) -> CallbackError | None:
+    """The error for the first row of `table`, one for each of `tasks`, that has another rate than the first one's."""
+    same = np.isclose(table, table[0], rtol=NEARLY, atol=0, equal_nan=True)
+    for task, rates, alike in zip(tasks, table, same, strict=True):
+        if not alike.all():
+            rate, his = rates[~alike][0], table[0][~alike][0]
+            return CallbackError(
+                f"callbacks: the learning rate is {rate:.6g} in task {task}, and {his:.6g} in {tasks[0]}; give "
+                "callbacks that change it to every task"
+            )
+    return None
+
+
+def order_of(seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None) -> list[float]:
+    """What decides of the order of data and of its weights, as `FACTS` has it."""
+    weights = sorted((int(label), f"{float(weight):.6g}") for label, weight in (class_weight or {}).items())
+    return [zlib.crc32(str(each).encode()) for each in (seed, shuffle, weights)]
+
+
+def facts(
+    epochs: Epochs, validation: Source | None, validates: Callable[[int], bool], order: Sequence[float]
+) -> list[float]:
     """What this task was given, as `FACTS` has it."""
     after = bytes(validates(epoch) for epoch in range(min(epochs.epochs, MOST_EPOCHS)))
     return [
@@ -98,6 +125,7 @@ def facts(epochs: Epochs, validation: Source | None, validates: Callable[[int], 
         _known(epochs.steps),
         validation is not None,
         UNKNOWN if validation is None else zlib.crc32(after),
+        *order,
         *_data(epochs.source),
         *([UNKNOWN] * len(_data(epochs.source)) if validation is None else _data(validation)),
     ]

@@ -47,6 +47,7 @@ class Callbacks:
     ) -> None:
         """`callbacks` and `verbose`: as Keras's `fit` takes them; of a CallbackList, its callbacks and params."""
         package = trained.callbacks
+        self._is_chief = is_chief
         self._all, self._params = _unpacked(callbacks, package.CallbackList)
         for callback in self._all:
             _check(callback, package, asynchronous)
@@ -160,6 +161,21 @@ class Callbacks:
         """After a batch of validation, where `per_test_batch`, with the metrics so far."""
         self._list.on_test_batch_end(step, dict(logs))
 
+    @property
+    def classes(self) -> list[str]:
+        """The name of each callback's class, by which its state is found again."""
+        return [f"{type(callback).__module__}.{type(callback).__qualname__}" for callback in self._all]
+
+    def look_at_state(self) -> None:
+        """Raise CallbackError where JSON cannot hold a callback's state, as far as there is any before training."""
+        for callback in self._all:
+            try:
+                _state(callback)
+            except CallbackError:
+                raise
+            except Exception:  # of what its methods are yet to set
+                continue
+
     def get_state(self) -> list[Any]:
         """Each callback's state, as JSON can hold it. For the chief task, where all of them run.
 
@@ -167,14 +183,27 @@ class Callbacks:
         """
         return [_state(callback) for callback in self._all]
 
-    def set_state(self, states: Sequence[Any]) -> bool:
-        """Restore what `get_state` gave; False where the callbacks are not those of that run."""
-        if len(states) != len(self._all):
-            return False
-        for callback, runs, state in zip(self._all, self._running, states, strict=True):
+    def set_state(self, states: Sequence[Any], classes: Sequence[str] | None) -> bool:
+        """Restore what `get_state` gave of the chief's callbacks, which were of these `classes` (None: an earlier
+        release did not keep that); False where one here has no state there, or at the chief one there is not here.
+
+        Those of another task may be fewer, and others: the state of each is that of the chief's of its class.
+        """
+        mine = self.classes
+        if classes is None:
+            if len(states) != len(mine):
+                return False
+            classes = mine
+        left, found = list(zip(classes, states, strict=True)), True
+        for callback, name, runs in zip(self._all, mine, self._running, strict=True):
+            place = next((place for place, (of, _) in enumerate(left) if of == name), None)
+            if place is None:
+                found = False
+                continue
+            _, state = left.pop(place)
             if runs:
                 callback_state.restore(callback, callback_state.decode(state), self._model)
-        return True
+        return found and not (left and self._is_chief)
 
     def _here(self) -> list[Any]:
         return [callback for callback, runs in zip(self._all, self._running, strict=True) if runs]

@@ -105,7 +105,8 @@ def fit(
     synchronous strategies on CPU, or the status says that resume is "approximate". The log names what of the model is
     the cause: random operations of TensorFlow's own, variables that no layer tracks.
 
-    Every task is to be given the same; a data function makes its own task's share, and callbacks may be of one alone.
+    Every task is to be given the same. A data function makes its own task's share, and callbacks that only look on may
+    be of one task alone; those that change the learning rate are to be everywhere.
 
     In the evaluator this call follows the checkpoints and ends the process with them. Raises FitError, DataError or
     CallbackError, before any step, for what cannot be right.
@@ -130,9 +131,9 @@ def fit(
     aside.tell(here.log)
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose)
-    course = data.epochs(training, group, x)
+    course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
     if here.task is not None and group.tasks > 1:
-        alike.agree(group, here.task.members, course, validation, validates, user_callbacks)
+        alike.agree(group, here.task.members, course, validation, validates, order, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     trained.build(*training.spec())
     trained.build_further(*training.spec())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from dtjob_trainer.contract.doing import CALLBACKS, DATA, STEPPING, VALIDATING
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Work
-from dtjob_trainer.loops import callback_state, exactness
+from dtjob_trainer.loops import alike, callback_state, exactness
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.control import Agreement
 from dtjob_trainer.loops.epochs import Epochs
@@ -20,7 +20,7 @@ from dtjob_trainer.loops.training_run import TrainingRun
 from dtjob_trainer.loops.validation import validated
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.tensorboard.training import number, numbers
+from dtjob_trainer.tensorboard.training import learning_rates, number, numbers
 
 
 class FitLoop(TrainingRun):
@@ -72,7 +72,7 @@ class FitLoop(TrainingRun):
         self._source.epoch_ends()  # as Keras, before all else
         self._callbacks.train_begin(self._epochs.epochs, self._epochs.steps_per_epoch)
         if self._saves.writes:
-            self._callbacks.get_state()  # what no checkpoint can hold is said now, and not at the first save
+            self._callbacks.look_at_state()  # what no checkpoint can hold is said now, and not at the first save
         self.run()
         return self._keras_history
 
@@ -202,7 +202,7 @@ class FitLoop(TrainingRun):
         self._here.pulse.enter(CALLBACKS)
         logs = self._callbacks.epoch_end(epoch, logs, self._step - self._epochs.began)
         self._here.pulse.enter(STEPPING)
-        self._agree_to_stop()
+        self._agree_to_stop(learning_rates(self._engine.trained.optimizers).values() if self._group.tasks > 1 else ())
         self._epochs.end(self._step)
         for name, value in logs.items():
             single = number(value)  # callbacks may add anything
@@ -217,12 +217,23 @@ class FitLoop(TrainingRun):
             self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
         self._board.epoch(self._step, logs)
 
-    def _agree_to_stop(self) -> None:
-        """Whether a callback of any task has asked to stop, and whether any task was told to. Collective."""
-        mine = [self._callbacks.stop_training, self._here.shutdown.requested]
-        votes = self._engine.group.sum(np.array(mine, np.float64))
+    def _agree_to_stop(self, rates: Collection[float] = ()) -> None:
+        """Whether a callback of any task has asked to stop, and whether any task was told to.
+
+        `rates`: learning rates, as many in each task. Collective. Raises CallbackError, in all tasks alike, where they
+        are not the same: a callback of one task alone has changed one, and the weights would part.
+        """
+        group = self._group
+        mine = np.zeros(2 + group.tasks * len(rates))
+        mine[:2] = self._callbacks.stop_training, self._here.shutdown.requested
+        mine[2:].reshape(group.tasks, len(rates))[group.index] = list(rates)
+        votes = group.sum(mine)
         self._stopped |= bool(votes[0] > 0)
         self._asked_to_leave = bool(votes[1] > 0)
+        members = self._here.task.members if self._here.task is not None else ()
+        if rates and (error := alike.other_rates(votes[2:].reshape(group.tasks, len(rates)), members)) is not None:
+            group.leave_together()
+            raise error
 
     def _tell(self, agreement: Agreement) -> None:
         loss = {} if self._loss() is None else {"loss": agreement.loss}
@@ -238,6 +249,7 @@ class FitLoop(TrainingRun):
             "history": callback_state.encode_history(self._history),
             "exact": self._exact,
             "callbacks": self._callbacks.get_state(),
+            "callbackClasses": self._callbacks.classes,
         }
 
     def _take_up(self, state: Mapping[str, Any]) -> None:
@@ -271,7 +283,10 @@ class FitLoop(TrainingRun):
         began = self._saves.history[0][1]
         if self._scale_lr and began != self._group.tasks:  # the global batch is the same, and so are the rates
             self._engine.trained.scale_schedules(began / self._group.tasks)
-        same_callbacks = self._callbacks.set_state(state["callbacks"])
+        mine = self._callbacks.set_state(state["callbacks"], state.get("callbackClasses"))
+        same_callbacks = bool(self._group.sum(np.array([float(not mine)]))[0] == 0)
+        if not same_callbacks:
+            self._warn_of(["a task has other callbacks than the chief had where the checkpoint was written"])
         same = restored.same_replicas and self._epochs.same(state) and same_callbacks
         self._exact = self._exact and state["exact"] and same
         self._keras_history.epoch = list(self._epochs.numbers)

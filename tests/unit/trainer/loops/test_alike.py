@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dtjob_trainer.data.sharding import Sizes
-from dtjob_trainer.errors import DataError, FitError
+from dtjob_trainer.errors import CallbackError, DataError, FitError
 from dtjob_trainer.loops import alike
 
 TASKS = ("chief-0", "worker-0", "worker-1")
@@ -32,9 +32,10 @@ def given(
     steps: int | None = None,
     validation: Any = None,
     every: int = 1,
+    order: Any = (1, True, None),
 ) -> list[float]:
     course: Any = SimpleNamespace(source=source or arrays(), epochs=epochs, ended=first, steps=steps)
-    return alike.facts(course, validation, lambda epoch: (epoch + 1) % every == 0)
+    return alike.facts(course, validation, lambda epoch: (epoch + 1) % every == 0, alike.order_of(*order))
 
 
 def found(*rows: list[float]) -> Any:
@@ -112,6 +113,19 @@ def test_tasks_that_were_given_the_same_have_no_difference(rows: list[float]) ->
             FitError,
             "validation_freq: task worker-0 has other epochs than chief-0; give every task the same",
         ),
+        *(
+            (
+                {},
+                {"order": order},
+                FitError,
+                f"{name}: task worker-0 has another one than chief-0; give every task the same",
+            )
+            for name, order in {
+                "seed": (2, True, None),
+                "shuffle": (1, "batch", None),
+                "class_weight": (1, True, {0: 1.0, 1: 2.5}),
+            }.items()
+        ),
     ],
 )
 def test_what_is_told(chief: dict[str, Any], worker: dict[str, Any], kind: type[Exception], line: str) -> None:
@@ -144,5 +158,24 @@ def test_where_one_task_calls_back_at_each_batch_all_do() -> None:
     callbacks: Any = SimpleNamespace(per_batch=False, per_test_batch=False)
     group: Any = Two()
     course: Any = SimpleNamespace(source=arrays(), epochs=2, ended=0, steps=None)
-    alike.agree(group, TASKS[:2], course, None, lambda _: True, callbacks)
+    alike.agree(group, TASKS[:2], course, None, lambda _: True, alike.order_of(1, True, None), callbacks)
     assert (callbacks.per_batch, callbacks.per_test_batch) == (True, False)
+
+
+def test_weights_of_classes_are_the_same_in_any_order_and_from_any_processor() -> None:
+    assert alike.order_of(1, True, {0: 1, 1: 2.5}) == alike.order_of(1, True, {1: 2.5 + 1e-12, 0: np.float32(1)})
+    assert alike.order_of(1, True, {}) == alike.order_of(1, True, None)
+
+
+@pytest.mark.parametrize("rates", [[0.1], [0.1, np.nan], [np.nan, 0.0]])
+def test_learning_rates_that_are_nearly_the_same_are(rates: list[float]) -> None:
+    assert alike.other_rates(np.array([rates, [rate * (1 + 1e-7) for rate in rates]]), TASKS[:2]) is None
+
+
+def test_another_learning_rate_is_told_with_its_task() -> None:
+    error = alike.other_rates(np.array([[0.1, 0.5], [0.1, 0.5], [0.1, 0.05]]), TASKS)
+    assert isinstance(error, CallbackError)
+    assert str(error) == (
+        "callbacks: the learning rate is 0.05 in task worker-1, and 0.5 in chief-0; give callbacks that change it to "
+        "every task"
+    )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from dtjob_trainer.errors import CallbackError
 
 keras = pytest.importorskip("keras")
 callbacks = pytest.importorskip("dtjob_trainer.loops.callbacks")
@@ -38,3 +41,82 @@ def at_batches_end(base: Any) -> Any:
 def test_who_does_nothing_at_a_batch_does_not_hear_of_it(made: Any, wants: bool) -> None:
     """A subclass of one of Keras's own that adds nothing for batches is as that is."""
     assert callbacks._wants_batches(made(), keras.callbacks, callbacks.BATCH_METHODS) == wants
+
+
+class Counts(keras.callbacks.Callback):  # type: ignore[misc]
+    """Keeps a number."""
+
+    def __init__(self, count: int = 0) -> None:
+        super().__init__()
+        self.count = count
+
+    def get_state(self) -> int:
+        return self.count
+
+    def set_state(self, state: int) -> None:
+        self.count = state
+
+
+class CountsOthers(Counts):
+    """Of another class."""
+
+
+def made(*given: Any, chief: bool = True) -> Any:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    trained = SimpleNamespace(callbacks=keras.callbacks, model=model, package="keras")
+    return callbacks.Callbacks(list(given), trained, is_chief=chief, asynchronous=False, tasks=2)
+
+
+def test_each_callback_gets_the_state_of_its_class_wherever_that_stands() -> None:
+    chief = made(Counts(1), CountsOthers(2), Counts(3))
+    mine = [CountsOthers(), Counts(), Counts()]
+    assert made(*mine).set_state(chief.get_state(), chief.classes)
+    assert [one.count for one in mine] == [2, 1, 3]
+
+
+def test_a_worker_may_have_fewer_callbacks_than_the_chief() -> None:
+    chief, mine = made(CountsOthers(1), Counts(2)), Counts()
+    assert made(mine, chief=False).set_state(chief.get_state(), chief.classes)
+    assert mine.count == 2
+
+
+@pytest.mark.parametrize("chief", [True, False])
+def test_a_callback_that_the_chief_did_not_have_is_told(chief: bool) -> None:
+    before, mine = made(Counts(1)), Counts()
+    assert not made(CountsOthers(), mine, chief=chief).set_state(before.get_state(), before.classes)
+    assert mine.count == 1
+
+
+def test_a_callback_that_the_chief_has_no_more_is_told() -> None:
+    before, mine = made(Counts(1), CountsOthers(2)), CountsOthers()
+    assert not made(mine).set_state(before.get_state(), before.classes)
+    assert mine.count == 2
+
+
+def test_states_of_an_earlier_release_go_by_their_place() -> None:
+    before, mine = made(Counts(1), CountsOthers(2)), [Counts(), CountsOthers()]
+    assert made(*mine).set_state(before.get_state(), None)
+    assert [one.count for one in mine] == [1, 2]
+    assert not made(Counts()).set_state(before.get_state(), None)
+
+
+def test_a_state_that_training_makes_is_not_asked_for_before() -> None:
+    class Times(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self.began = 1.0
+
+        def get_state(self) -> float:
+            return self.began
+
+        def set_state(self, state: float) -> None:
+            self.began = state
+
+    given = made(Times())
+    given.look_at_state()
+    given.epoch_begin(0)
+    assert given.get_state() == [1.0]
+
+
+def test_a_state_that_no_checkpoint_can_hold_is_told_before() -> None:
+    with pytest.raises(CallbackError, match="Counts"):
+        made(Counts(object())).look_at_state()  # type: ignore[arg-type]
