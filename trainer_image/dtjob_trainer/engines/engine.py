@@ -103,7 +103,9 @@ class Engine(ABC):
 
     def epoch_logs(self) -> dict[str, Any]:
         """What callbacks are told after an epoch, over all tasks. Collective."""
-        return logs_of(*self._own_logs("train", self._trained)) if self._own_step else self.read_metrics()
+        if not self._own_step or self._trained is None:  # None: a restart found no step left in the epoch
+            return self.read_metrics()
+        return logs_of(*self._own_logs("train", self._trained))
 
     def evaluation_logs(self) -> dict[str, Any]:
         """Loss and metrics of the evaluation so far, or what a `test_step` of its own gave last. Collective."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, sources
+from dtjob_trainer.data import elements, other_batches, sources
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.dataset import rows_of_each_batch
 from dtjob_trainer.data.sharding import Eras, eras_of_pass
@@ -28,6 +28,12 @@ class Feed(Protocol):
     def shared(self, history: Eras) -> None:
         """Told how many tasks have shared the batches of the run so far."""
 
+    def kept(self, step: int) -> Mapping[str, Any]:
+        """What a checkpoint keeps of the place in the data after `step`, as JSON has it."""
+
+    def take_up(self, kept: Mapping[str, Any], step: int) -> str | None:
+        """Go on after `step` where `kept` told of the place; what to say where the data is cut into other batches."""
+
     def inputs(self, step: int) -> Iterator[Any]:
         """Inputs from `step` on, without end."""
 
@@ -42,6 +48,8 @@ class SourceFeed:
         """`rows`: examples of this task at each step; None where the size of batches may change (one replica only)."""
         self._source, self._rows = source, rows
         self._history: Eras = ()
+        self._pass, self._pass_began = 0, 0
+        """The number of a pass and the step at which it began, from which those after it are counted."""
         self.exact = source.exact
 
         def fixed(spec: Any) -> Any:
@@ -54,11 +62,27 @@ class SourceFeed:
         """Told how many tasks have shared the batches of the run so far."""
         self._history = history
 
+    def kept(self, step: int) -> Mapping[str, Any]:
+        """What a checkpoint keeps of the place in the data after `step`, as JSON has it."""
+        number, first_step = self._place(step)
+        source = self._source
+        cut = {"length": source.steps, "batch": source.batch, "cutByBatch": source.cut_by_batch}
+        return {"pass": number, "passBegan": step - first_step, **cut}
+
+    def take_up(self, kept: Mapping[str, Any], step: int) -> str | None:
+        """Go on after `step` in the pass of which `kept` told, at the same example where batches are others now."""
+        self._pass, self._pass_began = kept["pass"], kept["passBegan"]
+        if not other_batches.differ(kept, self._source):
+            return None
+        there = other_batches.converted(step - self._pass_began, kept, self._source)
+        self._pass_began = other_batches.pass_began(step, there, self._source)
+        return other_batches.told(kept, self._source, self._pass, there)
+
     def inputs(self, step: int) -> Iterator[Any]:
         """This task's inputs from `step` on, epoch after epoch."""
         while True:
             before = step
-            number, first_step = divmod(step, self._source.steps) if self._source.steps else (0, step)
+            number, first_step = self._place(step)
             self._source.shared(eras_of_pass(self._history, step - first_step))
             for batch in self._source.epoch(number, first_step):
                 found = elements.rows_in(batch.inputs)
@@ -68,6 +92,12 @@ class SourceFeed:
                 step += 1
             if step == before:
                 raise DataError("data: it has ended before total_steps; give a smaller total_steps, or repeat it")
+
+    def _place(self, step: int) -> tuple[int, int]:
+        """Number of the pass that goes on after `step`, and how many of its steps are done."""
+        after = step - self._pass_began
+        number, first_step = divmod(after, self._source.steps) if self._source.steps else (0, after)
+        return self._pass + number, first_step
 
     def run(self, body: Callable[[Any], Any], inputs: Any, group: Group) -> Any:
         """Run `body` on every replica, on its rows of `inputs`."""
@@ -95,6 +125,14 @@ class DistributedFeed:
 
     def shared(self, history: Eras) -> None:
         """Nothing: it is the program's own."""
+
+    def kept(self, step: int) -> Mapping[str, Any]:
+        """Nothing: it has no place to go back to."""
+        return {}
+
+    def take_up(self, kept: Mapping[str, Any], step: int) -> str | None:
+        """Nothing, whatever was trained on."""
+        return None
 
     def inputs(self, step: int) -> Iterator[Any]:
         """The elements from the first one on, whatever `step` is, pass after pass."""

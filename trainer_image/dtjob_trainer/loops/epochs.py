@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from dtjob_trainer.data import other_batches
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.errors import DataError
-from dtjob_trainer.loops import other_batches
 from dtjob_trainer.loops.lookahead import Pass
 
 if TYPE_CHECKING:  # as there
@@ -188,7 +188,9 @@ class Epochs:
         if self._when_out == "stop" and self._passes and not self.source.once:
             self._passes, at = 0, kept["length"]  # its only pass may be longer now
         there = other_batches.converted(at, kept, self.source)
-        self._pass_began = step - min(there or 0, self.source.steps or step)
+        self._pass_began = other_batches.pass_began(step, there, self.source)
+        if self.source.steps is None and other_batches.differ(kept, self.source):
+            self._length = None  # it counts the batches of before
         if not steps_done and self.steps is None:
             self.began = self._pass_began
         elif not steps_done:

@@ -90,11 +90,15 @@ class TrainLoop(TrainingRun):
         self._state.average_local()
 
     def _kept(self) -> Mapping[str, Any]:
-        return {"exact": self._exact, "values": self._values}
+        return {"exact": self._exact, "values": self._values, "data": self._feed.kept(self._step)}
 
     def _take_up(self, state: Mapping[str, Any]) -> None:
         self._values = state.get("values", {})
         self._feed.shared(self._saves.history)
+        data = state.get("data")  # an earlier release did not keep it
+        if data and (other := self._feed.take_up(data, self._step)) is not None:
+            self._inexact.append(other)
+            self._exact = False
 
     def _take_up_rest(self, restored: Restored) -> None:
         if not (restored.same_replicas and restored.state["exact"]):

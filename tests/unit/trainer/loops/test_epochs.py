@@ -203,6 +203,33 @@ def test_other_batches_go_on_at_the_same_example_of_the_same_epoch(
     assert ("begins anew" in warning) == (cut or None in (batch, now[1]))
 
 
+@pytest.mark.parametrize(
+    ("length", "steps", "until", "rest"),
+    [
+        (16, None, 3, [(0, step) for step in range(6, 16)]),
+        (10**6, 5, 7, [(0, step) for step in range(14, 15)]),  # 4 of the epoch's 5, as there are no more
+    ],
+)
+def test_smaller_batches_of_unknown_number_go_on_at_the_same_example(
+    length: int, steps: int | None, until: int, rest: list[tuple[int, int]]
+) -> None:
+    """Of them there may be more than the run has had steps."""
+    state = state_after(course(Numbers(length // 2, batch=32), epochs=4, steps=steps), until)
+    made = course(Numbers(length, batch=16), epochs=4, steps=steps)
+    made.take_up(state, until)
+    found, _ = run(made, until, until=until + len(rest))
+    assert found[0] == rest
+    (warning,) = made.told
+    assert "goes on where it was" in warning
+
+
+def test_of_batches_of_another_size_nobody_knows_how_many_there_are() -> None:
+    state = state_after(course(Numbers(8, batch=32), epochs=4), 11)
+    made = course(Numbers(16, batch=16), epochs=4)
+    made.take_up(state, 11)
+    assert made.total(11) is None
+
+
 @pytest.mark.parametrize(("until", "left"), [(27, 19), (32, 16), (47, 9)])
 def test_in_other_batches_the_steps_that_are_left_are_known(until: int, left: int) -> None:
     """27 steps of 16 rows are 11 of the second epoch, which are 5 of 32: 3 are left of it, and 16 of the two others."""

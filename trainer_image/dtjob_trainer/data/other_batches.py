@@ -30,6 +30,12 @@ def converted(steps: int, kept: Mapping[str, Any], source: Source) -> int | None
     return None if source.cut_by_batch or kept.get("cutByBatch") else steps * was // now
 
 
+def pass_began(step: int, there: int | None, source: Source) -> int:
+    """The step at which a pass began of which `step` finds so many batches of `source` behind it (None: none)."""
+    taken, most = there or 0, source.steps
+    return step - (taken if most is None else min(taken, most))
+
+
 def told(kept: Mapping[str, Any], source: Source, epoch: int, there: int | None) -> str:
     """What to say of it. `epoch` (from 0) goes on after `there` of its batches, None: begins anew."""
     was, now, what = kept.get("batch"), source.batch, "batch_size"
