@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import rules_cost
 from benchmarks.operators import away, big_job, burst, rounds, small_beside_big, standing_load
 from benchmarks.operators.rounds import Scenario
 from tools import binaries
+from tools.cluster.control_plane import ControlPlane
 from tools.programs import BENCHMARKS
 
 pytestmark = pytest.mark.slow  # an API server and kwok for each side; tests/unit/benchmarks/ has what is counted
@@ -54,3 +56,13 @@ def test_every_other_scenario_is_measured(scenario: Scenario, tmp_path: Path) ->
     rounds.run(scenario, None, [*arguments, "--rounds=1", "--sides", "dtjob", "--out", str(tmp_path)])
     (found,) = json.loads((tmp_path / f"{scenario.name}.json").read_text())["rounds"]
     assert scenario.units.keys() <= found["dtjob"].keys()
+
+
+def test_what_rules_cost_is_measured_for_each_definition() -> None:
+    with ControlPlane(binaries.find()) as cluster:
+        sides = rules_cost.Sides(cluster, rules_cost.ROOT / "crds" / "distributedtrainingjobs.yaml")
+        found = rules_cost.measure(sides, jobs=20, rounds=1)
+    assert found.keys() == rules_cost.JOBS.keys()
+    for calls in found.values():
+        assert calls.keys() == {"create", "status"}
+        assert all(took.keys() == {"with", "without", "other"} and min(took.values()) > 0 for took in calls.values())

@@ -126,6 +126,10 @@ class ControlPlane:
         shutil.rmtree(self.directory, ignore_errors=True)
         self._janitor.communicate()  # closes its input: it looks whether anything is left, and ends
 
+    def pid(self, name: str) -> int:
+        """The process of one of its programs, such as kube-apiserver."""
+        return self._running[name].process.pid
+
     def kubectl(
         self, *arguments: str, stdin: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
