@@ -3,6 +3,7 @@
     TrainerError
     ├── TaskError (ValueError)            the environment is not what docs/contract.md promises
     ├── StrategyError (ValueError)        spec.strategy, spec.strategyOptions
+    │   └── MissingDeviceError            … a GPU that the task was given
     ├── ArgumentError (ValueError)        what the program gave to `fit` or `train`
     │   ├── FitError                      … an argument of `fit`
     │   ├── TrainError                    … an argument of `train`
@@ -33,6 +34,10 @@ class TaskError(TrainerError, ValueError):
 
 class StrategyError(TrainerError, ValueError):
     """The strategy or one of its options cannot be had here; the message names the field of the manifest."""
+
+
+class MissingDeviceError(StrategyError):
+    """A device that this task was given is not seen on its node; on another one it may be."""
 
 
 class ArgumentError(TrainerError, ValueError):

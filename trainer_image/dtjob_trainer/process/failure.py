@@ -9,6 +9,8 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dtjob_trainer.errors import MissingDeviceError
+
 LONGEST_LINE = 400
 """Characters: the line goes into a job's status, and into the 2 KiB of a log's end that the kubelet keeps."""
 
@@ -25,7 +27,7 @@ _IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
 _SHAPES = re.compile(r"\b([Ss]hapes?|[Dd]imensions?|[Rr]ank|axis|incompatible)\b")
 ABOUT_SHAPES = ("ValueError", "InvalidArgumentError")
 
-PASSING_KINDS = (ConnectionError, TimeoutError, socket.gaierror)
+PASSING_KINDS = (ConnectionError, TimeoutError, socket.gaierror, MissingDeviceError)
 PASSING_NAMES = frozenset({
     *("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError"),
     *("URLError", "ConnectTimeout", "ReadTimeout", "ConnectionError"),

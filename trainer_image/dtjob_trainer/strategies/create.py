@@ -7,7 +7,7 @@ from typing import Any
 
 from dtjob_trainer.contract.strategy import ALONE
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.errors import StrategyError
+from dtjob_trainer.errors import MissingDeviceError, StrategyError
 from dtjob_trainer.strategies import tpu
 
 CROSS_DEVICE_OPS = {
@@ -33,17 +33,19 @@ def configure_devices(options: Mapping[str, Any]) -> None:
 def see_gpus(given: int, log: Callable[..., None]) -> None:
     """See that TensorFlow finds the GPUs that this task was given; warn where it finds fewer (as of shared ones).
 
-    Starts nothing of TensorFlow's. Raises StrategyError where it finds none: training would go on without, slowly.
+    Starts nothing of TensorFlow's. Raises StrategyError where it finds none, as training would go on without, slowly:
+    MissingDeviceError where that may be the node's fault.
     """
     import tensorflow as tf
 
     seen = len(tf.config.list_physical_devices("GPU")) if given else 0
     if given and not seen:
-        built = tf.test.is_built_with_cuda()
-        why = "does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0 in program.env, and the node's driver"
-        raise StrategyError(
-            f"this task was given {given} of nvidia.com/gpu, and the image's TensorFlow "
-            + (why if built else "is for CPUs alone: use an image with tensorflow[and-cuda], or ask for no GPUs")
+        of_image = f"this task was given {given} of nvidia.com/gpu, and the image's TensorFlow"
+        if not tf.test.is_built_with_cuda():
+            raise StrategyError(f"{of_image} is for CPUs alone: use one with tensorflow[and-cuda], or ask for no GPUs")
+        raise MissingDeviceError(
+            f"{of_image} does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0 in program.env, and the "
+            "node's driver"
         )
     if seen < given:
         log(f"this task was given {given} of nvidia.com/gpu, and TensorFlow sees {seen} GPUs", level="warning")

@@ -7,7 +7,7 @@ from email.message import Message
 
 import pytest
 
-from dtjob_trainer.errors import FitError
+from dtjob_trainer.errors import FitError, MissingDeviceError, StrategyError
 from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass, note_shapes
 
 KERAS = (
@@ -129,6 +129,8 @@ def _http(code: int) -> urllib.error.HTTPError:
         (InternalError("cudaSetDevice() on GPU:0 failed. Status: out of memory"), True),
         (InternalError("uncorrectable ECC error encountered"), True),
         (InternalError("Blas xGEMM launch failed"), False),
+        (MissingDeviceError("this task was given 1 of nvidia.com/gpu"), True),
+        (StrategyError("this task was given 1 of nvidia.com/gpu"), False),
         (FileNotFoundError(errno.ENOENT, "No such file"), False),
         (PermissionError(errno.EACCES, "denied"), False),
         (ModuleNotFoundError("No module named 'foo'"), False),

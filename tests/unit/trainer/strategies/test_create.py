@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.errors import StrategyError
+from dtjob_trainer.errors import MissingDeviceError, StrategyError
 from dtjob_trainer.strategies import create
 
 
@@ -32,7 +32,7 @@ def test_a_task_that_was_given_gpus_does_not_train_without() -> None:
 
 def test_gpus_that_are_not_found_are_no_matter_of_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: True)
-    with pytest.raises(StrategyError, match="does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0"):
+    with pytest.raises(MissingDeviceError, match="does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0"):
         create.see_gpus(1, print)
 
 
