@@ -67,7 +67,7 @@ def _tf_config_of_the_program(role: str) -> Rule:
         f"{_TF_CONFIG_IS_OURS}: remove it, or remove program and let the image's own command read yours",
         f"replicas.{role}.template.spec.containers",
         Reason.FORBIDDEN,
-        for_new=True,  # what runs in a container stays (`suspended_roles.py`)
+        for_new=True,  # what runs in a container stays (`suspended_roles.py`), but in jobs with a key twice
     )
 
 
@@ -115,7 +115,7 @@ def _program_decides(role: str, field: str) -> Rule:
         f"program.args, or remove program",
         f"replicas.{role}.template.spec.containers",
         Reason.FORBIDDEN,
-        for_new=True,  # what runs in a container stays (`suspended_roles.py`)
+        for_new=True,  # what runs in a container stays (`suspended_roles.py`), but in jobs with a key twice
     )
 
 

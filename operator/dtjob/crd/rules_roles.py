@@ -117,7 +117,7 @@ NAME_RULES = (
         "spec.replicas",
     ),
 )
-"""The only rules at the root."""
+"""The only rules at the root, beside the one on how replicas change."""
 
 
 def _at_most_one(role: str, why: str) -> Rule:

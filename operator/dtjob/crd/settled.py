@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 
 from dtjob.api.replicas import Role
+from dtjob.crd.keyed_lists import has_keyed_lists
+from dtjob.crd.schema import spec_schema
 
 CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")
 """Fields of the spec that may change while the job exists; all others are in the pods already, or say whose it is. Of
@@ -18,6 +20,8 @@ CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")
 _READ = re.compile(r"(has\()?\bself\b((?:\.\w+)*)")
 """What CEL reads of the value that a rule is about, and whether only for its being there."""
 _ROLES = frozenset(role.value for role in Role)
+_KEYED = frozenset(name for name, field in spec_schema()["properties"].items() if has_keyed_lists(field))
+"""Fields that may change where an earlier definition let a key stand twice in them (`Unchanging.keyed`)."""
 
 
 def is_settled(at: str, cel: str) -> bool:
@@ -34,9 +38,9 @@ def _cannot_change(path: tuple[str, ...], only_there: bool) -> bool:
             return True
         case ("spec", "replicas", role):
             return only_there and role in _ROLES
-        case ("spec", "replicas", role, "count"):
-            return role in _ROLES - {Role.WORKER.value}
+        case ("spec", field):
+            return field not in (*CHANGEABLE, "replicas") and (only_there or field not in _KEYED)
         case ("spec", field, *_):
-            return field not in (*CHANGEABLE, "replicas")
+            return field not in (*CHANGEABLE, "replicas", *_KEYED)
         case _:
             return False
