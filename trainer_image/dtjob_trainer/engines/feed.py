@@ -74,7 +74,10 @@ class SourceFeed:
         self._pass, self._pass_began = kept["pass"], kept["passBegan"]
         if not other_batches.differ(kept, self._source):
             return None
-        there = other_batches.converted(step - self._pass_began, kept, self._source)
+        done = step - self._pass_began
+        there = other_batches.converted(done, kept, self._source)
+        if there is None and self._source.steps is None and kept["batch"] and self._source.batch:
+            there = done * kept["batch"] // self._source.batch  # a pass without an end cannot begin anew
         self._pass_began = other_batches.pass_began(step, there, self._source)
         return other_batches.told(kept, self._source, self._pass, there)
 
@@ -108,8 +111,9 @@ class SourceFeed:
         if group.local > 1:
             assert self._rows is not None
             size = self._rows // group.local
-            first = (tf.distribute.get_replica_context().replica_id_in_sync_group - group.first_replica) * size
-            inputs = keras.tree.map_structure(lambda part: _rows_of(part, first, size), inputs)
+            with tf.device("CPU:0"):  # where the data is: a GPU would be given all of it for its part
+                first = (tf.distribute.get_replica_context().replica_id_in_sync_group - group.first_replica) * size
+                inputs = keras.tree.map_structure(lambda part: _rows_of(part, first, size), inputs)
         parts = [part for part in self._source.decode(*inputs) if part is not None]
         return parts[0] if len(parts) == 1 else tuple(parts)
 

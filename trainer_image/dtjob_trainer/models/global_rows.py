@@ -10,8 +10,9 @@ from dtjob_trainer.models.losses import Cut
 
 _MASK = "_keras_mask"
 _WHOLE = (tf.bool, tf.uint8, tf.int8, tf.int16, tf.uint16, tf.int32, tf.uint32)
-_SUMMED_AS = dict.fromkeys(_WHOLE, tf.int64) | {tf.float16: tf.float32, tf.bfloat16: tf.float32}
-"""What is reduced instead of what not every strategy reduces; int32 is not between GPUs of several tasks."""
+_SUMMED_AS = dict.fromkeys(_WHOLE, tf.float64) | {tf.float16: tf.float32, tf.bfloat16: tf.float32}
+"""What is reduced instead of what not every strategy reduces: int32 is not between GPUs of several tasks, int64 not on
+TPUs, and float64 holds all of these exactly."""
 
 
 def of(structure: Any, cut: Cut) -> Any:

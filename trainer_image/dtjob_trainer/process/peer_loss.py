@@ -8,6 +8,8 @@ PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
 """Words in a FailedPreconditionError that comes from collectives or the coordinator, and not from the program."""
 NCCL_ERRORS = ("InternalError", "UnknownError")
 """What becomes of an error of NCCL's (TensorFlow's nccl_manager.cc names it), which has none for a lost peer."""
+NCCL_MISTAKES = ("invalid usage", "invalid argument")
+"""Words of NCCL's for what will not pass, such as two tasks on one GPU."""
 
 
 def is_peer_loss(error: BaseException, members: int) -> bool:
@@ -17,7 +19,7 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
     if members == 1:
         return False
     if kind in NCCL_ERRORS:
-        return "NCCL" in str(error)
+        return "NCCL" in str(error) and not any(phrase in str(error) for phrase in NCCL_MISTAKES)
     return kind in PEER_ERRORS or (
         kind == "FailedPreconditionError" and any(phrase in str(error).lower() for phrase in PEER_PHRASES)
     )

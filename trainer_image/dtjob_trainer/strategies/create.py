@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,14 +39,16 @@ def see_gpus(given: int, log: Callable[..., None]) -> None:
     """
     import tensorflow as tf
 
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # the program's own wish
+        return
     seen = len(tf.config.list_physical_devices("GPU")) if given else 0
     if given and not seen:
         of_image = f"this task was given {given} of nvidia.com/gpu, and the image's TensorFlow"
         if not tf.test.is_built_with_cuda():
             raise StrategyError(f"{of_image} is for CPUs alone: use one with tensorflow[and-cuda], or ask for no GPUs")
         raise MissingDeviceError(
-            f"{of_image} does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0 in program.env, and the "
-            "node's driver"
+            f"{of_image} does not find them: CUDA's libraries may be missing in it (tensorflow[and-cuda] brings them), "
+            "or the node's driver is too old; TF_CPP_MIN_LOG_LEVEL=0 in program.env has TensorFlow say which"
         )
     if seen < given:
         log(f"this task was given {given} of nvidia.com/gpu, and TensorFlow sees {seen} GPUs", level="warning")

@@ -72,7 +72,10 @@ def test_a_restart_goes_on_at_the_same_example_of_the_same_pass(
     assert seen(again, step + 1, len(rest) - 1) == rest[1:]
 
 
-def test_data_without_an_end_goes_on_at_the_same_example() -> None:
+@pytest.mark.parametrize("cut_by_batch", [False, True])
+def test_data_without_an_end_goes_on_at_the_same_example(cut_by_batch: bool) -> None:
+    """Be it only about the same, where the order depends on the batches: it cannot begin anew."""
     made = feed(16, known=False)
+    made._source.cut_by_batch = cut_by_batch
     made.take_up(feed(32, known=False).kept(3), 3)
     assert seen(made, 3, 2) == [(0, 96), (0, 112)]

@@ -9,15 +9,15 @@ import tensorflow as tf
 
 from dtjob_trainer.models import global_rows
 
-REDUCED = (tf.float32, tf.float64, tf.int64)
-"""What TensorFlow reduces between GPUs of several tasks; of int32 its base_collective_executor.cc says that it does
-not."""
+REDUCED = (tf.float32, tf.float64)
+"""What TensorFlow reduces both between GPUs of several tasks (of int32 its base_collective_executor.cc says that it
+does not) and on TPUs (whose CrossReplicaSum takes no int64)."""
 
 
 @pytest.mark.parametrize(
     "dtype",
     [
-        *(tf.bool, tf.uint8, tf.int8, tf.int16, tf.uint16, tf.int32, tf.uint32, tf.int64),
+        *(tf.bool, tf.uint8, tf.int8, tf.int16, tf.uint16, tf.int32, tf.uint32),
         *(tf.float16, tf.bfloat16, tf.float32, tf.float64),
     ],
 )
@@ -30,6 +30,7 @@ def test_rows_of_any_type_are_exchanged_as_gpus_reduce_them(monkeypatch: pytest.
             return value
 
     monkeypatch.setattr(tf.distribute, "get_replica_context", Replica)
-    summed = global_rows._sum(tf.cast([0, 1], dtype))
-    assert (summed.dtype, summed.numpy().tolist()) == (dtype, [0, 1])
+    most = dtype.max if dtype.is_integer else 1
+    summed = global_rows._sum(tf.cast([0, most], dtype))
+    assert (summed.dtype, summed.numpy().tolist()) == (dtype, [0, most])
     assert exchanged[0] in REDUCED

@@ -25,14 +25,27 @@ def see(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: found if kind == "GPU" else real(kind))
 
 
-def test_a_task_that_was_given_gpus_does_not_train_without() -> None:
+@pytest.fixture(autouse=True)
+def nobody_hides_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def test_a_program_that_hides_its_gpus_is_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    create.see_gpus(2, print)
+
+
+def test_a_task_that_was_given_gpus_does_not_train_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    see(monkeypatch, 0)
+    monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: False)
     with pytest.raises(StrategyError, match=r"given 2 of nvidia\.com/gpu.*is for CPUs alone.*tensorflow\[and-cuda\]"):
         create.see_gpus(2, print)
 
 
-def test_gpus_that_are_not_found_are_no_matter_of_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_that_are_not_found_may_be_there_on_another_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    see(monkeypatch, 0)
     monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: True)
-    with pytest.raises(MissingDeviceError, match="does not find them: see what it says with TF_CPP_MIN_LOG_LEVEL=0"):
+    with pytest.raises(MissingDeviceError, match=r"does not find them: CUDA's libraries may be missing"):
         create.see_gpus(1, print)
 
 

@@ -1,0 +1,18 @@
+"""dtjob_trainer.loops.exactness: what of the devices lets a restart come to other bits."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.loops import exactness
+
+
+@pytest.mark.parametrize(("gpus", "ordered", "reasons"), [(0, False, 0), (1, False, 1), (1, True, 0)])
+def test_gpus_are_exact_where_the_program_asks_for_it(
+    monkeypatch: pytest.MonkeyPatch, gpus: int, ordered: bool, reasons: int
+) -> None:
+    found = [tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")] * gpus
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: found if kind == "GPU" else [])
+    monkeypatch.setattr(exactness, "is_op_determinism_enabled", lambda: ordered)
+    assert len(exactness.of_devices()) == reasons
