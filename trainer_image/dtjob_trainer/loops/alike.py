@@ -80,19 +80,30 @@ def agree(
     order: Sequence[float],
     callbacks: Callbacks,
 ) -> None:
-    """See that all tasks (of these ids) train on the same, and call back at each batch where one of them does.
+    """See that all tasks (of these ids) train on the same, and call back at each batch where one of them does; learn
+    whether any has callbacks.
 
     `order`: what `order_of` gives. Collective. Raises FitError or DataError, in all tasks alike, where one was given
     something else.
     """
-    mine = [*facts(epochs, validation, validates, order), callbacks.per_batch, callbacks.per_test_batch]
-    table = np.zeros((group.tasks, len(mine)))
-    table[group.index] = mine
-    table = group.sum(table)
-    if (error := difference(table[:, :-2], tasks)) is not None:
+    flags = [callbacks.per_batch, callbacks.per_test_batch, bool(callbacks.classes)]
+    table = _gathered(group, [*facts(epochs, validation, validates, order), *flags])
+    if (error := difference(table[:, :-3], tasks)) is not None:
         group.leave_together()
         raise error
-    callbacks.per_batch, callbacks.per_test_batch = bool(table[:, -2].any()), bool(table[:, -1].any())
+    callbacks.per_batch, callbacks.per_test_batch = bool(table[:, -3].any()), bool(table[:, -2].any())
+    callbacks.may_part = bool(table[:, -1].any())
+
+
+def see_rates_agree(group: Group, tasks: Sequence[str], rates: Sequence[float]) -> None:
+    """See that the learning rates of all tasks (of these ids) are the same: a callback of one task alone may have
+    changed one there, and the weights would part.
+
+    Collective. Raises CallbackError, in all tasks alike, where one has another rate.
+    """
+    if rates and (error := other_rates(_gathered(group, rates), tasks)) is not None:
+        group.leave_together()
+        raise error
 
 
 def other_rates(table: npt.NDArray[np.float64], tasks: Sequence[str]) -> CallbackError | None:
@@ -140,6 +151,13 @@ def difference(table: npt.NDArray[np.float64], tasks: Sequence[str]) -> Argument
                 mine, his = _words(number, value), _words(number, column[0])
                 return fact.error(fact.line.format(task=task, chief=tasks[0], mine=mine, his=his))
     return None
+
+
+def _gathered(group: Group, mine: Sequence[float]) -> npt.NDArray[np.float64]:
+    """Every task's numbers, a row each. Collective."""
+    table = np.zeros((group.tasks, len(mine)))
+    table[group.index] = mine
+    return group.sum(table)
 
 
 def _data(source: Source) -> list[float]:

@@ -81,6 +81,8 @@ class Callbacks:
         """Whether any callback wants to be called at every step."""
         self.per_test_batch = any(_wants_batches(c, package, TEST_BATCH_METHODS) for c in self._all)
         """Whether any callback wants to be called at every batch of validation."""
+        self.may_part = False
+        """Whether there are callbacks in any of several tasks, one of which may do what is not done in the others."""
 
     @property
     def exact(self) -> bool:
@@ -197,13 +199,14 @@ class Callbacks:
         left, found = list(zip(classes, states, strict=True)), True
         for callback, name, runs in zip(self._all, mine, self._running, strict=True):
             place = next((place for place, (of, _) in enumerate(left) if of == name), None)
-            if place is None:
-                found = False
+            if place is None:  # one that keeps nothing, of another task, has lost nothing
+                found = found and not self._is_chief and callback_state.state_of(callback) == {}
                 continue
             _, state = left.pop(place)
             if runs:
                 callback_state.restore(callback, callback_state.decode(state), self._model)
-        return found and not (left and self._is_chief)
+        # of two of a class, nobody knows which one it is
+        return found and not (self._is_chief and left) and not {name for name, _ in left} & set(mine)
 
     def _here(self) -> list[Any]:
         return [callback for callback, runs in zip(self._all, self._running, strict=True) if runs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,9 @@ class FitLoop(TrainingRun):
                 self._engine.reset_metrics()
                 self._here.pulse.enter(CALLBACKS)
                 self._callbacks.epoch_begin(epochs.ended)
+                if self._callbacks.may_part and self._here.task is not None:
+                    rates = learning_rates(self._engine.trained.optimizers)
+                    alike.see_rates_agree(self._group, self._here.task.members, list(rates.values()))
                 self._here.pulse.enter(DATA)
                 epochs.begin()
             while not self._stopped and (work := self._next_work()):
@@ -202,7 +205,7 @@ class FitLoop(TrainingRun):
         self._here.pulse.enter(CALLBACKS)
         logs = self._callbacks.epoch_end(epoch, logs, self._step - self._epochs.began)
         self._here.pulse.enter(STEPPING)
-        self._agree_to_stop(learning_rates(self._engine.trained.optimizers).values() if self._group.tasks > 1 else ())
+        self._agree_to_stop()
         self._epochs.end(self._step)
         for name, value in logs.items():
             single = number(value)  # callbacks may add anything
@@ -217,23 +220,12 @@ class FitLoop(TrainingRun):
             self._here.log(f"epoch {epoch + 1}/{self._epochs.epochs}", step=self._step, values=shown)
         self._board.epoch(self._step, logs)
 
-    def _agree_to_stop(self, rates: Collection[float] = ()) -> None:
-        """Whether a callback of any task has asked to stop, and whether any task was told to.
-
-        `rates`: learning rates, as many in each task. Collective. Raises CallbackError, in all tasks alike, where they
-        are not the same: a callback of one task alone has changed one, and the weights would part.
-        """
-        group = self._group
-        mine = np.zeros(2 + group.tasks * len(rates))
-        mine[:2] = self._callbacks.stop_training, self._here.shutdown.requested
-        mine[2:].reshape(group.tasks, len(rates))[group.index] = list(rates)
-        votes = group.sum(mine)
+    def _agree_to_stop(self) -> None:
+        """Whether a callback of any task has asked to stop, and whether any task was told to. Collective."""
+        mine = [self._callbacks.stop_training, self._here.shutdown.requested]
+        votes = self._engine.group.sum(np.array(mine, np.float64))
         self._stopped |= bool(votes[0] > 0)
         self._asked_to_leave = bool(votes[1] > 0)
-        members = self._here.task.members if self._here.task is not None else ()
-        if rates and (error := alike.other_rates(votes[2:].reshape(group.tasks, len(rates)), members)) is not None:
-            group.leave_together()
-            raise error
 
     def _tell(self, agreement: Agreement) -> None:
         loss = {} if self._loss() is None else {"loss": agreement.loss}

@@ -95,8 +95,8 @@ class TrainLoop(TrainingRun):
     def _take_up(self, state: Mapping[str, Any]) -> None:
         self._values = state.get("values", {})
         self._feed.shared(self._saves.history)
-        data = state.get("data")  # an earlier release did not keep it
-        if data and (other := self._feed.take_up(data, self._step)) is not None:
+        data = state.get("data") or {}  # an earlier release did not keep it, and that of `fit` is another
+        if "pass" in data and (other := self._feed.take_up(data, self._step)) is not None:
             self._inexact.append(other)
             self._exact = False
 

@@ -147,7 +147,7 @@ def test_a_data_function_has_as_many_examples_as_it_likes() -> None:
 
 def test_where_one_task_calls_back_at_each_batch_all_do() -> None:
     """Of two tasks, as this one sees them: what the other has is added to what it gives."""
-    theirs = np.array([*given(), True, False])
+    theirs = np.array([*given(), True, False, True])
 
     class Two:
         tasks, index = 2, 1
@@ -155,11 +155,11 @@ def test_where_one_task_calls_back_at_each_batch_all_do() -> None:
         def sum(self, table: Any) -> Any:
             return np.add(table, [theirs, np.zeros_like(theirs)])
 
-    callbacks: Any = SimpleNamespace(per_batch=False, per_test_batch=False)
+    callbacks: Any = SimpleNamespace(per_batch=False, per_test_batch=False, classes=[])
     group: Any = Two()
     course: Any = SimpleNamespace(source=arrays(), epochs=2, ended=0, steps=None)
     alike.agree(group, TASKS[:2], course, None, lambda _: True, alike.order_of(1, True, None), callbacks)
-    assert (callbacks.per_batch, callbacks.per_test_batch) == (True, False)
+    assert (callbacks.per_batch, callbacks.per_test_batch, callbacks.may_part) == (True, False, True)
 
 
 def test_weights_of_classes_are_the_same_in_any_order_and_from_any_processor() -> None:

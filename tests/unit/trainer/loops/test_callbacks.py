@@ -87,6 +87,18 @@ def test_a_callback_that_the_chief_did_not_have_is_told(chief: bool) -> None:
     assert mine.count == 1
 
 
+def test_a_callback_that_keeps_nothing_may_be_a_workers_alone() -> None:
+    chief, mine = made(Counts(1)), Counts()
+    assert made(keras.callbacks.TerminateOnNaN(), mine, chief=False).set_state(chief.get_state(), chief.classes)
+    assert mine.count == 1
+    assert not made(keras.callbacks.TerminateOnNaN(), Counts()).set_state(chief.get_state(), chief.classes)
+
+
+def test_which_of_two_of_a_class_a_worker_has_nobody_knows() -> None:
+    chief = made(Counts(1), Counts(2))
+    assert not made(Counts(), chief=False).set_state(chief.get_state(), chief.classes)
+
+
 def test_a_callback_that_the_chief_has_no_more_is_told() -> None:
     before, mine = made(Counts(1), CountsOthers(2)), CountsOthers()
     assert not made(mine).set_state(before.get_state(), before.classes)
