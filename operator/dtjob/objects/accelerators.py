@@ -14,6 +14,9 @@ from dtjob.objects.topology import Task
 GPU_RESOURCE = "nvidia.com/gpu"
 TPU_LABELS = {"accelerator": "cloud.google.com/gke-tpu-accelerator", "topology": "cloud.google.com/gke-tpu-topology"}
 TPU_TOLERATION = {"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+GPU_TOLERATION = {"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
+"""Of the taint by which nodes with GPUs keep other pods off, where no admission plugin adds it
+(ExtendedResourceToleration)."""
 SHARED_MEMORY, SHARED_MEMORY_VOLUME = "/dev/shm", "dtjob-shm"
 SHARED_MEMORY_PER_GPU = 1
 """GiB: NCCL's buffers between the GPUs of a pod do not fit in a container's default of 64 MiB."""
@@ -26,6 +29,7 @@ def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
     if job.spec.strategy is Strategy.TPU and task.role is Role.CHIEF:
         _add_tpu(job, spec, training)
     if gpus := _gpus(training):
+        spec["tolerations"] = [*(spec.get("tolerations") or []), GPU_TOLERATION]
         _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
         if job.spec.program and not _leaves_gpus_alone(job, task):
             training["env"] = [{"name": "DTJOB_GPUS", "value": str(gpus)}, *training["env"]]

@@ -72,6 +72,13 @@ def test_a_tpu_that_is_reached_otherwise_asks_nothing_of_the_node(job: Job) -> N
     assert "resources" not in made["containers"][0]
 
 
+def test_who_asks_for_gpus_may_go_to_nodes_that_are_kept_for_such_pods() -> None:
+    toleration = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    job = gpu_job(resources={"limits": {"nvidia.com/gpu": 1}})
+    assert toleration in spec(job, "worker-0")["tolerations"]
+    assert toleration not in spec(job, "chief-0")["tolerations"]
+
+
 def gpus_told(job: Job, task: str) -> str | None:
     """What the training container is told of its GPUs."""
     (training,) = (one for one in spec(job, task)["containers"] if one["name"] == "tensorflow")
