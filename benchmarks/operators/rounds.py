@@ -125,6 +125,7 @@ def run(scenario: Scenario[B, S], description: str | None, arguments: Sequence[s
     try:
         _measure_all(scenario, [scenario.side(name, options) for name in names], options, result["rounds"])
     finally:  # what was measured until then is not lost
+        result["rounds"] = list(filter(None, result["rounds"]))
         result["tookSeconds"] = round(time.monotonic() - began)
         result["machine"]["loadAtTheEnd"] = _load()
         result["goals"] = report.verdicts(result["rounds"], scenario.goals)

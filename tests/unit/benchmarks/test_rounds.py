@@ -80,6 +80,31 @@ def test_what_was_measured_before_an_error_is_not_lost(tmp_path: Path) -> None:
     assert {"cores", "cpu", "loadBefore", "loadAtTheEnd"} <= found["machine"].keys()
 
 
+def test_a_round_of_which_nothing_was_measured_is_none(tmp_path: Path) -> None:
+    measured: list[str] = []
+
+    def measure(bed: Bed, side: Idle, options: argparse.Namespace) -> dict[str, float]:
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        measured.append(side.name)
+        return {"seconds": 3.0}
+
+    imagined = Imagined(
+        name="burst",
+        title="A",
+        measure=measure,
+        estimate=lambda *_: 1.0,
+        sides=("dtjob", "bare"),
+        units={"seconds": "s"},
+        goals=(),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run(imagined, None, ["--out", str(tmp_path), "--rounds=2"])
+    assert json.loads((tmp_path / "burst.json").read_text())["rounds"] == [
+        {side: {"seconds": 3.0} for side in measured}
+    ]
+
+
 @pytest.mark.parametrize("scenario", ALL, ids=[one.name for one in ALL])
 def test_each_scenario_says_how_long_it_takes_and_begins_nothing(scenario, capsys: pytest.CaptureFixture[str]) -> None:
     run(scenario, None, ["--estimate"])
