@@ -27,6 +27,7 @@ from dtjob.crd.definition import crd
 from dtjob.crd.schema import VALIDATIONS
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
+from tools.cluster.rest import Api
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "default"
@@ -66,7 +67,7 @@ class Sides:
         self._cluster = cluster
         for side, definition in definitions.items():
             cluster.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(served_as(_group(side), definition)))
-            cluster.kubectl("wait", "--for=condition=Established", f"crd/{PLURAL}.{_group(side)}", "--timeout=60s")
+            Api(cluster.kubeconfig).wait_established(f"{PLURAL}.{_group(side)}")
 
     def milliseconds(self, calls: list[Call]) -> float:
         """What one of these calls costs the API server's process."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtjob.api.job import Job
-from dtjob.crd.rules_roles import CLUSTER_SPEC_LIMIT, NAME_RULES, cluster_spec_length
+from dtjob.crd.rules_roles import ALWAYS_FIT, CLUSTER_SPEC_LIMIT, NAME_LIMIT, NAME_RULES, cluster_spec_length
 from dtjob.objects import topology
 from tests.refusals import job
 
@@ -47,3 +47,10 @@ def test_the_rule_takes_what_fits_to_the_last_character(network: dict[str, Any])
     assert 1000 < most < 1499
     assert fits(name, most)
     assert not fits(name, most + 1)
+
+
+@pytest.mark.parametrize("role", ["worker", "ps"])
+def test_so_many_tasks_fit_with_the_longest_name_that_their_hosts_can_have(role: str) -> None:
+    """The CEL does not sum up for fewer."""
+    name = "a" * (NAME_LIMIT - len(f"-{role}-{ALWAYS_FIT - 1}"))
+    assert cluster_spec_length(name, {"chief": 1, role: ALWAYS_FIT - 1}, 65535) <= CLUSTER_SPEC_LIMIT
