@@ -47,6 +47,62 @@ def test_training_goes_on_after_a_kill(tmp_path: Path, victim: str) -> None:
     assert not any(runs(status["trainingPid"]) for status in before.values())
 
 
+GROUPS = {
+    "Default": {"chief": 1},
+    "MultiWorkerMirrored": {"chief": 1, "worker": 2},
+    "ParameterServer": {"chief": 1, "worker": 1, "ps": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "victim", "number"),
+    [
+        ("MultiWorkerMirrored", "worker-0", signal.SIGKILL),
+        pytest.param("MultiWorkerMirrored", "chief-0", signal.SIGSEGV, marks=pytest.mark.slow),
+        pytest.param("ParameterServer", "chief-0", signal.SIGKILL, marks=pytest.mark.slow),
+        ("Default", "chief-0", signal.SIGABRT),
+    ],
+)
+def test_a_crashed_process_starts_again_in_its_container(
+    tmp_path: Path, strategy: str, victim: str, number: signal.Signals
+) -> None:
+    """All supervisors go on, and the chief's tells who crashed. A signal that was not named ends the container."""
+    job = Job(tmp_path, strategy, **GROUPS[strategy])
+    job.command = ["-m", "dtjob_trainer.run", str(ROOT / "examples" / "digits.py"), "--epochs=100000"]
+    saves = {"directory": str(tmp_path / "checkpoints"), "everySteps": 20, "keep": 2}
+    environ = {"DTJOB_CHECKPOINT": json.dumps(saves), "DTJOB_RESTART_SIGNALS": "SIGABRT,SIGKILL,SIGSEGV"}
+
+    def is_its_own(step: int) -> bool:
+        """Its last reported step is beyond `step`, and was not restored."""
+        now = running[victim].status()
+        return now.get("state") == "training" and now.get("step", 0) > max(step, now.get("restoredStep", step))
+
+    try:
+        running = {
+            f"{role}-{index}": job.start(f"{role}-{index}", environ=environ)
+            for role, count in GROUPS[strategy].items()
+            for index in range(count)
+        }
+        chief = running["chief-0"]
+        wait_until(lambda: chief.status().get("checkpoint", {}).get("step", 0) >= 20, "a checkpoint", 120)
+        wait_until(lambda: is_its_own(20), "a step of its own")
+        before = running[victim].status()
+        os.kill(before["trainingPid"], number)
+        after = running[victim].wait_for(120, state="training", incarnation=1)
+        assert (after["pid"], after["restartsInPlace"]) == (before["pid"], 1)
+        assert after["lastRestart"]["cause"] == f"{victim} was killed ({number.name})"
+        told = chief.wait_for(120, state="training")
+        assert told["crashes"].pop("step") >= before["step"]
+        assert told["crashes"] == {"count": 1, "task": victim, "signal": number.name}
+        assert told["restoredStep"] >= 20
+        assert not runs(before["trainingPid"])
+        wait_until(lambda: is_its_own(told["restoredStep"]), "a step after it")
+        os.kill(running[victim].status()["trainingPid"], signal.SIGTRAP)
+        assert running[victim].end() == 128 + signal.SIGTRAP
+    finally:
+        job.end()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_saves_that_take_long_are_not_cut_off_by_peers_that_go(tmp_path: Path) -> None:

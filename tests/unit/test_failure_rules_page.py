@@ -37,6 +37,10 @@ WHAT_THE_PAGE_SAYS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("evaluator-0", OOM, IGNORED),
         ("worker-1", builders.waiting("ErrImagePull"), WAITS),
     ],
+    "crashes-in-new-pods": [
+        *(("worker-1", code(128 + number), COUNTED) for number in (4, 6, 7, 8, 9, 11)),
+        ("worker-1", code(1), COUNTED),
+    ],
     "tfjob-on-failure": [("chief-0", code(1), COUNTED), ("ps-0", KILLED, COUNTED), ("worker-0", EVICTED, FREE)],
     "tfjob-always": [("chief-0", code(1), FREE), ("ps-0", OOM, FREE), ("worker-0", EVICTED, FREE)],
     "tfjob-never": [

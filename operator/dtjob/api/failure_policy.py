@@ -26,7 +26,8 @@ class FailurePolicy(Block):
     max_restarts: Annotated[int, Field(ge=0)] = 10
     """How many restarts in a row, without a newer checkpoint between them, are tried before the job fails. Not counted
     are evictions, drains, lost nodes, deleted pods and pods that a node refused; counted is an eviction for more local
-    storage than the pod's own limits allow. rules may say otherwise."""
+    storage than the pod's own limits allow. rules may say otherwise. A program that a signal such as SIGSEGV ends after
+    new steps starts again in its pod, which is not counted; with 0, the pod ends."""
     max_disruptions: Annotated[int, Field(ge=0, json_schema_extra=UNSET_IN_CLUSTER)] = 100
     """How many restarts in a row that maxRestarts does not count are tried before the job fails: without a newer
     checkpoint between them, nor a run of 10 minutes, or of twice backoff.maxSeconds where that is longer. 100 where

@@ -99,7 +99,8 @@ class FailureRule(Block):
     """The exit codes that it matches. A program's own reach it: the supervisor ends its container with them."""
     on_signals: Annotated[list[Signal], Field(min_length=1, max_length=22, json_schema_extra=_SET)] | None = None
     """The signals that it matches, such as SIGSEGV: what ended the container, or its program, as an exit code of 128
-    and more says."""
+    and more says. A program that SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL or SIGSEGV ends after new steps starts again
+    in its pod where no rule is about that signal when the pod is made."""
     on_reasons: (
         Annotated[
             list[Annotated[str, Field(min_length=1, max_length=128)]],

@@ -11,6 +11,7 @@ from dtjob.api.job import Job
 from dtjob.api.replicas import Role
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
+from dtjob.objects.restart_signals import restart_signals
 from dtjob.plan.policies.failure_rules import BUILT_IN
 
 BUILT_IN_NAME = "built-in"
@@ -65,10 +66,20 @@ def as_lines(job: Job) -> Iterator[str]:
         yield f"{'':>28}{rule.does}"
     yield "  A pod that waits, for a node or its image, has failed only where a rule's onReasons says so."
     if job.spec.program is not None:
+        yield from _restarted_in_place(job)
         yield f"  A program that has lost its peers starts again in its container, which ends with {RESTARTED_IN_VAIN}"
         yield "  where that does not help; any other exit code of a program is its container's too."
         yield "  One that fails twice alike before its first step ends the job (ProgramFailed), where no rule of"
         yield "  failurePolicy.rules matches."
+
+
+def _restarted_in_place(job: Job) -> Iterator[str]:
+    """Over which signals a program starts again in its container, where it does so in any task."""
+    by_task = {task: restart_signals(job, task) for task in topology.tasks(job)}
+    for signals in dict.fromkeys(filter(None, by_task.values())):
+        roles = dict.fromkeys(task.role.value for task, found in by_task.items() if found == signals)
+        yield f"  {', '.join(roles)}: a program that {', '.join(signals)} ends after new steps starts again"
+        yield "  in its container, which maxRestarts does not count; with a rule about the signal, its pod ends."
 
 
 def criterion(rule: FailureRule) -> str:

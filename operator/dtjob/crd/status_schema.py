@@ -134,6 +134,11 @@ def _restarts() -> Schema:
         total=whole("Restarts of training, of any cause."),
         causes=map_of("How many restarts each cause had, such as Disruption, OOMKilled or Error.", whole("Restarts.")),
         evaluator=whole("Restarts of the evaluator, which training does not notice."),
+        inPlace=block(
+            "How many restarts over crashes in containers that go on were counted, of those that the chief tells of.",
+            attempt=whole("The attempt at the chief."),
+            count=whole("Restarts."),
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""How long recoveries take: from the moment a failure was observed to the first training step after it. Pure."""
+"""How long recoveries take: from when a failure or a crash was observed to the first training step after it. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Recovery:
     victims: dict[str, int | None] = field(default_factory=dict)
     """Failed tasks, each with the pid of the supervisor that it had."""
     chief_training_pid: int | None = None
-    """The chief task's training process when the failure was observed."""
+    """The chief task's training process when the failure was observed; None where it had ended by then."""
     chief_step: int | None = None
     """The chief's step when all victims were back, for chiefs that did not have to start again (ParameterServer)."""
 
@@ -46,6 +46,8 @@ class Recoveries:
         self.current: Recovery | None = None
         self.seconds: list[float] = []
         """Of every recovery that ended in a training step, in order."""
+        self._crashes = (0, 0)
+        """The chief's attempt, and of how many crashes its supervisor has told."""
 
     def failed(self, task: str, reports: Reports, now: float) -> None:
         """A training task's pod has ended with a failure. During a recovery this prolongs it."""
@@ -56,6 +58,7 @@ class Recoveries:
 
     def observe(self, reports: Reports, now: float) -> float | None:
         """Take in new reports. Returns the seconds of a recovery that they end."""
+        self._note_crash(reports.get(self._chief, {}), now)
         current = self.current
         if current is None or not all(self._is_back(task, pid, reports) for task, pid in current.victims.items()):
             return None
@@ -74,6 +77,14 @@ class Recoveries:
         self.current = None
         self.seconds.append(round(now - current.began, 2))
         return self.seconds[-1]
+
+    def _note_crash(self, chief: Mapping[str, Any], now: float) -> None:
+        """A training process that a signal ended is started again in its supervisor, and its group with it."""
+        told = (chief.get("attempt", 0), (chief.get("crashes") or {}).get("count", 0))
+        if told[1] > (self._crashes[1] if told[0] == self._crashes[0] else 0) and self.current is None:
+            still_at_work = chief.get("state") in AT_WORK  # it has not noticed yet
+            self.current = Recovery(now, chief_training_pid=chief.get("trainingPid") if still_at_work else None)
+        self._crashes = told
 
     @staticmethod
     def _is_back(task: str, old_pid: int | None, reports: Reports) -> bool:

@@ -11,6 +11,7 @@ from dtjob.api.program import Program
 from dtjob.api.replicas import Role
 from dtjob.objects import grace, shared, topology
 from dtjob.objects.rendezvous import rendezvous_port
+from dtjob.objects.restart_signals import restart_signals
 from dtjob.objects.topology import Task
 
 CLUSTER_DIRECTORY = "/etc/dtjob"
@@ -79,6 +80,8 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
         )
     if spec.failure_policy.stall_timeout_seconds is not None and not evaluates:
         values["DTJOB_STALL_TIMEOUT_SECONDS"] = str(spec.failure_policy.stall_timeout_seconds)
+    if signals := restart_signals(job, task):
+        values["DTJOB_RESTART_SIGNALS"] = ",".join(signals)
     if spec.checkpoint:
         values["DTJOB_CHECKPOINT"] = json.dumps(_checkpoint(spec.checkpoint))
     if spec.evaluation and evaluates:

@@ -23,6 +23,7 @@ from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kep
 from dtjob.plan.policies.cleanup import pods_to_remove
 from dtjob.plan.policies.collateral import explain
 from dtjob.plan.policies.convergence import converge, converge_evaluator
+from dtjob.plan.policies.crashes import note_crashes
 from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all_ran, overdue
 from dtjob.plan.policies.elastic import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.policies.gang import note_gang, release_gang, release_outgrown
@@ -92,8 +93,9 @@ def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) 
     situation = note_gang(_with_image(situation))
     situation, kept = say_whether_checkpoints_are_kept(situation)
     situation, restored = note_restored(situation)
+    situation, crashed = note_crashes(situation)
     situation = note_first_step(situation)
-    told = [*resumed, *kept, *restored]
+    told = [*resumed, *kept, *crashed, *restored]
     if succeeded(situation):
         return _succeed(situation, told, may_evaluate)
     if names := vanished(situation):

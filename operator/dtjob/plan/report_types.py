@@ -98,6 +98,7 @@ _REPORT: Known = {
         **dict.fromkeys(("from", "keptSteps", "redoneSteps"), _whole),
         **dict.fromkeys(("kept", "redone", "saving"), _seconds),
     },
+    "crashes": {**dict.fromkeys(("count", "step"), _whole), **dict.fromkeys(("task", "signal"), _text)},
     "evaluation": {"step": _whole, "metrics": _numbers, "best": {"step": _whole, "value": _number}},
 }
 _OF_A_STEP = ("checkpoint", "evaluation")

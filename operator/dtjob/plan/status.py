@@ -39,24 +39,39 @@ COUNTED_AS = {
 
 
 @dataclass(frozen=True)
+class InPlace:
+    """How many crashes were counted of those that the chief's supervisor tells of."""
+
+    attempt: int
+    """The attempt at the chief."""
+    count: int
+
+
+@dataclass(frozen=True)
 class Restarts:
     """How often tasks were started anew: `total` restarts of training by cause, and the evaluator's own apart."""
 
     total: int = 0
     causes: Mapping[str, int] = field(default_factory=dict)
     evaluator: int = 0
+    in_place: InPlace | None = None
+    """Those of `total` over crashes in containers that go on, as far as they were counted (`policies/crashes.py`)."""
     others: Mapping[str, Any] = field(default_factory=dict)
     """Fields that a newer operator wrote; kept."""
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Restarts:
         """The counts that `status.restarts` holds."""
-        others = {name: value for name, value in fields.items() if name not in ("total", "causes", "evaluator")}
-        return cls(fields.get("total", 0), fields.get("causes", {}), fields.get("evaluator", 0), others)
+        known, there = ("total", "causes", "evaluator", "inPlace"), fields.get("inPlace")
+        others = {name: value for name, value in fields.items() if name not in known}
+        in_place = InPlace(there["attempt"], there["count"]) if there else None
+        return cls(fields.get("total", 0), fields.get("causes", {}), fields.get("evaluator", 0), in_place, others)
 
     def to_json(self) -> dict[str, Any]:
         """The counts in the status' form."""
         counts = {**self.others, "total": self.total, "causes": dict(self.causes), "evaluator": self.evaluator}
+        if self.in_place is not None:
+            counts["inPlace"] = {"attempt": self.in_place.attempt, "count": self.in_place.count}
         return {name: count for name, count in counts.items() if count or name not in ("causes", "evaluator")}
 
 
@@ -234,14 +249,16 @@ def bump_attempts(status: Status, tasks: Iterable[Task], everyone: Iterable[Task
     return replace(status, attempts=attempts, all_created=False)
 
 
-def count_restart(status: Status, cause: str, instead_of: str | None = None, restarts_moved: int = 1) -> Status:
-    """Count a restart under its cause; `instead_of` is the cause under which the same incident was counted before, and
-    `restarts_moved` how many it was counted as."""
+def count_restart(
+    status: Status, cause: str, instead_of: str | None = None, restarts_moved: int = 1, *, number: int = 1
+) -> Status:
+    """Count a restart, or that `number` of them, under its cause; `instead_of` is the cause under which the same
+    incident was counted before, and `restarts_moved` how many it was counted as."""
     restarts, causes = status.restarts, dict(status.restarts.causes)
     if instead_of is not None:
         causes[instead_of] = causes.get(instead_of, 0) - restarts_moved
-    causes[str(cause)] = causes.get(cause, 0) + (restarts_moved if instead_of else 1)
-    total = restarts.total if instead_of else restarts.total + 1
+    causes[str(cause)] = causes.get(cause, 0) + (restarts_moved if instead_of else number)
+    total = restarts.total if instead_of else restarts.total + number
     causes = {name: count for name, count in causes.items() if count > 0}
     return replace(status, restarts=replace(restarts, total=total, causes=causes))
 

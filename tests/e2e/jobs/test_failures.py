@@ -41,6 +41,22 @@ def test_a_worker_container_is_killed(job: TrainingJob, cluster: Cluster) -> Non
     assert all(job.report(task)["restartsInPlace"] > earlier for task, earlier in in_place.items())
 
 
+def test_a_workers_program_is_killed(job: TrainingJob, cluster: Cluster) -> None:
+    """No pod goes: its supervisor starts it again, and the job's status and events tell of it."""
+    job.wait_checkpoint()
+    before, counted = job.pods(), job.get()
+    pid = job.report("worker-1")["trainingPid"]
+    kill = f"import os; os.kill({pid}, 9)"
+    job.kubectl("exec", before["worker-1"]["metadata"]["name"], "-c", "tensorflow", "--", "python3", "-c", kill)
+    found = job.wait("the restart in the status", lambda now: causes(now, counted) == {"Signal": 1})
+    again = job.wait_restored(1)
+    job.wait_step(again["restoredStep"] + 50)
+    assert ids(job.pods()) == ids(before)
+    assert found["status"].get("incident") == counted["status"].get("incident")
+    events = job.kubectl("events", f"--for=dtjob/{job.name}")
+    assert "worker-1 was killed (SIGKILL) after step" in events.stdout
+
+
 def test_a_worker_pod_is_deleted(job: TrainingJob) -> None:
     found = goes_on(job, {"worker-0"}, "Deleted", lambda pods: delete(job, pods["worker-0"]))
     assert found["status"]["incident"]["charged"] == 0

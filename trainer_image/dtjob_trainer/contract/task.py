@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,8 @@ class Task:
     """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
     stall_seconds: float | None = None
     """After how long without a new step training has stalled; None: never."""
+    restart_signals: frozenset[int] = frozenset()
+    """The signals over which a training process that has done new steps is started again in its container."""
     gpus: int = 0
     """How many of nvidia.com/gpu the container was given."""
     termination_log: str = ""
@@ -90,6 +93,7 @@ class Task:
             grace_seconds=float(_whole_number(environ, "DTJOB_GRACE_SECONDS", DEFAULT_GRACE_SECONDS)),
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             stall_seconds=float(_whole_number(environ, "DTJOB_STALL_TIMEOUT_SECONDS", 0)) or None,
+            restart_signals=_signals(environ, "DTJOB_RESTART_SIGNALS"),
             gpus=_whole_number(environ, "DTJOB_GPUS", 0),
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )
@@ -170,6 +174,13 @@ def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> in
     if not text.isdecimal():
         raise TaskError(f"{variable} is {text!r}; it must be a whole number")
     return int(text)
+
+
+def _signals(environ: Mapping[str, str], variable: str) -> frozenset[int]:
+    names = [name for name in environ.get(variable, "").split(",") if name]
+    if unknown := [name for name in names if name not in signal.Signals.__members__]:
+        raise TaskError(f"{variable} has {unknown[0]!r}; it must be names of signals, such as SIGKILL, with commas")
+    return frozenset(signal.Signals[name].value for name in names)
 
 
 def _port_of(environ: Mapping[str, str], variable: str) -> int | None:

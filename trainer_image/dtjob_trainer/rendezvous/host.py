@@ -14,6 +14,7 @@ from dataclasses import replace
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.addresses import host_of, look_up
 from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
 from dtjob_trainer.rendezvous.stalls import Stalls
 
@@ -81,6 +82,11 @@ class RendezvousHost:
     def silent(self, seconds: float) -> dict[str, int]:
         """The attempts at tasks that have not been heard for so long, and were before."""
         return self._rendezvous.silent(seconds, time.monotonic())
+
+    @property
+    def crashes(self) -> Crashes:
+        """Those of the group's training processes."""
+        return self._rendezvous.crashes
 
     async def finish(self, seconds: float) -> None:
         """Tell all that training is done; returns when the group knows and all who listen know, or after `seconds`."""

@@ -9,6 +9,7 @@ from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.host import RendezvousHost, rendezvous_of
 from dtjob_trainer.rendezvous.messages import Answer, Registration
+from dtjob_trainer.rendezvous.records import Crashes
 
 
 class Member:
@@ -53,6 +54,11 @@ class Member:
     def silent(self, seconds: float) -> dict[str, int]:
         """At the host, the attempts at tasks that have not been heard for so long, and were before."""
         return self._host.silent(seconds) if self._host else {}
+
+    @property
+    def crashes(self) -> Crashes | None:
+        """At the host, those of the group's training processes."""
+        return self._host.crashes if self._host else None
 
     async def finish(self, seconds: float) -> None:
         """At the host, tell all that training is done; wait for `seconds` at most until they know."""

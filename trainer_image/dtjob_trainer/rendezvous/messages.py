@@ -34,6 +34,8 @@ class Registration:
     """The training process is stopped (SIGSTOP)."""
     doing: str = ""
     """What the training process is in, where that lasts (contract/doing.py)."""
+    crash: str = ""
+    """The name of the signal over which this training process was started in the place of the one before it."""
 
     @property
     def life(self) -> tuple[int, str]:
@@ -51,7 +53,7 @@ class Registration:
             "uid": self.uid, "clusterHash": self.cluster_hash, "task": self.task, "attempt": self.attempt,
             "supervisor": self.supervisor, "incarnation": self.incarnation, "phase": self.phase,
             "generation": self.generation, "step": self.step, "stalled": self.stalled, "stopped": self.stopped,
-            "doing": self.doing,
+            "doing": self.doing, "crash": self.crash,
         }  # fmt: skip
 
     @classmethod
@@ -73,12 +75,13 @@ class Registration:
                 raise ValueError(f"{name} must have at most {LONGEST} characters")
         if body["phase"] not in PHASES:
             raise ValueError(f"phase must be one of {', '.join(PHASES)}")
-        step, doing = body.get("step"), body.get("doing")
+        step, doing, crash = body.get("step"), body.get("doing"), body.get("crash")
         return cls(
             body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],
             body["phase"], body["generation"], step if isinstance(step, int) else None,
             body.get("stalled") is True, body.get("stopped") is True,
             doing[:LONGEST] if isinstance(doing, str) else "",
+            crash[:LONGEST] if isinstance(crash, str) else "",
         )  # fmt: skip
 
 
@@ -92,7 +95,7 @@ class Answer:
     """With `wait`: what is missing; `refused`: why; `restart` and `go`: which loss it follows, as far as known;
     `stalled`: how the straggler is behind."""
     changed: tuple[str, ...] = ()
-    """With `go`: tasks that another supervisor plays than in the generation before."""
+    """With `go`: tasks that another supervisor plays than in the generation before, and those that crashed in it."""
     preempted: tuple[str, ...] = ()
     """Tasks of the running generation that were told to leave (SIGTERM) and still run."""
     chief: str = ""

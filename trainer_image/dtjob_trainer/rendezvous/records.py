@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dtjob_trainer.rendezvous.messages import Registration
+from dtjob_trainer.rendezvous.words import cause_of, is_ps
 
 
 @dataclass
@@ -30,3 +32,49 @@ class Round:
     over: bool = False
     cause: str = ""
     preempted: list[str] = field(default_factory=list)
+    crashed: dict[str, str] = field(default_factory=dict)
+    """Tasks whose training process a signal ended and that go on in their containers, with the signal's name."""
+
+    @classmethod
+    def after(
+        cls,
+        before: Round | None,
+        generation: int,
+        processes: dict[str, tuple[int, str, int]],
+        lives: dict[str, tuple[int, str]],
+    ) -> Round:
+        """The generation that follows on `before` (None: the first), and why it does."""
+        if before is None:
+            return cls(generation, processes, lives, ())
+        changed = tuple(task for task, life in lives.items() if before.lives[task] != life)
+        # A dead ParameterServer worker ends nothing; where a ps changed too, the ps is what broke training.
+        cause = cause_of(list(filter(is_ps, changed)) or changed, before.preempted, before.crashed) or before.cause
+        told = (*changed, *(task for task in before.crashed if task not in changed))
+        return cls(generation, processes, lives, told, cause=cause)
+
+
+@dataclass(frozen=True)
+class Crashes:
+    """Training processes that a signal ended and that were started again in their containers."""
+
+    count: int = 0
+    """How many, since this supervisor began."""
+    task: str = ""
+    """The task of the last one."""
+    signal: str = ""
+    """The name of the signal that ended it."""
+    step: int | None = None
+    """The last step that it had told of."""
+
+    def and_one(self, task: str, signal: str, step: int | None) -> Crashes:
+        """One more of them."""
+        return Crashes(self.count + 1, task, signal, step)
+
+    def to_json(self) -> dict[str, Any]:
+        """The block `crashes` of /status."""
+        told = {"count": self.count, "task": self.task, "signal": self.signal}
+        return told if self.step is None else {**told, "step": self.step}
+
+
+NO_CRASHES = Crashes()
+"""None so far."""

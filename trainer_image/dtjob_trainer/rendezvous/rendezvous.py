@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dtjob_trainer.rendezvous.addresses import same_address
 from dtjob_trainer.rendezvous.claims import Claims
 from dtjob_trainer.rendezvous.messages import Answer, Kind, Registration
-from dtjob_trainer.rendezvous.records import Member, Round
+from dtjob_trainer.rendezvous.records import Crashes, Member, Round
 from dtjob_trainer.rendezvous.stalls import SILENT_SECONDS, Heard
 from dtjob_trainer.rendezvous.words import NAMES_IN_A_MESSAGE, cause_of, is_ps, name_some
 
@@ -49,6 +49,8 @@ class Rendezvous:
         self.revision = 0
         """Grows whenever an answer that is being held back may have become another one."""
         self.generation = 0
+        self.crashes = Crashes()
+        """Of all members, as far as they were known to this rendezvous before."""
         self._order = {task: number for number, task in enumerate(self.group + self.servers)}
         self._members: dict[str, Member] = {}
         self._missing = dict.fromkeys(self._order, "")  # task → why it is not ready; kept, as a job may have thousands
@@ -230,11 +232,20 @@ class Rendezvous:
         began_waiting = registration.phase == "waiting" and not same_process
         self._members[task] = Member(registration, address, now)
         self._update(task)
+        if began_waiting and old is not None:
+            self._notice_crash(old.registration, registration)
         self._notice_end_of_round(registration)
         if task in self._group and began_waiting:
             self._hear_servers_again()
         if registration.phase == "preempted" and (task in self._group or is_ps(task)):
             self._notice_preemption(task)
+
+    def _notice_crash(self, old: Registration, new: Registration) -> None:
+        if not new.crash or old.life != new.life or new.task not in self._group:
+            return
+        self.crashes = self.crashes.and_one(new.task, new.crash, new.step)
+        if self._round is not None:  # it may be over already, by the word of a peer that was faster
+            self._round.crashed[new.task] = new.crash
 
     def _notice_end_of_round(self, r: Registration) -> None:
         current = self._round
@@ -242,7 +253,9 @@ class Rendezvous:
             return
         current.over = True
         self.revision += 1
-        if not current.preempted and current.lives[r.task] == r.life:
+        if current.crashed:
+            current.cause = cause_of((), current.preempted, current.crashed)
+        elif not current.preempted and current.lives[r.task] == r.life:
             current.cause = f"{r.task} lost a peer"  # the one that was lost is known when it has come back
         else:
             current.cause = cause_of([] if current.preempted else [r.task], current.preempted)
@@ -270,14 +283,9 @@ class Rendezvous:
         )
         processes = {task: self._members[task].registration.process for task in self.group}
         lives = {task: self._members[task].registration.life for task in self.group + self.servers}
-        changed = tuple(task for task, life in lives.items() if before is not None and before.lives[task] != life)
-        self._round = Round(self.generation, processes, lives, changed)
+        self._round = Round.after(before, self.generation, processes, lives)
         for task in self.group:
             self._forget(task)
-        if before is not None:
-            # A dead ParameterServer worker ends nothing; where a ps changed too, the ps is what broke training.
-            lost = list(filter(is_ps, changed)) or changed
-            self._round.cause = cause_of(lost, before.preempted) or before.cause
         self.revision += 1
 
     def _answer(

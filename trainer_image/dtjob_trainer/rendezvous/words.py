@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 NAMES_IN_A_MESSAGE = 3
 """How many tasks a message names before it counts the rest."""
@@ -19,8 +19,13 @@ def is_ps(task: str) -> bool:
     return task.startswith("ps-")
 
 
-def cause_of(lost: Sequence[str], preempted: Sequence[str]) -> str:
-    """`worker-1 was lost`: what ended a generation."""
+def cause_of(lost: Sequence[str], preempted: Sequence[str], crashed: Mapping[str, str] | None = None) -> str:
+    """`worker-1 was lost`: what ended a generation. `crashed`: tasks, with the signal that ended their process."""
     gone = [task for task in lost if task not in preempted]
+    killed: dict[str, list[str]] = {}
+    for task, signal in (crashed or {}).items():
+        if task not in lost:
+            killed.setdefault(f"killed ({signal})", []).append(task)
     parts = [(names, how) for names, how in ((preempted, "preempted"), (gone, "lost")) if names]
+    parts += [(names, how) for how, names in killed.items()]
     return ", ".join(f"{name_some(names)} {'was' if len(names) == 1 else 'were'} {how}" for names, how in parts)

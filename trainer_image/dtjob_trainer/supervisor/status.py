@@ -9,6 +9,7 @@ from typing import Any
 
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.log_line import Facts
+from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.supervisor import time_spent
 from dtjob_trainer.supervisor.first_step import FirstStep
 from dtjob_trainer.supervisor.stall import Stall
@@ -26,6 +27,7 @@ OURS = frozenset(
         "restartsInPlace",
         "lastRestart",
         "silent",
+        "crashes",
         "stepped",
     }
     | {SPENT, *time_spent.KEYS}
@@ -47,6 +49,7 @@ class TaskStatus:
 
     def __init__(self, task: str, attempt: int, pid: int, job_uid: str, first_step: FirstStep | None = None) -> None:
         self._ours: dict[str, Any] = {"task": task, "attempt": attempt, "pid": pid}
+        self._job_uid = job_uid
         self._more: dict[str, Any] = {"jobUid": job_uid, "restartsInPlace": 0}
         self._reported: dict[str, Any] = {}
         self.state = "waiting"
@@ -55,6 +58,8 @@ class TaskStatus:
         """The supervisor's own message; it goes before the training process's."""
         self.silent: Callable[[], dict[str, int]] = dict
         """The attempts at tasks for which the group waits in vain."""
+        self.crashes: Callable[[], Crashes] = Crashes
+        """How often training processes were started again over crashes, at the chief task of all its group."""
         self._first_step = first_step or FirstStep()
         self._spent = TimeSpent()
 
@@ -63,6 +68,13 @@ class TaskStatus:
         """The last reported step, of whichever training process."""
         step = self._reported.get("step")
         return step if isinstance(step, int) else None
+
+    @property
+    def own_step(self) -> int | None:
+        """The last reported step, where this training process is in its training and has not restored it."""
+        restored, step = self._reported.get("restoredStep"), self.step
+        trained = self.state == "training" and isinstance(restored, int) and step is not None and step > restored
+        return step if trained else None
 
     @property
     def starting(self) -> bool:
@@ -88,6 +100,14 @@ class TaskStatus:
         self.state = state
         self._more.pop("trainingPid", None)
 
+    def is_done(self, directory: str) -> bool:
+        """Whether the checkpoint directory bears this job's DONE mark; then its last status is this one."""
+        last = last_of_done(directory, self._job_uid)
+        if last is not None:
+            self.merge(last)
+            self.ended("finished")
+        return last is not None
+
     def restarts(self, count: int, time: str, cause: str) -> None:
         """Note the last restart in place; called again where its cause becomes known later."""
         self._more |= {"restartsInPlace": count, "lastRestart": {"time": time, "cause": cause}}
@@ -110,6 +130,8 @@ class TaskStatus:
         body = {**ours, **self._reported}
         if silent := self.silent():
             body["silent"] = silent
+        if (crashes := self.crashes()).count:
+            body["crashes"] = crashes.to_json()
         if spent := self._spent.to_json():
             body[SPENT] = spent
         if self.message:

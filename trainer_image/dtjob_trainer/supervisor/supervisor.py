@@ -1,8 +1,8 @@
 """The supervisor: keeps one task's training process running, in step with its peers. PID 1 of a training container.
 
 It starts the training process, lets it go when the rendezvous says so, starts it again in place when a peer was lost
-(exit 75), stays until the chief task has finished, passes SIGTERM on, and answers /status all the while. What to do
-after an exit is decided in restart.py, on an answer of the rendezvous in answers.py; this file does the I/O.
+(exit 75) or it crashed, stays until the chief task has finished, passes SIGTERM on, and answers /status all the while.
+What to do after an exit is decided in restart.py, on an answer of the rendezvous in answers.py; this file does the I/O.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dtjob_trainer.supervisor.ports import PortInUse, listen
 from dtjob_trainer.supervisor.reaper import Reaper
 from dtjob_trainer.supervisor.room import KILL_SECONDS, make_room
 from dtjob_trainer.supervisor.stall import ABORT_SECONDS, STOPPED, StallGuard
-from dtjob_trainer.supervisor.status import TaskStatus, last_of_done, leave_last_words
+from dtjob_trainer.supervisor.status import TaskStatus, leave_last_words
 from dtjob_trainer.supervisor.training_process import TrainingProcess
 
 FAREWELL_SECONDS = 3.0
@@ -49,9 +49,10 @@ class Supervisor:
         self._first_step = FirstStep.of(task)
         self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid, self._first_step)
         self._reaper = Reaper(self._on_exit)
-        self._history, self._now = policy.History(), answers.Incarnation()
+        self._history, self._now = policy.History(task.id, task.restart_signals), answers.Incarnation()
         self._stalls = StallGuard(task, self._end_stalled, lambda seconds: self._member.silent(seconds))
         self._status.silent = lambda: self._stalls.silent
+        self._status.crashes = lambda: self._member.crashes or self._history.crashes
         self._process: TrainingProcess | None = None
         """The training process, still the last one while there is none."""
         self._terminating = False
@@ -83,12 +84,9 @@ class Supervisor:
     def _is_done(self) -> bool:
         """Whether this job has ended its training before; takes over the status that it had then."""
         checkpoint = self._task.checkpoint if self._task.is_chief else None
-        last = last_of_done(checkpoint.directory, self._task.uid) if checkpoint else None
-        if checkpoint is None or last is None:
+        if checkpoint is None or not self._status.is_done(checkpoint.directory):
             return False
         self._log(f"{checkpoint.directory} is marked DONE by this job: nothing is left to train")
-        self._status.merge(last)
-        self._status.ended("finished")
         return True
 
     async def _train(self, group: asyncio.TaskGroup) -> int:
@@ -142,6 +140,7 @@ class Supervisor:
         ended = policy.Ended(
             returncode,
             step=self._status.step,
+            own_step=self._status.own_step,
             terminating=self._terminating,
             ended_by_us=self._now.ended_by_us,
             chief_may_need_it=self._task.waits_for_go and not self._task.is_chief,
@@ -245,6 +244,7 @@ class Supervisor:
         return Registration(
             task.uid, task.cluster_hash, task.id, task.attempt, self._id, now.number, now.phase,
             self._history.generation, self._status.step, self._stalls.over, self._stalls.stopped, self._stalls.doing,
+            crash=self._history.crash,
         )  # fmt: skip
 
     def _on_problem(self, problem: str) -> None:
@@ -264,8 +264,7 @@ class Supervisor:
             case answers.Show(message):
                 self._status.message = message
             case answers.Go(generation):
-                last = self._history.last_restart
-                if last:  # its cause may be known only now
+                if last := self._history.last_restart:  # its cause may be known only now
                     self._status.restarts(self._history.restarts, last.time, last.cause)
                 self._log(f"go: generation {generation}")
                 self._go()

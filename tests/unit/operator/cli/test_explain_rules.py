@@ -43,6 +43,20 @@ def test_the_rules_stand_in_their_order_and_the_built_in_ones_last(dtjob, good):
     assert rules[1]["does"] == "restart; at most 4 in a row without a newer checkpoint (maxRestarts)"
 
 
+def test_people_read_which_crashes_end_no_pod(dtjob, good):
+    text = good.read_text().rstrip()
+    _, out, _ = dtjob("explain", good)
+    six = "SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV"
+    assert f"chief, worker: a program that {six} ends after new steps starts again" in out
+    good.write_text(f"{text}\n  failurePolicy: {{rules: [{{action: FailJob, onSignals: [SIGBUS], roles: [chief]}}]}}\n")
+    _, out, _ = dtjob("explain", good)
+    assert f"chief: a program that {six.replace('SIGBUS, ', '')} ends" in out
+    assert f"worker: a program that {six} ends" in out
+    good.write_text(f"{text}\n  failurePolicy: {{maxRestarts: 0}}\n")
+    _, out, _ = dtjob("explain", good)
+    assert "starts again\n" not in out
+
+
 def test_people_read_what_each_does(dtjob, good):
     _, out, _ = dtjob("explain", good)
     assert "built-in               RestartUncounted chief, worker: evictions, preemptions, drains" in out

@@ -72,3 +72,33 @@ def test_training_recovers_from_failures_of_those_that_train():
     assert not counts(pod(digits, "worker-0", ended(0)), NOW)
     assert not counts(pod(digits, "evaluator-0", ended(1)), NOW)
     assert not counts(deleting(pod(digits, "worker-0", ended(143))), NOW)
+
+
+def test_a_crash_whose_pod_goes_on_is_a_recovery():
+    """The chief's supervisor tells of it, before or after its own training process has noticed."""
+    for notices_late in (False, True):
+        recoveries = Recoveries("chief-0")
+        assert recoveries.observe({"chief-0": report(1, restored=0)}, 9.0) is None
+        assert recoveries.current is None
+        told = {"crashes": {"count": 1}, "attempt": 0}
+        if notices_late:
+            assert recoveries.observe({"chief-0": {**report(1, restored=0), **told}}, 10.0) is None
+        assert recoveries.observe({"chief-0": {**report(1, "waiting", training_pid=7), **told}}, 10.0) is None
+        assert (
+            recoveries.observe({"chief-0": {**report(1, step=90, training_pid=7, restored=90), **told}}, 12.0) is None
+        )
+        assert recoveries.observe({"chief-0": {**report(1, step=91, training_pid=7, restored=90), **told}}, 12.5) == 2.5
+        assert (
+            recoveries.observe({"chief-0": {**report(1, step=99, training_pid=7, restored=90), **told}}, 13.0) is None
+        )
+        assert recoveries.seconds == [2.5]
+
+
+def test_a_new_chief_begins_to_count_anew():
+    recoveries = Recoveries("chief-0")
+    recoveries.observe({"chief-0": {**report(1), "crashes": {"count": 2}, "attempt": 0}}, 1.0)
+    recoveries.current = None
+    recoveries.observe({"chief-0": {**report(5, "waiting"), "attempt": 1}}, 2.0)
+    assert recoveries.current is None
+    recoveries.observe({"chief-0": {**report(5, "waiting"), "crashes": {"count": 1}, "attempt": 1}}, 3.0)
+    assert recoveries.current is not None

@@ -52,6 +52,7 @@ def test_reads_every_variable(tmp_path: Path) -> None:
         DTJOB_TENSORBOARD='{"everySteps": 50}',
         DTJOB_TERMINATION_LOG="/log",
         DTJOB_GPUS="2",
+        DTJOB_RESTART_SIGNALS="SIGKILL,SIGSEGV",
     )
     assert (found.name, found.namespace, found.uid, found.id, found.attempt) == ("job", "ns", "u", "worker-1", 2)
     assert found.strategy_options == {"communication": "Ring"}
@@ -59,7 +60,7 @@ def test_reads_every_variable(tmp_path: Path) -> None:
     assert (found.grace_seconds, found.parent, found.address) == (7.0, 41, "c:1")
     assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
     assert (found.evaluation, found.tensorboard) == (Evaluation(every=True), TensorBoard(every_steps=50))
-    assert (found.termination_log, found.gpus) == ("/log", 2)
+    assert (found.termination_log, found.gpus, found.restart_signals) == ("/log", 2, {9, 11})
     assert (task(tmp_path).evaluation, task(tmp_path).tensorboard) == (Evaluation(), None)
 
 
@@ -102,6 +103,7 @@ def test_members_and_servers(tmp_path: Path) -> None:
         ({"DTJOB_CHECKPOINT": "x"}, ["DTJOB_CHECKPOINT", "JSON"]),
         ({"DTJOB_STRATEGY_OPTIONS": "[1]"}, ["DTJOB_STRATEGY_OPTIONS", "object"]),
         ({"DTJOB_CLUSTER_FILE": "/nowhere"}, ["DTJOB_CLUSTER_FILE"]),
+        ({"DTJOB_RESTART_SIGNALS": "SIGKILL,9"}, ["DTJOB_RESTART_SIGNALS", "'9'", "SIGKILL"]),
     ],
 )
 def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: list[str]) -> None:

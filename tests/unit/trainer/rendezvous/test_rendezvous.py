@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dtjob_trainer.rendezvous.claims import MOST_CLAIMS
+from dtjob_trainer.rendezvous.messages import Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
 from dtjob_trainer.rendezvous.words import name_some
 from tests.unit.trainer.rendezvous.groups import GROUP, all_wait, mirrored, parameter_server, registration
@@ -22,6 +23,56 @@ def test_all_go_when_the_last_has_come() -> None:
     assert rendezvous.register(registration("worker-0"), None, 1).kind == "go"
     assert rendezvous.revision > before, "held answers must be released"
     assert rendezvous.answer(registration("worker-1"), 1) == rendezvous.answer(registration("chief-0"), 1)
+
+
+def crashed(task: str, incarnation: int = 1, attempt: int = 0) -> Registration:
+    again = registration(task, attempt=attempt, incarnation=incarnation, generation=1)
+    return replace(again, crash="SIGKILL", step=40)
+
+
+@pytest.mark.parametrize("order", [("worker-1", "worker-0", "chief-0"), ("worker-0", "chief-0", "worker-1")])
+def test_a_crash_is_told_to_all_as_the_cause_and_counted_once(order: tuple[str, ...]) -> None:
+    """`order` is that in which they come back: the one that crashed, worker-1, may be faster than its peers or not."""
+    rendezvous = mirrored()
+    all_wait(rendezvous)
+    for task in GROUP:
+        rendezvous.register(registration(task, "running", generation=1), None, 1)
+    back = {task: registration(task, incarnation=1, generation=1) for task in GROUP} | {"worker-1": crashed("worker-1")}
+    for task in order:
+        rendezvous.register(back[task], None, 2)
+    goes = [rendezvous.register(back[task], None, 3) for task in order]
+    assert {(one.kind, one.message, one.changed) for one in goes} == {
+        ("go", "worker-1 was killed (SIGKILL)", ("worker-1",))
+    }
+    assert rendezvous.crashes.to_json() == {"count": 1, "task": "worker-1", "signal": "SIGKILL", "step": 40}
+
+
+def test_a_peer_hears_of_a_crash_while_it_still_trains() -> None:
+    rendezvous = mirrored()
+    all_wait(rendezvous)
+    rendezvous.register(crashed("worker-1"), None, 1)
+    answer = rendezvous.register(registration("worker-0", "running", generation=1), None, 1)
+    assert (answer.kind, answer.message) == ("restart", "worker-1 was killed (SIGKILL)")
+
+
+def test_a_pod_that_follows_on_one_that_crashed_was_lost() -> None:
+    rendezvous = mirrored()
+    all_wait(rendezvous)
+    rendezvous.register(crashed("worker-1"), None, 1)
+    rendezvous.register(registration("worker-1", attempt=1), None, 2)
+    for task in ("chief-0", "worker-0"):
+        rendezvous.register(registration(task, incarnation=1, generation=1), None, 2)
+    answer = rendezvous.register(registration("chief-0", incarnation=1, generation=1), None, 2)
+    assert (answer.kind, answer.message, answer.changed) == ("go", "worker-1 was lost", ("worker-1",))
+
+
+def test_crashes_that_an_earlier_chief_heard_of_are_not_counted() -> None:
+    rendezvous = mirrored()
+    rendezvous.register(crashed("worker-1", incarnation=3), None, 0)
+    rendezvous.register(crashed("worker-1", incarnation=3), None, 1)
+    assert rendezvous.crashes.count == 0
+    rendezvous.register(crashed("worker-1", incarnation=4), None, 2)
+    assert rendezvous.crashes.count == 1
 
 
 def test_who_missed_its_go_gets_it_again() -> None:

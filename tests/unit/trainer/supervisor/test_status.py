@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.supervisor.status import LONGEST_EXCEPTION, TaskStatus, last_of_done, leave_last_words
 
 
@@ -133,3 +134,27 @@ def test_a_failure_is_told_with_its_exception() -> None:
     assert status.of_failure(1) == {"exitCode": 1, "stepped": True, "exception": "AssertionError"}
     status.started(1, 51)
     assert status.of_failure(139) == {"exitCode": 139, "stepped": True}
+
+
+def test_a_step_is_the_processs_own_where_it_trains_and_has_not_restored_it() -> None:
+    status = TaskStatus("chief-0", 0, 1, "uid")
+    status.started(0, 17)
+    assert status.own_step is None
+    status.merge({"step": 100, "restoredStep": 100, "state": "training"})
+    assert status.own_step is None
+    status.merge({"step": 101})
+    assert status.own_step == 101
+    status.merge({"state": "saving"})
+    assert status.own_step is None
+    status.started(1, 18)
+    status.merge({"state": "training"})
+    assert status.own_step is None, "that step was another process's"
+
+
+def test_crashes_are_told_once_there_are_any() -> None:
+    status = TaskStatus("chief-0", 0, 1, "uid")
+    assert "crashes" not in status.to_json()
+    status.crashes = lambda: Crashes(2, "worker-1", "SIGKILL", 40)
+    assert status.to_json()["crashes"] == {"count": 2, "task": "worker-1", "signal": "SIGKILL", "step": 40}
+    status.merge({"crashes": {"count": 9}})
+    assert status.to_json()["crashes"]["count"] == 2
