@@ -18,6 +18,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
@@ -48,6 +49,11 @@ class Request:
     def to_bytes(self) -> bytes:
         """The message."""
         return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def to_import(cls, module: str) -> Request:
+        """For no process: that the one which forks import `module`, for those that will be forked later."""
+        return cls("", [module], {})
 
     @classmethod
     def from_bytes(cls, message: bytes) -> Request:
@@ -119,6 +125,8 @@ def serve(asked: socket.socket, parent: int, name: str, begin: Begin) -> NoRetur
             os._exit(0)
         if not message:
             os._exit(0)
+        if _imported(message):
+            continue
         if is_orphan(parent):
             _become(message, descriptors, asked, begin)
         for descriptor in descriptors:
@@ -179,6 +187,19 @@ def _become(message: bytes, descriptors: Sequence[int], asked: socket.socket, be
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _imported(message: bytes) -> bool:
+    """Whether the request was for an import, which was tried: who needs the module will say if it cannot be had."""
+    with contextlib.suppress(ValueError, TypeError):
+        request = Request.from_bytes(message)
+        if not request.module:
+            for module in request.arguments:
+                with contextlib.suppress(Exception):
+                    import_module(module)
+            gc.freeze()
+            return True
+    return False
 
 
 def _note_environment() -> None:

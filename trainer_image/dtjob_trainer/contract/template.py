@@ -35,6 +35,7 @@ class Template:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_REQUEST)
         self._pid: int | None = None
         self._handed_over = self._gone = False
+        self._imports: set[str] = set()
 
     @classmethod
     def fork(cls, begin: Begin) -> Template:
@@ -86,6 +87,14 @@ class Template:
                 os.kill(self.pid, signal.SIGKILL)
             self._gone = True
             return None
+
+    def also_import(self, module: str) -> None:
+        """Have the template import what its processes import before they train; each module once."""
+        if module in self._imports or self.pid is None:
+            return
+        self._imports.add(module)
+        with contextlib.suppress(OSError):
+            self._ours.send(Request.to_import(module).to_bytes())
 
 
 def leave_behind(environ: Mapping[str, str], begin: Begin) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dtjob_trainer.checkpoint.saves import Restored, Saves
+from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.loops.stopwatch import Stopwatch
@@ -15,6 +17,9 @@ from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.tensorboard.training import TrainingEvents
+
+LEGACY = "dtjob_trainer.models.tf_keras_model"
+"""It brings tf_keras, which is imported only where the program uses it: half a second for three tasks on two cores."""
 
 
 class TrainingRun(ABC):
@@ -56,6 +61,8 @@ class TrainingRun(ABC):
             **self._known_total(),
             **self._first_status(),
         )
+        if LEGACY in sys.modules:
+            here.progress.update(**{pipes.IMPORTED: LEGACY})  # held back until a first step is done
         self._control.begin(self._step)
         here.pulse.steps_done = self._steps_done
         self._train()

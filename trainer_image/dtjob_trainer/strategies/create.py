@@ -10,6 +10,7 @@ from dtjob_trainer.contract.strategy import ALONE
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import MissingDeviceError, StrategyError
 from dtjob_trainer.strategies import tpu
+from dtjob_trainer.strategies.leader import wait_for_leader
 
 CROSS_DEVICE_OPS = {
     "NCCL": "NcclAllReduce",
@@ -101,6 +102,7 @@ def _multi_worker_mirrored(task: Task) -> Any:
         raise StrategyError("strategyOptions.communication NCCL needs GPUs and this task sees none; use Auto or Ring")
     implementation = getattr(tf.distribute.experimental.CommunicationImplementation, COMMUNICATION[name])
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
+    wait_for_leader(task)
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 
 

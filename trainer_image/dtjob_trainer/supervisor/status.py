@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dtjob_trainer.contract import exit_codes
+from dtjob_trainer.contract import exit_codes, pipes
 from dtjob_trainer.contract.log_line import Facts
 from dtjob_trainer.rendezvous.records import Crashes
 from dtjob_trainer.supervisor import time_spent
@@ -29,6 +29,7 @@ OURS = frozenset(
         "silent",
         "crashes",
         "stepped",
+        pipes.IMPORTED,
     }
     | {SPENT, *time_spent.KEYS}
 )

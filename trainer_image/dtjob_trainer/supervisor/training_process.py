@@ -35,7 +35,7 @@ class TrainingProcess:
 
         `template`: fork it from there where one waits, for commands that run `dtjob_trainer.run`.
         """
-        self._on_progress, self._unfinished = on_progress, b""
+        self._on_progress, self._template, self._unfinished = on_progress, template, b""
         pid = self._with_pipes(lambda pipes: template.spawn(command[3:], environ, pipes)) if template else None
         # with pipes of its own, as a template that did not answer in time may have handed on those that it was given
         pid = pid or self._with_pipes(lambda pipes: self._execute(command, environ, pipes, template))
@@ -143,4 +143,7 @@ class TrainingProcess:
                 with contextlib.suppress(ValueError):
                     value = json.loads(line)
                     if isinstance(value, dict):
+                        imported = value.pop(pipes.IMPORTED, None)
+                        if self._template is not None and isinstance(imported, str):
+                            self._template.also_import(imported)
                         self._on_progress(value)
