@@ -51,7 +51,7 @@ def spans(log: Path) -> dict[str, tuple[list[int], float]]:
 
 
 def test_what_two_kills_cost(tmp_path: Path) -> None:
-    """A worker's process is killed, which the chief's supervisor survives; then the chief's, which it does not."""
+    """A worker's process is killed, over which the chief's starts again in place; then the chief's supervisor."""
     gate, log = tmp_path / "gate", tmp_path / "steps"
     arguments = [f"--epochs={EPOCHS}", "--hold=2", f"--gate={gate}", f"--step-log={log}", f"--slow-write={SLOW_WRITE}"]
     file = manifest(
@@ -70,7 +70,7 @@ def test_what_two_kills_cost(tmp_path: Path) -> None:
         # The chief's last word has to be read before its supervisor ends with it: it is, once it is in the status.
         redone = {"kept": HELD_AT, "redone": HELD_AT - RESTORED}
         run.wait_until(lambda _: written(tmp_path).get("steps") == redone, "the restart in the status")
-        os.kill(second["chief-0"]["trainingPid"], signal.SIGKILL)
+        os.kill(second["chief-0"]["pid"], signal.SIGKILL)
         run.wait_until(lambda now: held(0)(now) and now["chief-0"]["attempt"] == 1, "the held step after a new pod")
         gate.touch()
         code, result = run.end()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dtjob.crd.problems import problems
+from dtjob.objects.restart_signals import restart_signals
 from tests.refusals.manifests import CHECKPOINT, PS_ROLES
 from tests.refusals.manifests import job as manifest
 from tests.unit.failure_rules_page import blocks
@@ -102,6 +103,12 @@ def test_a_block_does_what_the_page_says(name: str, task: str, status: dict[str,
             assert "failurePolicy.rules[" in world.job.status["message"]
     finally:
         world.close()
+
+
+@pytest.mark.parametrize(("name", "signals"), [("crashes-in-new-pods", 0), ("tfjob-always", 0), ("job-fail", 6)])
+def test_over_how_many_signals_a_worker_starts_again_in_its_pod(name: str, signals: int) -> None:
+    job = builders.job("MultiWorkerMirrored", failurePolicy=BLOCKS[name])
+    assert len(restart_signals(job, builders.task("worker-1"))) == signals
 
 
 def came_to(status: dict[str, Any], task: str) -> str:

@@ -67,6 +67,8 @@ class Recoveries:
         if chief.get("state") not in AT_WORK or step is None:
             return None
         if chief.get("trainingPid") == current.chief_training_pid and self._chief not in current.victims:
+            if not current.victims:
+                return None  # over a crash all of the group start again, and this process has yet to notice
             if current.chief_step is None:
                 current.chief_step = step
             reached = step > current.chief_step

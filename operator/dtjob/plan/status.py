@@ -64,7 +64,7 @@ class Restarts:
         """The counts that `status.restarts` holds."""
         known, there = ("total", "causes", "evaluator", "inPlace"), fields.get("inPlace")
         others = {name: value for name, value in fields.items() if name not in known}
-        in_place = InPlace(there["attempt"], there["count"]) if there else None
+        in_place = InPlace(there.get("attempt", 0), there.get("count", 0)) if there else None
         return cls(fields.get("total", 0), fields.get("causes", {}), fields.get("evaluator", 0), in_place, others)
 
     def to_json(self) -> dict[str, Any]:

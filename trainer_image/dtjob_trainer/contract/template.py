@@ -13,6 +13,7 @@ import contextlib
 import os
 import signal
 import socket
+import time
 from collections.abc import Mapping, Sequence
 
 from dtjob_trainer.contract import forked
@@ -22,6 +23,8 @@ from dtjob_trainer.contract.parent import die_with_parent
 DESCRIPTOR_VARIABLE = "DTJOB_TEMPLATE_FD"
 """Names the inherited end of the socket on which the template is asked for processes."""
 REPLY_SECONDS = 5.0
+IMPORT_SECONDS = 30.0
+"""Within which the template may be at an import, and answer after it."""
 MODULE = "dtjob_trainer.run"
 _NAME = "dtjob-template"
 
@@ -36,6 +39,7 @@ class Template:
         self._pid: int | None = None
         self._handed_over = self._gone = False
         self._imports: set[str] = set()
+        self._imported_by = 0.0
 
     @classmethod
     def fork(cls, begin: Begin) -> Template:
@@ -78,7 +82,7 @@ class Template:
             return None
         request = Request(MODULE, arguments, dict(environ), list(descriptors))
         try:
-            self._ours.settimeout(REPLY_SECONDS)
+            self._ours.settimeout(max(REPLY_SECONDS, self._imported_by - time.monotonic()))
             socket.send_fds(self._ours, [request.to_bytes()], list(descriptors.values()))
             return int(self._ours.recv(64))
         except (OSError, ValueError):
@@ -93,6 +97,7 @@ class Template:
         if module in self._imports or self.pid is None:
             return
         self._imports.add(module)
+        self._imported_by = time.monotonic() + IMPORT_SECONDS
         with contextlib.suppress(OSError):
             self._ours.send(Request.to_import(module).to_bytes())
 

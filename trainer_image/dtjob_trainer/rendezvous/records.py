@@ -55,10 +55,11 @@ class Round:
 
 @dataclass(frozen=True)
 class Crashes:
-    """Training processes that a signal ended and that were started again in their containers."""
+    """Restarts over training processes that a signal ended and that were started again in their containers."""
 
     count: int = 0
-    """How many, since this supervisor began."""
+    """How many, since this supervisor began: of a group one for all that crashed in one generation, none where a peer
+    was lost by then."""
     task: str = ""
     """The task of the last one."""
     signal: str = ""

@@ -14,7 +14,10 @@ from dtjob_trainer.contract.task import Task
 
 PATIENCE_SECONDS = 10.0
 """After which TensorFlow itself waits for it, as it does for an hour, and names who is missing."""
-ASK_AGAIN_SECONDS = 0.02
+ASK_AGAIN_SECONDS = (0.02, 0.5)
+"""At least and at most: a quarter of the time waited so far, so that a thousand workers are no storm of look-ups."""
+CONNECT_SECONDS = 1.0
+"""After which the name is looked up anew: the leader may have moved."""
 
 
 def wait_for_leader(task: Task, patience: float = PATIENCE_SECONDS) -> bool:
@@ -25,10 +28,11 @@ def wait_for_leader(task: Task, patience: float = PATIENCE_SECONDS) -> bool:
     if task.is_chief:
         return True
     host, _, port = task.cluster["chief" if task.cluster.get("chief") else "worker"][0].rpartition(":")
-    deadline = time.monotonic() + patience
-    while (left := deadline - time.monotonic()) > 0:
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < patience:
         with contextlib.suppress(OSError):  # also a name that does not resolve yet
-            socket.create_connection((host.strip("[]"), int(port)), timeout=left).close()
+            socket.create_connection((host.strip("[]"), int(port)), min(CONNECT_SECONDS, patience - waited)).close()
             return True
-        time.sleep(ASK_AGAIN_SECONDS)
+        least, most = ASK_AGAIN_SECONDS
+        time.sleep(min(most, max(least, waited / 4)))
     return False

@@ -1,10 +1,10 @@
 """What follows when the training process has ended? Pure: takes `now`, does no I/O (supervisor.py does it).
 
 Exit 75 means that a peer was lost: the process starts again in this container. So does one that a signal has ended, a
-crash, where the job's rules leave that to us and it had done steps that none before it in this container had; it is
-told on /status. Exit 0 of a task that the chief task may still need is kept back until that has finished. Anything else
-ends the container, so that Kubernetes and the operator see it and count it. The exit codes are those of
-docs/contract.md.
+crash, where the job's rules leave that to us and it had done steps, from a later checkpoint on than the process that
+crashed before it here: as for maxRestarts, only a newer checkpoint is progress. It is told on /status. Exit 0 of a task
+that the chief task may still need is kept back until that has finished. Anything else ends the container, so that
+Kubernetes and the operator see it and count it. The exit codes are those of docs/contract.md.
 """
 
 from __future__ import annotations
@@ -30,12 +30,8 @@ class Restart:
 
 @dataclass(frozen=True)
 class History:
-    """What is known of a task, and remembered from one of its training processes to the next."""
+    """What is remembered from one training process to the next."""
 
-    task: str = ""
-    """Whose it is, such as `worker-1`."""
-    restart_signals: frozenset[int] = frozenset()
-    """The signals over which its training process may be started again in this container."""
     without_progress: int = 0
     """Exits 75 in a row without a new step and without a peer that changed."""
     highest_step: int = -1
@@ -44,6 +40,8 @@ class History:
     """Of the restarts, those over crashes of this task's own training processes."""
     crash: str = ""
     """The name of the signal that ended the training process before this one, where that was a crash."""
+    crashed_from: int = -1
+    """The step from which the last one that crashed had gone on."""
     last_restart: Restart | None = None
     generation: int = 0
     """The last one that a training process was let go for."""
@@ -59,10 +57,14 @@ class Ended:
 
     returncode: int
     """Exit code, or minus the signal's number, as in `subprocess`."""
+    task: str = ""
+    """Whose it was, such as `worker-1`."""
+    restart_signals: frozenset[int] = frozenset()
+    """The signals over which it may be started again in this container."""
     step: int | None = None
     """The last step that it, or one before it, reported."""
-    own_step: int | None = None
-    """The same where it was in its training, and did that step itself."""
+    trained_from: int | None = None
+    """The step that it had gone on from, where it was in its training and had done steps of its own."""
     terminating: bool = False
     """This supervisor was told to end (SIGTERM)."""
     ended_by_us: bool = False
@@ -103,7 +105,6 @@ def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | St
     code = exit_codes.of_process(ended.returncode)
     step = -1 if ended.step is None else ended.step
     progressed = step > history.highest_step
-    crash = _crash(history, ended)
     history = replace(history, highest_step=max(step, history.highest_step), crash="")
     collateral = code == exit_codes.PEER_LOST or (ended.ended_by_us and ended.returncode == -signal.SIGKILL)
     collateral |= bool(ended.stalled)  # told to end meanwhile
@@ -113,7 +114,7 @@ def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | St
     if ended.terminating and (collateral or code == exit_codes.TERMINATED):
         return End(exit_codes.TERMINATED, "terminated"), history
     if ended.stalled or not collateral:
-        return _after_own_failure(history, ended, crash, now)
+        return _after_own_end(history, ended, now)
     if history.chief_finished:
         return End(exit_codes.FINISHED, "the chief task has finished"), history
     count = 0 if progressed or ended.peer_changed else history.without_progress + 1
@@ -124,27 +125,26 @@ def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | St
     return restart(history, ended.cause, now)
 
 
-def _after_own_failure(history: History, ended: Ended, crash: str, now: float) -> tuple[Restart | End, History]:
+def _after_own_end(history: History, ended: Ended, now: float) -> tuple[Restart | End, History]:
     if ended.stalled:
         return End(exit_codes.STALLED, ended.stalled), history
-    if not crash:
+    if ended.trained_from is None or not _is_crash(history, ended):
         code = exit_codes.of_process(ended.returncode)
         return End(code, f"the training process ended with {describe(ended.returncode)}"), history
-    begun, history = restart(history, f"{history.task} was killed ({crash})", now)
-    crashes = history.crashes.and_one(history.task, crash, ended.step)
-    return begun, replace(history, crash=crash, crashes=crashes, without_progress=0)
+    name = signal.Signals(-ended.returncode).name
+    begun, history = restart(history, f"{ended.task} was killed ({name})", now)
+    crashes = history.crashes.and_one(ended.task, name, ended.step)
+    return begun, replace(history, crash=name, crashed_from=ended.trained_from, crashes=crashes, without_progress=0)
 
 
-def _crash(history: History, ended: Ended) -> str:
-    """The name of the signal, where the process is to start again over it; else empty.
+def _is_crash(history: History, ended: Ended) -> bool:
+    """Whether the process is to start again over its signal.
 
-    New steps are asked for: what crashes on its way to them does so in a new pod as well, or needs another node.
+    What crashes before its first step, or from the same checkpoint as the one before it, does so in a new pod as well,
+    or needs another node: that is what the job's budget is for.
     """
-    if ended.terminating or -ended.returncode not in history.restart_signals:
-        return ""
-    if ended.own_step is None or ended.own_step <= history.highest_step:
-        return ""
-    return signal.Signals(-ended.returncode).name
+    named = -ended.returncode in ended.restart_signals and not ended.terminating
+    return named and ended.trained_from is not None and ended.trained_from > history.crashed_from
 
 
 def restart(history: History, cause: str, now: float) -> tuple[Restart, History]:

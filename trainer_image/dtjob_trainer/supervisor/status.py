@@ -71,11 +71,11 @@ class TaskStatus:
         return step if isinstance(step, int) else None
 
     @property
-    def own_step(self) -> int | None:
-        """The last reported step, where this training process is in its training and has not restored it."""
+    def trained_from(self) -> int | None:
+        """The step that this training process has restored, where it is in its training and has done steps since."""
         restored, step = self._reported.get("restoredStep"), self.step
         trained = self.state == "training" and isinstance(restored, int) and step is not None and step > restored
-        return step if trained else None
+        return restored if trained else None
 
     @property
     def starting(self) -> bool:
@@ -101,8 +101,8 @@ class TaskStatus:
         self.state = state
         self._more.pop("trainingPid", None)
 
-    def is_done(self, directory: str) -> bool:
-        """Whether the checkpoint directory bears this job's DONE mark; then its last status is this one."""
+    def take_over_done(self, directory: str) -> bool:
+        """Take over the last status of this job from the DONE mark of its checkpoint directory; False without one."""
         last = last_of_done(directory, self._job_uid)
         if last is not None:
             self.merge(last)

@@ -49,7 +49,7 @@ class Supervisor:
         self._first_step = FirstStep.of(task)
         self._status = TaskStatus(task.id, task.attempt, os.getpid(), task.uid, self._first_step)
         self._reaper = Reaper(self._on_exit)
-        self._history, self._now = policy.History(task.id, task.restart_signals), answers.Incarnation()
+        self._history, self._now = policy.History(), answers.Incarnation()
         self._stalls = StallGuard(task, self._end_stalled, lambda seconds: self._member.silent(seconds))
         self._status.silent = lambda: self._stalls.silent
         self._status.crashes = lambda: self._member.crashes or self._history.crashes
@@ -58,7 +58,10 @@ class Supervisor:
         self._terminating = False
         self._called: asyncio.Future[str | None] | None = None
         """While it stays after its training: why the group trains again, or None where the container may end."""
-        starts_again = task.waits_for_go and self._command[1:3] == ["-m", "dtjob_trainer.run"]
+        starts_again = bool(task.waits_for_go or task.restart_signals) and self._command[1:3] == [
+            "-m",
+            "dtjob_trainer.run",
+        ]
         self._template = template or (Template() if starts_again else None)
         self._member = Member(task, self._id, self._registration, self._on_answer, self._on_problem)
 
@@ -84,7 +87,7 @@ class Supervisor:
     def _is_done(self) -> bool:
         """Whether this job has ended its training before; takes over the status that it had then."""
         checkpoint = self._task.checkpoint if self._task.is_chief else None
-        if checkpoint is None or not self._status.is_done(checkpoint.directory):
+        if checkpoint is None or not self._status.take_over_done(checkpoint.directory):
             return False
         self._log(f"{checkpoint.directory} is marked DONE by this job: nothing is left to train")
         return True
@@ -139,8 +142,10 @@ class Supervisor:
             self._now = replace(self._now, phase="running")
         ended = policy.Ended(
             returncode,
+            task=self._task.id,
+            restart_signals=self._task.restart_signals,
             step=self._status.step,
-            own_step=self._status.own_step,
+            trained_from=self._status.trained_from,
             terminating=self._terminating,
             ended_by_us=self._now.ended_by_us,
             chief_may_need_it=self._task.waits_for_go and not self._task.is_chief,

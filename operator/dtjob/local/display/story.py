@@ -63,7 +63,7 @@ class Story:
                 again.setdefault(cause, []).append(task)
             self._restarts[task] = seen
         return [
-            f"{', '.join(tasks)}: training process started again in the same supervisor ({cause})"
+            f"{', '.join(sorted(tasks))}: training process started again in the same supervisor ({cause})"
             for cause, tasks in again.items()
         ]
 

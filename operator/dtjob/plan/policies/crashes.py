@@ -15,16 +15,18 @@ from dtjob.plan.status import InPlace, count_restart
 
 CRASHED = "Crashed"
 """The reason of the event."""
+MOST_AT_ONCE = 100
+"""What is counted of one look: a chief may say what it likes, and the operator's metrics are all its users'."""
 
 
 def note_crashes(situation: Situation) -> tuple[Situation, list[Event]]:
     """Count the crashes that the chief tells of and that were not counted yet, and tell of them."""
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
     told, status = report.get("crashes", {}), situation.status
-    attempt = report.get("attempt", situation.chief.attempt)
+    attempt = situation.chief.attempt
     known = status.restarts.in_place
     before = known.count if known is not None and known.attempt == attempt else 0
-    new = told.get("count", 0) - before
+    new = min(told.get("count", 0) - before, MOST_AT_ONCE)
     if new <= 0:
         return situation, []
     status = count_restart(status, Cause.SIGNAL, number=new)

@@ -83,6 +83,8 @@ def test_a_crash_whose_pod_goes_on_is_a_recovery():
         told = {"crashes": {"count": 1}, "attempt": 0}
         if notices_late:
             assert recoveries.observe({"chief-0": {**report(1, restored=0), **told}}, 10.0) is None
+            one_more = {**report(1, restored=0), **told}
+            assert recoveries.observe({"chief-0": {**one_more, "step": one_more["step"] + 1}}, 10.0) is None
         assert recoveries.observe({"chief-0": {**report(1, "waiting", training_pid=7), **told}}, 10.0) is None
         assert (
             recoveries.observe({"chief-0": {**report(1, step=90, training_pid=7, restored=90), **told}}, 12.0) is None

@@ -66,13 +66,36 @@ def test_a_pod_that_follows_on_one_that_crashed_was_lost() -> None:
     assert (answer.kind, answer.message, answer.changed) == ("go", "worker-1 was lost", ("worker-1",))
 
 
+def test_those_that_crash_together_are_one_restart() -> None:
+    rendezvous = mirrored()
+    all_wait(rendezvous)
+    for task in ("worker-0", "worker-1", "chief-0"):
+        rendezvous.register(crashed(task), None, 1)
+    assert rendezvous.crashes.to_json() == {"count": 1, "task": "worker-0", "signal": "SIGKILL", "step": 40}
+    for task in GROUP:
+        rendezvous.register(crashed(task), None, 2)  # they wait, and hear that they may go
+    rendezvous.register(replace(crashed("chief-0", incarnation=2), generation=2), None, 3)
+    assert (rendezvous.crashes.count, rendezvous.crashes.task) == (2, "chief-0")
+
+
+def test_a_crash_after_a_peers_loss_is_no_restart_of_its_own() -> None:
+    """TensorFlow may abort where a peer is lost."""
+    rendezvous = mirrored()
+    all_wait(rendezvous)
+    rendezvous.register(registration("worker-1", attempt=1), None, 1)
+    rendezvous.register(crashed("worker-0"), None, 2)
+    preempted = mirrored()
+    all_wait(preempted)
+    preempted.register(registration("worker-1", "preempted", generation=1), None, 1)
+    preempted.register(crashed("worker-0"), None, 2)
+    assert (rendezvous.crashes.count, preempted.crashes.count) == (0, 0)
+
+
 def test_crashes_that_an_earlier_chief_heard_of_are_not_counted() -> None:
     rendezvous = mirrored()
     rendezvous.register(crashed("worker-1", incarnation=3), None, 0)
     rendezvous.register(crashed("worker-1", incarnation=3), None, 1)
     assert rendezvous.crashes.count == 0
-    rendezvous.register(crashed("worker-1", incarnation=4), None, 2)
-    assert rendezvous.crashes.count == 1
 
 
 def test_who_missed_its_go_gets_it_again() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dtjob_trainer.supervisor.restart import End, Ended, History, Restart, Stay, after_exit, peers_changed
@@ -109,58 +111,50 @@ def test_a_restart_says_when_and_why() -> None:
     assert decision == Restart("a peer was lost", "1970-01-01T00:00:00Z")
 
 
-KILLED_ANYWHERE = History("worker-1", frozenset({9, 11}))
-
-
-def crashes(*endings: Ended) -> list[str]:
-    """`restart` or `end CODE` after each, of a task that may be started again over SIGKILL and SIGSEGV."""
-    history, outcomes = KILLED_ANYWHERE, []
-    for ended in endings:
-        decision, history = after_exit(history, ended, 0)
-        outcomes.append(f"end {decision.code}" if isinstance(decision, End) else type(decision).__name__.lower())
-    return outcomes
+def crash(number: int, trained_from: int | None, step: int | None = None, **more: Any) -> Ended:
+    """The end of a process over this signal that had gone on from a step; it may be started again over two signals."""
+    return Ended(-number, "worker-1", frozenset({9, 11}), step=step, trained_from=trained_from, **more)
 
 
 def test_a_crash_after_new_steps_starts_the_process_again() -> None:
-    decision, history = after_exit(KILLED_ANYWHERE, Ended(-11, step=40, own_step=40), 0)
+    decision, history = after_exit(History(), crash(11, 0, 40), 0)
     assert decision == Restart("worker-1 was killed (SIGSEGV)", "1970-01-01T00:00:00Z")
     assert (history.crash, history.restarts) == ("SIGSEGV", 1)
     assert history.crashes.to_json() == {"count": 1, "task": "worker-1", "signal": "SIGSEGV", "step": 40}
-    _, history = after_exit(history, Ended(75, step=50, own_step=50), 0)
+    _, history = after_exit(history, Ended(75, step=50), 0)
     assert (history.crash, history.crashes.count) == ("", 1), "the next process follows on a lost peer"
 
 
 @pytest.mark.parametrize(
     ("ended", "code"),
     [
-        (Ended(-9, step=40), 137),  # restored, or of a process before
-        (Ended(-9), 137),
-        (Ended(-6, step=40, own_step=40), 134),  # a rule is about it
-        (Ended(9, step=40, own_step=40), 9),
-        (Ended(1, step=40, own_step=40), 1),
-        (Ended(-9, step=40, own_step=40, terminating=True), 137),
-        (Ended(-9, step=40, own_step=40, stalled="stalled"), 77),
+        (crash(9, None, 40), 137),  # no step of its own
+        (crash(9, None), 137),
+        (crash(6, 0, 40), 134),  # a rule is about it
+        (crash(-9, 0, 40), 9),
+        (crash(-1, 0, 40), 1),
+        (crash(9, 0, 40, terminating=True), 137),
+        (crash(9, 0, 40, stalled="stalled"), 77),
     ],
 )
 def test_what_ends_the_container_all_the_same(ended: Ended, code: int) -> None:
-    assert crashes(ended) == [f"end {code}"]
+    assert run(ended) == [f"end {code}"]
 
 
-def test_a_crash_without_new_steps_since_the_last_one_ends_the_container() -> None:
-    first, again = Ended(-9, step=40, own_step=40), Ended(-9, step=40, own_step=40)
-    assert crashes(first, again) == ["restart", "end 137"]
-    assert crashes(first, Ended(-9, step=30, own_step=30)) == ["restart", "end 137"]
-    assert crashes(*(Ended(-9, step=step, own_step=step) for step in range(1, 9))) == ["restart"] * 8
+def test_a_crash_without_a_newer_checkpoint_since_the_last_one_ends_the_container() -> None:
+    assert run(crash(9, 0, 40), crash(9, 0, 90)) == ["restart", "end 137"]
+    assert run(crash(9, 20, 40), crash(9, 0, 10)) == ["restart", "end 137"], "the newer one was damaged"
+    assert run(crash(9, 20, 40), crash(9, 40, 45), crash(9, 40, 60)) == ["restart", "restart", "end 137"]
+    assert run(crash(9, 20, 40), Ended(75, step=60), crash(9, 20, 70)) == ["restart", "restart", "end 137"]
 
 
-def test_steps_before_a_lost_peer_are_no_new_ones() -> None:
-    assert crashes(Ended(75, step=40, own_step=40), Ended(-9, step=35, own_step=35)) == ["restart", "end 137"]
+def test_a_lost_peer_before_a_crash_is_nothing_to_the_crash() -> None:
+    assert run(Ended(75, step=40), crash(9, 20, 35)) == ["restart", "restart"]
 
 
 def test_a_crash_is_no_exit_without_progress() -> None:
-    lost = Ended(75, step=5, own_step=5)
-    ends = [lost, lost, lost, Ended(-9, step=6, own_step=6), lost, lost, lost]
-    assert crashes(*ends) == ["restart"] * 6 + ["end 76"]
+    lost = Ended(75, step=5)
+    assert run(lost, lost, lost, crash(9, 0, 6), lost, lost, lost) == ["restart"] * 6 + ["end 76"]
 
 
 def test_a_failure_of_its_own_is_described() -> None:

@@ -136,19 +136,19 @@ def test_a_failure_is_told_with_its_exception() -> None:
     assert status.of_failure(139) == {"exitCode": 139, "stepped": True}
 
 
-def test_a_step_is_the_processs_own_where_it_trains_and_has_not_restored_it() -> None:
+def test_a_process_has_trained_where_it_has_told_of_a_step_that_it_has_not_restored() -> None:
     status = TaskStatus("chief-0", 0, 1, "uid")
     status.started(0, 17)
-    assert status.own_step is None
+    assert status.trained_from is None
     status.merge({"step": 100, "restoredStep": 100, "state": "training"})
-    assert status.own_step is None
+    assert status.trained_from is None
     status.merge({"step": 101})
-    assert status.own_step == 101
+    assert status.trained_from == 100
     status.merge({"state": "saving"})
-    assert status.own_step is None
+    assert status.trained_from is None
     status.started(1, 18)
     status.merge({"state": "training"})
-    assert status.own_step is None, "that step was another process's"
+    assert status.trained_from is None, "that step was another process's"
 
 
 def test_crashes_are_told_once_there_are_any() -> None:

@@ -47,6 +47,14 @@ def test_a_new_chief_counts_from_its_own_beginning():
     assert job.status["restarts"] == {"total": 3, "causes": {"Signal": 3}, "inPlace": {"attempt": 1, "count": 1}}
 
 
+def test_a_chief_that_says_too_much_is_not_believed_in_all():
+    """The operator's metrics are fed by what is counted, and belong to all of its users."""
+    job, told = look(builders.job(), says(2**53 - 1))
+    assert (len(told), job.status["restarts"]["causes"]) == (1, {"Signal": 100})
+    job, told = look(job, says(2**53 - 1), 60)
+    assert (told, job.status["restarts"]["total"]) == ([], 100)
+
+
 def test_they_use_up_no_budget_and_replace_no_pod():
     job = builders.job(failurePolicy={"maxRestarts": 1})
     for count in range(1, 5):
