@@ -10,14 +10,14 @@ from tests.trainer.support.harness import Cluster
 @pytest.mark.parametrize(
     ("before", "after", "steps", "rest"),
     [
-        (16, 32, 26, ["epoch 1 rows 96", "epoch 2 rows 256", "epoch 3 rows 256"]),
-        (32, 16, 20, ["epoch 2 rows 96", "epoch 3 rows 256"]),
+        (16, 32, 27, ["epoch 1 rows 96", "epoch 2 rows 256", "epoch 3 rows 256"]),
+        (32, 16, 21, ["epoch 2 rows 96", "epoch 3 rows 256"]),
     ],
 )
 def test_no_epoch_is_lost_and_none_is_told_of_twice(
     tmp_path: Path, before: int, after: int, steps: int, rest: list[str]
 ) -> None:
-    """It is told to end in that step, and does after the next one: 176 rows into epoch 1, and 160 into epoch 2."""
+    """It is told to end in that step, and does after it: 176 rows into epoch 1, and 160 into epoch 2."""
     checkpoint = {"everySteps": 1000, "directory": str(tmp_path / "checkpoints")}
     for size, ends_after in ((before, steps), (after, 0)):
         program = "other_batches.py", str(size), str(ends_after)
@@ -26,7 +26,7 @@ def test_no_epoch_is_lost_and_none_is_told_of_twice(
             assert run["chief-0"].exit_code() == (143 if ends_after else 0)
             said = run["chief-0"].output()
             if ends_after:
-                assert run["chief-0"].status["checkpoint"]["step"] == steps + 1
+                assert run["chief-0"].status["checkpoint"]["step"] == steps
     lines = [line for line in said.splitlines() if line.startswith(("epoch", "losses"))]
     assert lines == [*rest, "losses 4 of epochs [0, 1, 2, 3]"]
     assert f"batch_size was {before} where the checkpoint was written, and is {after} now" in said
@@ -48,7 +48,7 @@ def test_a_step_of_the_models_own_has_logs_of_an_epoch_that_has_no_step_left(tmp
     _, saved = ended(tmp_path, "first", "shorter_epochs.py", 8, 6)
     said, last = ended(tmp_path, "second", "shorter_epochs.py", 4, 0)
     (line,) = [line for line in said.splitlines() if line.startswith("losses")]
-    assert 4 < saved < 8
+    assert saved == 6
     assert last == saved + 8
     assert line == f"losses {[(1 + saved) / 2, saved + 2.5, saved + 6.5]}"
 
