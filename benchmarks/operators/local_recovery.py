@@ -235,7 +235,6 @@ def scenario(strategy: str) -> OnMachine:
         measure=measure_it,
         estimate=estimate,
         sides=tuple(SIDES),
-        rounds=1,
         command=f"python -m benchmarks.operators.local_recovery {strategy}",
         options=OPTIONS,
         units=UNITS,
