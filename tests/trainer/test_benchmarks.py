@@ -13,7 +13,7 @@ from benchmarks.operators import local_recovery, rounds
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", local_recovery.NAMES)
 def test_a_kill_is_measured_on_both_sides(strategy: str, tmp_path: Path) -> None:
-    arguments = ["--seconds=10", "--interval=10", "--every=20", "--out", str(tmp_path)]
+    arguments = ["--rounds=1", "--seconds=10", "--interval=10", "--every=20", "--out", str(tmp_path)]
     rounds.run(local_recovery.scenario(strategy), None, arguments)
     (found,) = json.loads((tmp_path / f"{local_recovery.NAMES[strategy]}.json").read_text())["rounds"]
     assert found.keys() == {"dtjob", "tfjob"}
