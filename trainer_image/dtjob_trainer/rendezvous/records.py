@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,14 @@ class Round:
     preempted: list[str] = field(default_factory=list)
     crashed: dict[str, str] = field(default_factory=dict)
     """Tasks whose training process a signal ended and that go on in their containers, with the signal's name."""
+
+    def note_crash(self, task: str, signal: str, lives: Mapping[str, tuple[int, str]]) -> bool:
+        """Note that `task` goes on after this signal; `lives` are those that tasks have now. Whether nothing was known
+        before that has this generation end. It may be over already, by the word of a peer that was faster."""
+        lost = self.preempted or any(self.lives[one] != life for one, life in lives.items() if one in self.lives)
+        first = not (self.crashed or lost)
+        self.crashed[task] = signal
+        return first
 
     @classmethod
     def after(

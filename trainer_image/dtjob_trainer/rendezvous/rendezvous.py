@@ -241,16 +241,11 @@ class Rendezvous:
             self._notice_preemption(task)
 
     def _notice_crash(self, old: Registration, new: Registration) -> None:
-        current = self._round  # it may be over already, by the word of a peer that was faster
-        if not new.crash or old.life != new.life or new.task not in self._group or current is None:
+        if not new.crash or old.life != new.life or new.task not in self._group or self._round is None:
             return
-        if not (current.crashed or current.preempted or self._has_lost_one(current)):
+        lives = {task: member.registration.life for task, member in self._members.items()}
+        if self._round.note_crash(new.task, new.crash, lives):
             self.crashes = self.crashes.and_one(new.task, new.crash, new.step)
-        current.crashed[new.task] = new.crash
-
-    def _has_lost_one(self, current: Round) -> bool:
-        """Whether another process follows on a task's of this round in another container."""
-        return any(self._members[task].registration.life != life for task, life in current.lives.items())
 
     def _notice_end_of_round(self, r: Registration) -> None:
         current = self._round

@@ -75,7 +75,9 @@ class Supervisor:
         except PortInUse as error:
             self._log(str(error), "error")
             return exit_codes.FAILED
-        if self._is_done():
+        checkpoint = self._task.checkpoint if self._task.is_chief else None
+        if checkpoint and self._status.take_over_done(checkpoint.directory):
+            self._log(f"{checkpoint.directory} is marked DONE by this job: nothing is left to train")
             return await self._end(exit_codes.FINISHED, DONE_SECONDS)
         async with asyncio.TaskGroup() as group:  # a bug in reporting must not go unseen
             self._stalls.begin(group)
@@ -83,14 +85,6 @@ class Supervisor:
             self._member.leave()
             self._stalls.leave()
         return code
-
-    def _is_done(self) -> bool:
-        """Whether this job has ended its training before; takes over the status that it had then."""
-        checkpoint = self._task.checkpoint if self._task.is_chief else None
-        if checkpoint is None or not self._status.take_over_done(checkpoint.directory):
-            return False
-        self._log(f"{checkpoint.directory} is marked DONE by this job: nothing is left to train")
-        return True
 
     async def _train(self, group: asyncio.TaskGroup) -> int:
         """Run one training process after the other. Returns the container's exit code."""
