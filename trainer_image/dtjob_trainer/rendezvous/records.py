@@ -39,8 +39,8 @@ class Round:
     def note_crash(self, task: str, signal: str, lives: Mapping[str, tuple[int, str]]) -> bool:
         """Note that `task` goes on after this signal; `lives` are those that tasks have now. Whether nothing was known
         before that has this generation end. It may be over already, by the word of a peer that was faster."""
-        lost = self.preempted or any(self.lives[one] != life for one, life in lives.items() if one in self.lives)
-        first = not (self.crashed or lost)
+        lost = any(lives[one] != self.lives[one] for one in self.processes)  # not servers: a worker's loss ends nothing
+        first = not (self.crashed or self.preempted or lost)
         self.crashed[task] = signal
         return first
 

@@ -58,11 +58,9 @@ class Supervisor:
         self._terminating = False
         self._called: asyncio.Future[str | None] | None = None
         """While it stays after its training: why the group trains again, or None where the container may end."""
-        starts_again = bool(task.waits_for_go or task.restart_signals) and self._command[1:3] == [
-            "-m",
-            "dtjob_trainer.run",
-        ]
-        self._template = template or (Template() if starts_again else None)
+        may_start_again = bool(task.waits_for_go or task.restart_signals)
+        forks = may_start_again and self._command[1:3] == ["-m", "dtjob_trainer.run"]
+        self._template = template or (Template() if forks else None)
         self._member = Member(task, self._id, self._registration, self._on_answer, self._on_problem)
 
     async def run(self) -> int:

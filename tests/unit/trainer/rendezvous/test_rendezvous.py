@@ -394,6 +394,8 @@ def test_a_dead_parameter_server_worker_disturbs_nobody() -> None:
     rendezvous.register(registration("worker-0", "running", attempt=1), None, 1)
     answer = rendezvous.register(registration("chief-0", "running", generation=1), None, 1)
     assert (answer.kind, answer.preempted) == ("continue", ())
+    rendezvous.register(crashed("chief-0"), None, 900)
+    assert rendezvous.crashes.count == 1, "the worker's loss is no reason for it"
 
 
 def test_names_are_counted_after_the_third() -> None:
