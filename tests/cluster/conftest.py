@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,27 +95,44 @@ def auto_kubelet(api: Api, namespace: str) -> Iterator[Kubelet]:
 
 @pytest.fixture
 def operator(
-    cluster: ControlPlane, namespace: str, tmp_path: Path, request: pytest.FixtureRequest
+    cluster: ControlPlane,
+    operators_of_all: list[OperatorProcess],
+    namespace: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> Iterator[OperatorProcess]:
-    """`dtjob operator` for the test's namespace, running. Its log is printed where the test fails."""
+    """`dtjob operator` for the test's namespace, running, and no other. Its log is printed where the test fails."""
     marker = request.node.get_closest_marker("resync_seconds")
     resync = float(marker.args[0]) if marker else 180.0
     process = OperatorProcess(cluster.kubeconfig, namespace, tmp_path / "operator.log", resync)
-    process.start()
-    process.wait_log("is watching", START_TIMEOUT)
-    yield process
-    if process.running():
-        process.kill()
+    with contextlib.ExitStack() as frozen:
+        for other in operators_of_all:
+            frozen.enter_context(other.frozen())
+        process.start()
+        process.wait_log("is watching", START_TIMEOUT)
+        yield process
+        if process.running():
+            process.kill()
     print(process.log.read_text())  # pytest shows it with a failure only
 
 
+@pytest.fixture(scope="session")
+def operators_of_all() -> list[OperatorProcess]:
+    """Those of `operator_of_all` that run: one at most."""
+    return []
+
+
 @pytest.fixture(scope="module")
-def operator_of_all(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorProcess]:
+def operator_of_all(
+    cluster: ControlPlane, operators_of_all: list[OperatorProcess], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
     """What `shared_operator` shares."""
     process = OperatorProcess(cluster.kubeconfig, None, tmp_path_factory.mktemp("operator") / "operator.log")
     process.start()
     process.wait_log("is watching", START_TIMEOUT)
+    operators_of_all.append(process)
     yield process
+    operators_of_all.remove(process)
     process.kill()
 
 
