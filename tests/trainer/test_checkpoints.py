@@ -22,7 +22,8 @@ strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
 with strategy.scope():
     mirrored = keras.models.load_model(sys.argv[1])
 assert type(mirrored.weights[0].value).__name__ == "MirroredVariable", type(mirrored.weights[0].value)
-np.testing.assert_array_equal(mirrored.predict(images, verbose=0), answers)
+# Each replica has half of them, which some processors compute by other kernels.
+np.testing.assert_allclose(mirrored.predict(images, verbose=0), answers, rtol=1e-5)
 for model in (plain, mirrored):  # compiled as it was trained
     with strategy.scope() if model is mirrored else tf.device(None):
         model.train_on_batch(images, np.array([1, 2, 3, 4]))
