@@ -42,16 +42,16 @@ def measure(bed: Testbed, side: Side, options: argparse.Namespace) -> Numbers:
     pods = bed.audit.created(side.user, "pods")
     alone = latencies(bed, side, pods, [f"alone-{number}" for number in range(options.jobs)], pace, lambda: True)
     bed.delete_jobs(side.resource)
-    large = Shape(options.workers)
+    large, at = Shape(options.workers), time.time()
     created = bed.api.create(side.resource, NAMESPACE, side.job("large", large))
     posting = post_all(bed, side, created) if side.bare else None
     pods.wait(1, "large")
     names = [f"beside-{number}" for number in range(options.jobs)]
     beside = latencies(bed, side, pods, names, pace, lambda: is_being_made(pods, large))
-    pods.wait(large.pods, "large")
+    took = pods.wait(large.pods, "large") - at
     if posting:
         posting.wait()
-    found = {"smallJobs": float(len(beside)), **quantiles("Alone", alone)}
+    found = {"smallJobs": float(len(beside)), "secondsToLarge": took, **quantiles("Alone", alone)}
     if beside:  # else the large one was done at once
         found |= quantiles("Beside", beside)
         found["p99Ratio"] = found["p99Beside"] / found["p99Alone"]
@@ -121,6 +121,7 @@ SCENARIO = OnTestbed(
     },
     units={
         "smallJobs": "small jobs applied while the large one was made",
+        "secondsToLarge": "seconds until all pods of the large job exist, small ones beside it",
         "p50Alone": "seconds to a small job's pods alone, p50",
         "p99Alone": "seconds to a small job's pods alone, p99",
         "p50Beside": "beside the large job, p50",
