@@ -109,11 +109,13 @@ class Creation:
                 shared.append(one)
         self._holds.keep(key, {what_of(one) for one in makes} | roles.keys())
         try:
-            outcomes = [await self._each(key, self._due(key, shared))]
-            self._say(key, outcomes[0])
-            # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
-            if not outcomes[0] and not any(self._is_held(key, create) for create in shared):
-                outcomes += await asyncio.gather(*(self._make_role(key, role, some) for role, some in roles.items()))
+            with self._slots.calls(key, len(makes)):
+                outcomes = [await self._each(key, self._due(key, shared))]
+                self._say(key, outcomes[0])
+                # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
+                if not outcomes[0] and not any(self._is_held(key, create) for create in shared):
+                    of_roles = (self._make_role(key, role, some) for role, some in roles.items())
+                    outcomes += await asyncio.gather(*of_roles)
         finally:
             wait = self._holds.next_try(key, _now())
             if wait is not None:

@@ -224,7 +224,8 @@ class Reconciler:
                 except ClusterError as error:
                     errors.append(error)
 
-        await asyncio.gather(*(lane() for _ in actions[:CALLS_OF_A_JOB]))
+        with self._slots.calls(key, len(actions)):
+            await asyncio.gather(*(lane() for _ in actions[:CALLS_OF_A_JOB]))
         if errors:
             raise errors[0]
 

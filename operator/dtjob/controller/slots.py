@@ -2,21 +2,26 @@
 
 Were calls served as they come, a small job would wait behind every call of a big one's thousand pods, and again at each
 of its own. Its turn alone would not help: what is under way queues in the API server, so that one job has but a few
-calls there, as many as keep an API server busy.
+calls there, as many as keep an API server busy, and fewer while small jobs make theirs (`giving_way.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from dtjob.controller.cluster import JobKey
+from dtjob.controller.giving_way import GivingWay
 
 CALLS_AT_ONCE = 50
 """Calls under way over all jobs: about what one API server takes without queueing."""
 CALLS_OF_A_JOB = 25
 """Of these, one job's. Where a call takes 25 ms they are 400 a second, about what this process can make."""
+LONGEST_REST_SECONDS = 1.0
+"""Between two calls of a large job that gives way to small ones, however long the first took."""
 
 
 class Slots:
@@ -25,6 +30,9 @@ class Slots:
     def __init__(self, at_once: int = CALLS_AT_ONCE, of_a_job: int = CALLS_OF_A_JOB) -> None:
         self._free, self._of_a_job = at_once, of_a_job
         self._held: Counter[JobKey] = Counter()
+        self._large: Counter[JobKey] = Counter()
+        """Jobs that make many calls."""
+        self._way = GivingWay()
         self._waiting: OrderedDict[JobKey, deque[asyncio.Future[None]]] = OrderedDict()
         """The jobs in the order in which they are served, with who waits of each."""
 
@@ -32,9 +40,24 @@ class Slots:
         """A slot for a call of this job, to be held by `async with`."""
         return _Slot(self, key)
 
+    @contextmanager
+    def calls(self, key: JobKey, number: int) -> Iterator[None]:
+        """While so many calls of this job are made, of more than it may have under way it gives way to other jobs."""
+        if number <= self._of_a_job:
+            yield
+            return
+        self._large[key] += 1
+        try:
+            yield
+        finally:
+            self._large[key] -= 1
+            self._large += Counter()  # without those that are at nought
+
     async def acquire(self, key: JobKey) -> None:
         """Wait for a slot. Whoever has one gives it back by `release`."""
-        if self._free and self._held[key] < self._of_a_job:
+        if key not in self._large:
+            self._way.asked(_now())
+        if self._free and self._held[key] < self._most(key):
             self._take(key)
             return
         turn = asyncio.get_running_loop().create_future()
@@ -46,6 +69,12 @@ class Slots:
                 self.release(key)
             raise
 
+    def rest(self, key: JobKey, took: float) -> float:
+        """For how many seconds a slot is to be kept whose call has taken so long."""
+        self._way.answered(took, _now())
+        share = self._share(key)
+        return min(took * (1 / share - 1), LONGEST_REST_SECONDS) if share < 1 else 0.0
+
     def release(self, key: JobKey) -> None:
         """Give a slot back, to whoever is next."""
         self._free += 1
@@ -55,8 +84,20 @@ class Slots:
         while self._free and (following := self._next()) is not None:
             self._serve(following)
 
+    def _most(self, key: JobKey) -> int:
+        """Calls that the job may have under way now."""
+        return max(1, int(self._share(key)))
+
+    def _share(self, key: JobKey) -> float:
+        """The same, and less than one where it rests between two. Beside many small jobs, which slow the API server by
+        themselves, a large one has half as many calls as all of them."""
+        if key not in self._large:
+            return self._of_a_job
+        of_small = sum(number for job, number in self._held.items() if job not in self._large)
+        return min(max(self._way.share(_now(), self._of_a_job), of_small / 2), self._of_a_job)
+
     def _next(self) -> JobKey | None:
-        return next((key for key in self._waiting if self._held[key] < self._of_a_job), None)
+        return next((key for key in self._waiting if self._held[key] < self._most(key)), None)
 
     def _serve(self, key: JobKey) -> None:
         """Give a slot to the first that waits of this job, which comes last from now on."""
@@ -83,8 +124,17 @@ class _Slot:
 
     async def __aenter__(self) -> None:
         await self._slots.acquire(self._key)
+        self._began = _now()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._slots.release(self._key)
+        try:
+            if rest := self._slots.rest(self._key, _now() - self._began):
+                await asyncio.sleep(rest)
+        finally:
+            self._slots.release(self._key)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

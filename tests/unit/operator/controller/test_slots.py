@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from dtjob.controller.giving_way import GROUP, SMALLEST_SHARE
 from dtjob.controller.slots import Slots
 
 LARGE, SMALL, OTHER = ("default", "large"), ("default", "small"), ("default", "other")
@@ -104,3 +105,58 @@ async def test_who_is_cancelled_takes_no_slot_along(turn_has_come: bool) -> None
         await calls.end()
     await calls.make(OTHER, 1)
     assert calls.began == [LARGE, OTHER]
+
+
+async def test_a_large_job_gives_way_while_a_small_one_makes_calls() -> None:
+    slots = Slots(at_once=8, of_a_job=5)
+    calls = Calls(slots)
+    with slots.calls(LARGE, 100):
+        await calls.make(LARGE, 100)
+        assert calls.began == [LARGE] * 5
+        await calls.make(SMALL, 1)
+        assert calls.began[5:] == [SMALL]
+        await calls.end(4)
+        assert calls.began[6:] == []  # of five calls the large one has one under way now
+        await calls.end(1)
+        assert calls.began[6:] == [LARGE]
+
+
+async def test_jobs_that_are_both_large_do_not_give_way_to_each_other() -> None:
+    slots = Slots(at_once=8, of_a_job=4)
+    calls = Calls(slots)
+    with slots.calls(LARGE, 100), slots.calls(OTHER, 100):
+        await calls.make(LARGE, 100)
+        await calls.make(OTHER, 100)
+        await calls.end(8)
+        assert calls.under_way == 8
+
+
+async def test_beside_many_small_jobs_a_large_one_has_half_as_many_calls_as_they() -> None:
+    slots = Slots(at_once=20, of_a_job=10)
+    calls = Calls(slots)
+    with slots.calls(LARGE, 100):
+        for number in range(8):
+            await calls.make(("default", f"small-{number}"), 1)
+        await calls.make(LARGE, 100)
+        assert calls.began.count(LARGE) == 4
+
+
+async def test_a_job_that_has_made_its_many_calls_is_no_large_one_any_more() -> None:
+    slots = Slots(at_once=8, of_a_job=5)
+    calls = Calls(slots)
+    with slots.calls(LARGE, 100):
+        await calls.make(SMALL, 1)
+    await calls.make(LARGE, 5)
+    assert calls.began[1:] == [LARGE] * 5
+
+
+async def test_a_large_job_that_gives_way_rests_after_a_call_that_was_slow() -> None:
+    slots = Slots(at_once=8, of_a_job=5)
+    quick, slow = 0.01, 0.04
+    with slots.calls(LARGE, 100):
+        assert not any(slots.rest(LARGE, quick) for _ in range(GROUP))
+        async with slots.of(SMALL):
+            pass
+        rests = [slots.rest(LARGE, slow) for _ in range(2 * GROUP)]
+        assert rests[-1] == pytest.approx(slow * (1 / SMALLEST_SHARE - 1))
+        assert not slots.rest(SMALL, slow)
