@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-LATELY_SECONDS = 2.0
+LATELY_SECONDS = 1.0
 """For so long after a small job's call large ones give way: calls of one and the same job are closer together."""
 GROUP = 10
 """Calls of which the mean is taken: a single one may take thrice as long as another for no reason."""
