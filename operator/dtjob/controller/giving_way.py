@@ -30,10 +30,11 @@ REMEMBERED_SECONDS = 60.0
 
 
 class GivingWay:
-    """The share of large jobs, in calls under way. `now` and all durations are in seconds, of one clock throughout."""
+    """The share of large jobs, in calls under way, `most` at most. `now` and all durations are in seconds, of one clock
+    throughout."""
 
-    def __init__(self) -> None:
-        self._share = FIRST_SHARE
+    def __init__(self, most: int) -> None:
+        self._most, self._share = most, FIRST_SHARE
         self._asked = -math.inf
         self._group: list[float] = []
         self._quickest, self._quickest_before = math.inf, math.inf
@@ -56,15 +57,13 @@ class GivingWay:
         self._remember(mean, now)
         slowed = mean / min(self._quickest, self._quickest_before)
         if self._is_asked(now) and not QUICK <= slowed <= SLOWED:
-            self._share = max(self._share * (MORE if slowed < QUICK else FEWER), SMALLEST_SHARE)
+            share = self._share * (MORE if slowed < QUICK else FEWER)
+            self._share = min(max(share, SMALLEST_SHARE), self._most)
 
-    def share(self, now: float, most: float) -> float:
-        """Calls that a large job may have under way, `most` where nobody asks for less; below 1 it rests between
+    def share(self, now: float) -> float:
+        """Calls that a large job may have under way, all of them where nobody asks for less; below 1 it rests between
         two."""
-        if self._is_asked(now):
-            self._share = min(self._share, most)
-            return self._share
-        return most
+        return self._share if self._is_asked(now) else self._most
 
     def _is_asked(self, now: float) -> bool:
         return now - self._asked <= LATELY_SECONDS

@@ -32,7 +32,7 @@ class Slots:
         self._held: Counter[JobKey] = Counter()
         self._large: Counter[JobKey] = Counter()
         """Jobs that make many calls."""
-        self._way = GivingWay()
+        self._way = GivingWay(of_a_job)
         self._waiting: OrderedDict[JobKey, deque[asyncio.Future[None]]] = OrderedDict()
         """The jobs in the order in which they are served, with who waits of each."""
 
@@ -94,7 +94,7 @@ class Slots:
         if key not in self._large:
             return self._of_a_job
         of_small = sum(number for job, number in self._held.items() if job not in self._large)
-        return min(max(self._way.share(_now(), self._of_a_job), of_small / 2), self._of_a_job)
+        return min(max(self._way.share(_now()), of_small / 2), self._of_a_job)
 
     def _next(self) -> JobKey | None:
         return next((key for key in self._waiting if self._held[key] < self._most(key)), None)

@@ -34,7 +34,7 @@ class Server:
     """One that answers a large job, and a small one's call each half second."""
 
     def __init__(self, takes: Takes) -> None:
-        self.takes, self.way, self.now = takes, GivingWay(), 1000.0
+        self.takes, self.way, self.now = takes, GivingWay(MOST), 1000.0
 
     def quiet(self, calls: int = GROUP) -> None:
         """Answer so many calls, none beside another."""
@@ -44,7 +44,7 @@ class Server:
     def answer(self, calls: int) -> None:
         """Answer so many calls of a large job, as many at once as it may make."""
         for _ in range(calls):
-            share = self.way.share(self.now, MOST)
+            share = self.way.share(self.now)
             self.now += self.takes(share) / share
             self.way.answered(self.takes(share), self.now)
 
@@ -56,14 +56,14 @@ class Server:
             until = self.now + 0.5
             while self.now < until:
                 self.answer(1)
-                yield self.way.share(self.now, MOST)
+                yield self.way.share(self.now)
 
 
 def test_a_large_job_alone_has_all() -> None:
     server = Server(has_two_cores)
     server.quiet()
     server.answer(500)
-    assert server.way.share(server.now, MOST) == MOST
+    assert server.way.share(server.now) == MOST
 
 
 def test_a_server_with_room_is_asked_as_much_as_ever_at_once() -> None:
@@ -96,9 +96,9 @@ def test_where_small_jobs_come_no_more_a_large_one_has_all_again() -> None:
     server = Server(has_two_cores)
     server.quiet()
     list(server.beside_small_jobs(5))
-    assert server.way.share(server.now, MOST) < 2
+    assert server.way.share(server.now) < 2
     server.now += LATELY_SECONDS + 0.1
-    assert server.way.share(server.now, MOST) == MOST
+    assert server.way.share(server.now) == MOST
 
 
 def test_each_time_that_small_jobs_come_it_begins_with_little() -> None:
