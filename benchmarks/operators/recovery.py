@@ -92,7 +92,13 @@ def disturbed(steps: StepFile, strategy: str, options: argparse.Namespace, kill:
         if goodput.to_new_step(steps.notes(), failures[-1].at) is not None:
             break
         time.sleep(1.0)
-    return numbers(steps.notes(), failures, began, ended)
+    notes = steps.notes()
+    say(", ".join(f"{failure.role} {_told(took)}" for failure, took in recoveries(notes, failures)))
+    return numbers(notes, failures, began, ended)
+
+
+def _told(seconds: float | None) -> str:
+    return "not recovered" if seconds is None else f"{seconds:.2f} s"
 
 
 def _write_logs(directory: Path, name: str, logs: str, steps: StepFile) -> None:
@@ -125,13 +131,22 @@ def numbers(notes: Sequence[Note], failures: Sequence[Failure], began: float, en
     }
     if rate:
         found["stepsPercent"] = 100 * kept / (rate * (ended - began))
-    recoveries = [(failure.role, goodput.to_new_step(notes, failure.at)) for failure in failures]
-    for role in sorted({role for role, _ in recoveries}):
-        seconds = [took for which, took in recoveries if which == role and took is not None]
-        if seconds:
-            found[f"{role}Seconds"] = statistics.median(seconds)
-    found["notRecovered"] = sum(took is None for _, took in recoveries)
+    each = recoveries(notes, failures)
+    roles = sorted({failure.role for failure in failures})
+    groups = {f"{role}Seconds": [took for failure, took in each if failure.role == role] for role in roles}
+    half = len(each) // 2
+    groups["earlierSeconds"] = [took for _, took in each[:half]]
+    groups["laterSeconds"] = [took for _, took in each[half:]]
+    for name, seconds in groups.items():
+        if took := [one for one in seconds if one is not None]:
+            found[name] = statistics.median(took)
+    found["notRecovered"] = sum(took is None for _, took in each)
     return found
+
+
+def recoveries(notes: Sequence[Note], failures: Sequence[Failure]) -> list[tuple[Failure, float | None]]:
+    """Each failure, in order, with the seconds to the next new step; None where none came."""
+    return [(failure, goodput.to_new_step(notes, failure.at)) for failure in failures]
 
 
 def estimate(side: str, options: argparse.Namespace) -> float:
@@ -140,7 +155,7 @@ def estimate(side: str, options: argparse.Namespace) -> float:
 
 
 OPTIONS = {
-    "seconds": (240, "seconds of training that are looked at"),
+    "seconds": (600, "seconds of training that are looked at"),
     "interval": (60, "seconds between failures"),
     # By Young's rule sqrt(2 * 0.003 * 60) = 0.6 s for an asynchronous save that takes 3 ms: at 30 steps a second, 18.
     "every": (20, "steps between checkpoints"),
@@ -154,6 +169,8 @@ UNITS = {
     "workerSeconds": "seconds from a worker's kill to the next new step",
     "chiefSeconds": "seconds from the chief's kill to the next new step",
     "psSeconds": "seconds from a ps' kill to the next new step",
+    "earlierSeconds": "seconds to the next new step, of the first half of the failures",
+    "laterSeconds": "seconds to the next new step, of the second half",
     "goodputPercent": "goodput, % of the time",
     "stepsPercent": "steps that stand, % of those without a failure",
     "stepsRedone": "steps that were done again",

@@ -19,6 +19,7 @@ def test_a_restart_is_seen_in_each_number() -> None:
         "failures": 1,
         "notRecovered": 0,
         "workerSeconds": pytest.approx(71.0 - 50.2),
+        "laterSeconds": pytest.approx(71.0 - 50.2),
         "goodputPercent": pytest.approx(80.0),
         "stepsPerSecond": pytest.approx(50 / 50.2),
         "stepsPercent": pytest.approx(100 * 80 / (50 / 50.2 * 100)),
@@ -38,3 +39,10 @@ def test_of_several_failures_of_a_role_the_median_counts() -> None:
     log = [Note("a", step, float(step)) for step in range(1, 100)]
     found = numbers(log, [Failure("worker", 10.1), Failure("worker", 20.2), Failure("worker", 30.6)], 0.0, 99.0)
     assert found["workerSeconds"] == pytest.approx(0.8)
+
+
+def test_whether_recoveries_grow_is_seen_by_their_halves_in_order() -> None:
+    log = [Note("a", step, float(step)) for step in range(1, 100)]
+    failures = [Failure("worker", 10.9), Failure("chief", 20.7), Failure("worker", 30.6), Failure("chief", 40.2)]
+    found = numbers(log, failures, 0.0, 99.0)
+    assert (found["earlierSeconds"], found["laterSeconds"]) == (pytest.approx(0.2), pytest.approx(0.6))
