@@ -68,7 +68,7 @@ benchmarks: $(STAMP) binaries  ## Measure training against TensorFlow alone, and
 
 SCENARIOS := burst big_job standing_load small_beside_big away
 .PHONY: $(SCENARIOS:%=bench-%)
-bench: $(SCENARIOS:%=bench-%) bench-recovery bench-local-recovery  ## Measure the operator beside Kubeflow's and a bare loop (9 hours; bench-burst: one of them; BENCH='--rounds 1 --jobs 50')
+bench: $(SCENARIOS:%=bench-%) bench-recovery bench-local-recovery  ## Measure the operator beside Kubeflow's and a bare loop (15 hours; bench-burst: one of them; BENCH='--rounds 1 --jobs 50')
 
 $(SCENARIOS:%=bench-%): bench-%: $(STAMP)
 	@$(BIN)/python tools/binaries.py benchmarks >/dev/null
@@ -84,12 +84,12 @@ bench-quick: $(STAMP)  ## All of that in sizes for 25 minutes (root), with TFJob
 	@$(MAKE) --no-print-directory bench-recovery UNDER=ParameterServer RECOVERY='--rounds 1 --seconds 180 --sides dtjob tfjob'
 
 .PHONY: bench-recovery bench-local-recovery bench-quick
-bench-recovery: $(STAMP)  ## What kill -9 costs real training, each minute, beside TFJob (root; 3 hours; UNDER=ParameterServer RECOVERY='--rounds 1')
+bench-recovery: $(STAMP)  ## What kill -9 costs real training, each minute, beside TFJob (root; 7 hours; UNDER=ParameterServer RECOVERY='--rounds 1')
 	@$(BIN)/python tools/binaries.py node training-operator >/dev/null
 	@for strategy in $(or $(UNDER),MultiWorkerMirrored ParameterServer); do \
 		$(BIN)/python -m benchmarks.operators.recovery $$strategy --out benchmarks/results $(RECOVERY); done
 
-bench-local-recovery: $(STAMP)  ## The same without Kubernetes: `dtjob run`, and processes that start again (95 minutes; UNDER, RECOVERY)
+bench-local-recovery: $(STAMP)  ## The same without Kubernetes: `dtjob run`, and processes that start again (3.6 hours; UNDER, RECOVERY)
 	@for strategy in $(or $(UNDER),MultiWorkerMirrored ParameterServer); do \
 		$(BIN)/python -m benchmarks.operators.local_recovery $$strategy --out benchmarks/results $(RECOVERY); done
 
