@@ -46,18 +46,48 @@ def test_a_first_one_waits_for_other_jobs_alone() -> None:
     assert not patience.wait(KEY, 1.0, MUCH, first=True)
 
 
+def crowd(patience: Patience, jobs: int) -> None:
+    for number in range(jobs):
+        patience.wait(("default", f"other-{number}"), 0.0, MUCH + 1, first=True)
+
+
+def waits(patience: Patience, jobs: int = MUCH + 1) -> float:
+    """Seconds until the first status of KEY is written, from 0 on."""
+    now = 0.0
+    while wait := patience.wait(KEY, now, jobs, first=True):
+        assert wait <= LONGEST_FIRST_SECONDS
+        now += wait
+    return now
+
+
 @pytest.mark.parametrize(
-    ("jobs", "longest"), [(100, LONGEST_FIRST_SECONDS), (400, 400 * FIRST_SECONDS_A_JOB), (5000, MOST_FIRST_SECONDS)]
-)
-def test_the_more_wait_for_their_first_the_longer_they_do(jobs: int, longest: float) -> None:
+    ("jobs", "longest"),
+    [(LONGEST_FIRST_SECONDS / FIRST_SECONDS_A_JOB, LONGEST_FIRST_SECONDS), (200, 200 * FIRST_SECONDS_A_JOB),
+     (5000, MOST_FIRST_SECONDS)],
+)  # fmt: skip
+def test_the_more_wait_for_their_first_the_longer_they_do(jobs: float, longest: float) -> None:
     patience = Patience()
-    waits = [patience.wait(("default", f"digits-{number}"), 0.0, MUCH + 1, first=True) for number in range(jobs)]
-    assert waits[0] == LONGEST_FIRST_SECONDS
-    assert waits[-1] == longest
-    for number in range(1, jobs):  # one that was written, or says more than that it waits, is none of them any more
-        key = ("default", f"digits-{number}")
+    crowd(patience, int(jobs) - 1)
+    assert waits(patience) == pytest.approx(longest)
+
+
+def test_who_came_last_into_a_crowd_waits_as_long_once_the_others_are_gone() -> None:
+    patience = Patience()
+    crowd(patience, 199)
+    patience.wait(KEY, 0.0, MUCH + 1, first=True)
+    for number in range(199):  # one that was written, or says more than that it waits, is none of them any more
+        key = ("default", f"other-{number}")
         patience.forget(key) if number % 2 else patience.wait(key, 0.0, MUCH + 1)
-    assert patience.wait(("default", "digits-0"), 0.0, MUCH + 1, first=True) == LONGEST_FIRST_SECONDS
+    assert waits(patience) == pytest.approx(200 * FIRST_SECONDS_A_JOB)
+    patience.forget(KEY)
+    assert waits(patience) == LONGEST_FIRST_SECONDS
+
+
+def test_a_first_one_is_written_as_soon_as_there_is_less_to_do() -> None:
+    patience = Patience()
+    crowd(patience, 300)
+    wait = patience.wait(KEY, 0.0, MUCH + 1, first=True)
+    assert not patience.wait(KEY, wait, MUCH, first=True)
 
 
 def test_jobs_wait_each_for_itself() -> None:
