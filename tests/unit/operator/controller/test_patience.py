@@ -83,11 +83,18 @@ def test_who_came_last_into_a_crowd_waits_as_long_once_the_others_are_gone() -> 
     assert waits(patience) == LONGEST_FIRST_SECONDS
 
 
-def test_a_first_one_is_written_as_soon_as_there_is_less_to_do() -> None:
+def test_a_first_one_waits_for_its_crowd_however_little_there_is_to_do_at_the_moment() -> None:
     patience = Patience()
-    crowd(patience, 300)
+    crowd(patience, MUCH - 1)
+    assert waits(patience, 1) == 0
+    crowd(patience, 149)
+    assert waits(patience, 1) == pytest.approx(150 * FIRST_SECONDS_A_JOB)
+
+
+def test_a_few_are_written_as_soon_as_there_is_less_to_do() -> None:
+    patience = Patience()
     wait = patience.wait(KEY, 0.0, MUCH + 1, first=True)
-    assert not patience.wait(KEY, wait, MUCH, first=True)
+    assert not patience.wait(KEY, wait / 2, MUCH, first=True)
 
 
 def test_jobs_wait_each_for_itself() -> None:
