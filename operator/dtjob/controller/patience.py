@@ -32,8 +32,8 @@ class Patience:
         crowd is not served sooner because the others were."""
 
     def wait(self, key: JobKey, now: float, jobs: int, first: bool = False) -> float:
-        """How many seconds the status of this job waits yet, 0 where it is to be written now; `jobs`: how many are due
-        or looked at, `first`: whether it has none yet, for which its user looks."""
+        """How many seconds until the status of this job is looked at again, 0 where it is to be written now; `jobs`:
+        how many are due or looked at, `first`: whether it has none yet, for which its user looks."""
         beside = self._beside(key, first)
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
         left = min(_most(first, much, beside), self._longest) - waited
