@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sys
 import time
 from pathlib import Path
 from typing import Self
 
 from benchmarks.operators.goodput import Note, read
 from benchmarks.operators.jobs import NAMESPACE
+from benchmarks.operators.rounds import say
 from benchmarks.operators.sides import Side
 from benchmarks.operators.testbed import PEER, ROOT
 from benchmarks.peers import training_operator
@@ -32,7 +32,6 @@ class NodeBed:
         self._undo = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        say = _say
         packages.ensure(say)
         built = images.build(["trainer"], say=say)["trainer"]
         with contextlib.ExitStack() as undo:
@@ -127,7 +126,3 @@ def _runs(pod: Object) -> bool:
     containers = pod["status"].get("containerStatuses") or ()
     running = any(one["name"] == CONTAINER and "running" in one["state"] for one in containers)
     return running and "deletionTimestamp" not in pod["metadata"]
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

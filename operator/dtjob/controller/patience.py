@@ -37,8 +37,7 @@ class Patience:
         beside = self._beside(key, first)
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
         left = min(_most(first, much, beside), self._longest) - waited
-        # Looked at again in between: there may be less to do by then.
-        return min(max(left, SHORTEST_SECONDS / 2), LONGEST_FIRST_SECONDS) if left > 0 else 0.0
+        return max(left, SHORTEST_SECONDS / 2) if left > 0 else 0.0
 
     def forget(self, key: JobKey) -> None:
         """Note that the status of this job waits no more."""
