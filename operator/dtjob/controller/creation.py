@@ -166,10 +166,11 @@ class Creation:
 
         async def lane() -> None:
             for create in iterator:
-                if not self._is_wanted(key):
-                    return
                 try:
-                    async with self._slots.of(key):
+                    async with self._slots.of(key, f"{type(create).__name__} {create.kind}") as slot:
+                        if outcome or not self._is_wanted(key):  # or it would be asked for in vain, once it has a slot
+                            slot.leave_unused()
+                            return
                         if await self._one(key, create):
                             outcome.made.add(what_of(create))
                 except Refused as error:

@@ -9,11 +9,12 @@ tells a network's queues. An API server with cores to spare is asked as much as 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 
 LATELY_SECONDS = 1.0
 """For so long after a small job's call large ones give way: calls of one and the same job are closer together."""
 GROUP = 10
-"""Calls of which the mean is taken: a single one may take thrice as long as another for no reason."""
+"""Calls of a kind of which the mean is taken: a single one may take thrice as long as another for no reason."""
 SLOWED, QUICK = 3.0, 2.0
 """How many times as long as the quickest of late answers may take before a large job makes fewer calls, and how long
 they are yet where it makes more. Less may be by chance."""
@@ -30,32 +31,36 @@ REMEMBERED_SECONDS = 60.0
 
 
 class GivingWay:
-    """The share of large jobs, in calls under way, `most` at most. `now` and all durations are in seconds, of one clock
-    throughout."""
+    """The share of a large job, in calls under way, `most` at most. `now` and all durations are in seconds, of one
+    clock throughout."""
 
     def __init__(self, most: int) -> None:
         self._most, self._share = most, FIRST_SHARE
         self._asked = -math.inf
-        self._group: list[float] = []
-        self._quickest, self._quickest_before = math.inf, math.inf
+        self._groups: dict[Hashable, list[float]] = {}
+        self._quickest: dict[Hashable, float] = {}
+        self._quickest_before: dict[Hashable, float] = {}
         self._remembering_since = -math.inf
 
     def asked(self, now: float) -> None:
         """Note that a small job makes a call."""
         if not self._is_asked(now):
             self._share = FIRST_SHARE
-            self._group.clear()
+            self._groups.clear()
         self._asked = now
 
-    def answered(self, took: float, now: float) -> None:
-        """Note how long a call took, whosever it was."""
-        self._group.append(took)
-        if len(self._group) < GROUP:
+    def answered(self, kind: Hashable, took: float, now: float) -> None:
+        """Note how long a call took that was well answered, whosever it was. It is held against those of its kind
+        alone: a pod may pass through a webhook that takes longer than all the rest."""
+        self._forget_old(now)
+        group = self._groups.setdefault(kind, [])
+        group.append(took)
+        if len(group) < GROUP:
             return
-        mean = sum(self._group) / GROUP
-        self._group.clear()
-        self._remember(mean, now)
-        slowed = mean / min(self._quickest, self._quickest_before)
+        mean = sum(group) / GROUP
+        group.clear()
+        self._quickest[kind] = min(self._quickest.get(kind, math.inf), mean)
+        slowed = mean / min(self._quickest[kind], self._quickest_before.get(kind, math.inf))
         if self._is_asked(now) and not QUICK <= slowed <= SLOWED:
             share = self._share * (MORE if slowed < QUICK else FEWER)
             self._share = min(max(share, SMALLEST_SHARE), self._most)
@@ -68,8 +73,8 @@ class GivingWay:
     def _is_asked(self, now: float) -> bool:
         return now - self._asked <= LATELY_SECONDS
 
-    def _remember(self, mean: float, now: float) -> None:
+    def _forget_old(self, now: float) -> None:
         if now - self._remembering_since > REMEMBERED_SECONDS:
-            self._quickest_before, self._quickest = self._quickest, math.inf
+            self._quickest_before, self._quickest = self._quickest, {}
+            self._groups.clear()
             self._remembering_since = now
-        self._quickest = min(self._quickest, mean)

@@ -24,7 +24,7 @@ async def look(cluster: Cluster, slots: Slots, job: Job, children: Children, nam
     """
 
     async def ask(name: str) -> Manifest | None:
-        async with slots.of((job.metadata.namespace, job.metadata.name)):
+        async with slots.of((job.metadata.namespace, job.metadata.name), "Get Pod"):
             return await cluster.get("Pod", job.metadata.namespace, name)
 
     found = dict(zip(names, await _answers([ask(name) for name in names]), strict=True))
@@ -45,7 +45,7 @@ async def read(
     those of Kueue of the job's namespace. Raises ClusterError where the cluster did not answer."""
 
     async def ask(kind: str, name: str) -> Manifest | None:
-        async with slots.of((job.metadata.namespace, job.metadata.name)):
+        async with slots.of((job.metadata.namespace, job.metadata.name), f"Get {kind}"):
             return await cluster.get(kind, job.metadata.namespace if kind in kueue.NAMESPACED else None, name)
 
     found = await _answers([ask(kind, name) for kind, name in wanted])

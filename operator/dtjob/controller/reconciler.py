@@ -219,7 +219,7 @@ class Reconciler:
         async def lane() -> None:
             for action in iterator:
                 try:
-                    async with self._slots.of(key):
+                    async with self._slots.of(key, type(action).__name__):
                         await self._call(key, action)
                 except ClusterError as error:
                     errors.append(error)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Self
 
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.giving_way import GivingWay
+from dtjob.controller.giving_way import LATELY_SECONDS, GivingWay
 
 CALLS_AT_ONCE = 50
 """Calls under way over all jobs: about what one API server takes without queueing."""
 CALLS_OF_A_JOB = 25
-"""Of these, one job's. Where a call takes 25 ms they are 400 a second, about what this process can make."""
+"""Of these, one job's: with calls of 60 ms 400 a second, about what this process can make."""
 LONGEST_REST_SECONDS = 1.0
 """Between two calls of a large job that gives way to small ones, however long the first took."""
 
@@ -35,10 +36,12 @@ class Slots:
         self._way = GivingWay(of_a_job)
         self._waiting: OrderedDict[JobKey, deque[asyncio.Future[None]]] = OrderedDict()
         """The jobs in the order in which they are served, with who waits of each."""
+        self._looks_again = False
 
-    def of(self, key: JobKey) -> _Slot:
-        """A slot for a call of this job, to be held by `async with`."""
-        return _Slot(self, key)
+    def of(self, key: JobKey, kind: str) -> _Slot:
+        """A slot for a call of this job, to be held by `async with`. Calls of one `kind` take equally long in the same
+        namespace."""
+        return _Slot(self, key, (key[0], kind))
 
     @contextmanager
     def calls(self, key: JobKey, number: int) -> Iterator[None]:
@@ -62,6 +65,7 @@ class Slots:
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, deque()).append(turn)
+        self._look_again()
         try:
             await turn
         except asyncio.CancelledError:
@@ -69,9 +73,12 @@ class Slots:
                 self.release(key)
             raise
 
+    def answered(self, kind: Hashable, took: float) -> None:
+        """Note that a call was well answered, after so many seconds."""
+        self._way.answered(kind, took, _now())
+
     def rest(self, key: JobKey, took: float) -> float:
         """For how many seconds a slot is to be kept whose call has taken so long."""
-        self._way.answered(took, _now())
         share = self._share(key)
         return min(took * (1 / share - 1), LONGEST_REST_SECONDS) if share < 1 else 0.0
 
@@ -81,8 +88,7 @@ class Slots:
         self._held[key] -= 1
         if not self._held[key]:
             del self._held[key]
-        while self._free and (following := self._next()) is not None:
-            self._serve(following)
+        self._serve_all()
 
     def _most(self, key: JobKey) -> int:
         """Calls that the job may have under way now."""
@@ -90,11 +96,28 @@ class Slots:
 
     def _share(self, key: JobKey) -> float:
         """The same, and less than one where it rests between two. Beside many small jobs, which slow the API server by
-        themselves, a large one has half as many calls as all of them."""
+        themselves, each large one has half as many calls as all of them."""
         if key not in self._large:
             return self._of_a_job
         of_small = sum(number for job, number in self._held.items() if job not in self._large)
         return min(max(self._way.share(_now()), of_small / 2), self._of_a_job)
+
+    def _look_again(self) -> None:
+        """Serve who may have more later on though nobody gives a slot back until then, as where the one call that a
+        large job had left hangs: small jobs may have made their last one."""
+        if not self._looks_again:
+            self._looks_again = True
+            asyncio.get_running_loop().call_later(LATELY_SECONDS / 2, self._looked_again)
+
+    def _looked_again(self) -> None:
+        self._looks_again = False
+        self._serve_all()
+        if self._waiting:
+            self._look_again()
+
+    def _serve_all(self) -> None:
+        while self._free and (following := self._next()) is not None:
+            self._serve(following)
 
     def _next(self) -> JobKey | None:
         return next((key for key in self._waiting if self._held[key] < self._most(key)), None)
@@ -119,18 +142,27 @@ class Slots:
 class _Slot:
     """A slot while it is held."""
 
-    def __init__(self, slots: Slots, key: JobKey) -> None:
-        self._slots, self._key = slots, key
+    def __init__(self, slots: Slots, key: JobKey, kind: Hashable) -> None:
+        self._slots, self._key, self._kind = slots, key, kind
+        self._used = True
 
-    async def __aenter__(self) -> None:
+    def leave_unused(self) -> None:
+        """Note that no call was made: it tells nothing of the API server."""
+        self._used = False
+
+    async def __aenter__(self) -> Self:
         await self._slots.acquire(self._key)
         self._began = _now()
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        took = _now() - self._began
         try:
-            if rest := self._slots.rest(self._key, _now() - self._began):
+            if self._used and error is None:  # what failed may have failed at once
+                self._slots.answered(self._kind, took)
+            if self._used and (rest := self._slots.rest(self._key, took)):
                 await asyncio.sleep(rest)
         finally:
             self._slots.release(self._key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ import pytest
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.creation import batches
+from dtjob.controller.giving_way import SMALLEST_SHARE, GivingWay
 from dtjob.controller.slots import CALLS_OF_A_JOB
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
@@ -72,6 +74,39 @@ def test_a_quota_is_not_asked_again_at_every_event() -> None:
         many_events(made, 10)
         made.run(60)
         assert quota.refused - before <= 66 / 15 + 1
+
+
+def one_call_at_a_time(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a large job gives way to small ones; each pod takes a fifth of a second."""
+    monkeypatch.setattr(GivingWay, "share", lambda self, now: SMALLEST_SHARE)
+    create = made.cluster.create
+
+    async def slowly(manifest: Manifest) -> Manifest:
+        if manifest["kind"] == "Pod":
+            await asyncio.sleep(0.2)
+        return await create(manifest)
+
+    made.cluster.create = slowly  # type: ignore[method-assign]
+
+
+def test_who_gives_way_asks_a_quota_no_more_once_it_has_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with world(100) as made:
+        quota = Quota(made, 10)
+        one_call_at_a_time(made, monkeypatch)
+        made.run(12)
+        assert quota.admitted == 10
+        assert quota.refused == 1
+
+
+def test_who_gives_way_makes_no_more_pods_once_its_job_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    with world(100) as made:
+        one_call_at_a_time(made, monkeypatch)
+        made.run(8)
+        before = sum(call.startswith("create Pod") for call in made.cluster.calls)
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=True))
+        made.run(1)
+        assert sum(call.startswith("create Pod") for call in made.cluster.calls) - before <= 1
+        assert made.job.status["phase"] == "Suspended"
 
 
 def test_one_message_says_how_many_wait() -> None:

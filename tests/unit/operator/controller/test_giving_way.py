@@ -16,6 +16,7 @@ from dtjob.controller.giving_way import (
 MOST = 25
 QUIET = 0.005
 """Seconds that a call takes on a quiet server."""
+POD, SERVICE = "Create Pod", "Create Service"
 Takes = Callable[[float], float]
 """How long a call takes where so many are under way."""
 
@@ -39,14 +40,14 @@ class Server:
     def quiet(self, calls: int = GROUP) -> None:
         """Answer so many calls, none beside another."""
         for _ in range(calls):
-            self.way.answered(self.takes(0), self.now)
+            self.way.answered(POD, self.takes(0), self.now)
 
     def answer(self, calls: int) -> None:
         """Answer so many calls of a large job, as many at once as it may make."""
         for _ in range(calls):
             share = self.way.share(self.now)
             self.now += self.takes(share) / share
-            self.way.answered(self.takes(share), self.now)
+            self.way.answered(POD, self.takes(share), self.now)
 
     def beside_small_jobs(self, seconds: float) -> Iterator[float]:
         """Shares over so many seconds in which small jobs come."""
@@ -124,3 +125,22 @@ def test_a_server_that_never_was_seen_quiet_is_found_to_be_full() -> None:
     server.answer(500)
     settled = list(server.beside_small_jobs(10))[GROUP:]
     assert max(settled) <= 3
+
+
+def test_pods_that_take_longer_than_all_else_whatever_is_under_way_are_no_reason_to_make_few_calls() -> None:
+    """They pass through a webhook."""
+    server = Server(lambda under_way: 4 * QUIET)
+    for _ in range(GROUP):
+        server.way.answered(SERVICE, QUIET, server.now)
+    *_, last = server.beside_small_jobs(3)
+    assert last == MOST
+
+
+def test_of_kinds_that_are_long_gone_nothing_is_kept() -> None:
+    way = GivingWay(MOST)
+    for kind in range(1000):
+        for _ in range(GROUP + 1):
+            way.answered(kind, QUIET, 0.0)
+    for number in range(1, 4):
+        way.answered(POD, QUIET, number * (REMEMBERED_SECONDS + 1))
+    assert len(way._groups) + len(way._quickest) + len(way._quickest_before) <= 2

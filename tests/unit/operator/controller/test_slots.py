@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from dtjob.controller.cluster import ClusterError
 from dtjob.controller.giving_way import GROUP, SMALLEST_SHARE
 from dtjob.controller.slots import Slots
 
 LARGE, SMALL, OTHER = ("default", "large"), ("default", "small"), ("default", "other")
+POD = "Create Pod"
 Holding = Callable[..., Awaitable[None]]
 
 
@@ -37,7 +40,7 @@ class Calls:
         return len(self._ends)
 
     async def _call(self, key: tuple[str, str]) -> None:
-        async with self._slots.of(key):
+        async with self._slots.of(key, POD):
             self.began.append(key)
             ending = asyncio.Event()
             self._ends.append(ending)
@@ -150,13 +153,50 @@ async def test_a_job_that_has_made_its_many_calls_is_no_large_one_any_more() -> 
     assert calls.began[1:] == [LARGE] * 5
 
 
+def took(slots: Slots, seconds: float, calls: int = GROUP) -> None:
+    for _ in range(calls):
+        slots.answered(("default", POD), seconds)
+
+
 async def test_a_large_job_that_gives_way_rests_after_a_call_that_was_slow() -> None:
     slots = Slots(at_once=8, of_a_job=5)
     quick, slow = 0.01, 0.04
     with slots.calls(LARGE, 100):
-        assert not any(slots.rest(LARGE, quick) for _ in range(GROUP))
-        async with slots.of(SMALL):
+        took(slots, quick)
+        assert not slots.rest(LARGE, quick)
+        async with slots.of(SMALL, POD):
             pass
-        rests = [slots.rest(LARGE, slow) for _ in range(2 * GROUP)]
-        assert rests[-1] == pytest.approx(slow * (1 / SMALLEST_SHARE - 1))
+        took(slots, slow, 2 * GROUP)
+        assert slots.rest(LARGE, slow) == pytest.approx(slow * (1 / SMALLEST_SHARE - 1))
         assert not slots.rest(SMALL, slow)
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["not made", "failed"])
+async def test_a_call_that_was_not_answered_tells_nothing_of_how_quick_answers_are(used: bool) -> None:
+    """Of an API server that starts again every call fails at once."""
+    slots = Slots(at_once=8, of_a_job=5)
+    with slots.calls(LARGE, 100):
+        for _ in range(GROUP):
+            with contextlib.suppress(ClusterError):
+                async with slots.of(SMALL, POD) as slot:
+                    if used:
+                        raise ClusterError("connection refused")
+                    slot.leave_unused()
+        took(slots, 0.01, 5 * GROUP)
+        assert not slots.rest(LARGE, 0.01)
+        calls = Calls(slots)
+        await calls.make(LARGE, 5)
+        assert calls.under_way == 5
+
+
+async def test_a_large_job_whose_one_call_hangs_goes_on_once_small_ones_make_no_more() -> None:
+    slots = Slots(at_once=8, of_a_job=5)
+    calls = Calls(slots)
+    with slots.calls(LARGE, 100):
+        async with slots.of(SMALL, POD):
+            pass
+        await calls.make(LARGE, 100)
+        assert calls.under_way == 1
+        async with asyncio.timeout(30):
+            while calls.under_way < 5:
+                await asyncio.sleep(0.01)
