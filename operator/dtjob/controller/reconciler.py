@@ -124,6 +124,7 @@ class Reconciler:
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
             self._creation.forget(key)
             self._patience.forget(key)
+            self._statuses.forget(key)
             return None
         if manifest["spec"] == TOO_DEEP:
             await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE)

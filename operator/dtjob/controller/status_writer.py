@@ -51,6 +51,10 @@ class StatusWriter:
                 raise
             return await self._cluster.write_status(job, others)
 
+    def forget(self, key: JobKey) -> None:
+        """Forget what was told of a job that is gone."""
+        self._told.pop(key, None)
+
     async def _tell(self, key: JobKey, job: Manifest, why: str) -> None:
         """Say it once for each reason, not at every try."""
         why = why[:LONGEST_REASON]

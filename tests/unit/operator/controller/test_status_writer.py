@@ -83,3 +83,14 @@ async def test_what_has_another_reason_is_the_callers(error: Exception) -> None:
     if isinstance(error, Stale):
         with pytest.raises(Stale):
             await written(Picky(error=error))
+
+
+async def test_of_a_job_that_is_gone_nothing_is_remembered() -> None:
+    """Another of its name is told the same, once."""
+    cluster = Picky({"phase": "Running", "attempts": {"worker-0": 1}})
+    writer = StatusWriter(cluster)  # type: ignore[arg-type]
+    for events in (1, 1, 2):
+        await writer.write(KEY, {**JOB, "status": {}}, NEW)
+        assert len(cluster.events) == events
+        if len(cluster.tried) == 4:
+            writer.forget(KEY)
