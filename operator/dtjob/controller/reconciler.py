@@ -143,20 +143,21 @@ class Reconciler:
     async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
         decided, children = await self._decide(key, job, now)
-        if begins(job.status, children, decided) and not self._queue.failures(key):
+        begun = begins(job.status, children, decided) and not self._queue.failures(key)
+        if begun:
             await self._act(key, job, manifest, decided)
             there = self._store.children(key)
             if there.objects or there.problems:
                 self._queue.add(key)
-                return decided
-            decided = replace(decided, actions=())  # nothing came of it: what is in the way may be so for long
+                return decided  # or else nothing came of it: what is in the way may be so for long, and is to be said
         if decided.status is not None and not self._put_off(key, job, decided):
             manifest = await self._statuses.write(key, manifest, decided.status)
             self._store.apply(manifest)
             self._observer.status_written(job.status, manifest.get("status") or {})
         for event in decided.events:
             await self._cluster.emit(manifest, event)
-        await self._act(key, job, manifest, decided)
+        if not begun:
+            await self._act(key, job, manifest, decided)
         if decided.look_again_at is not None:
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         return decided

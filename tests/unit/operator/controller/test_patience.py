@@ -231,8 +231,11 @@ def test_a_job_began_with_its_first_pod_however_late_its_first_word_is(monkeypat
         made.close()
 
 
-def test_nothing_came_of_a_beginning() -> None:
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_nothing_came_of_a_beginning(monkeypatch: pytest.MonkeyPatch, is_busy: bool) -> None:
     """What is in the way says nothing yet, so nothing is there to look at again at once."""
+    if is_busy:
+        busy(monkeypatch)
     made = World(builders.job(workers=1, suspend=True))
     try:
         made.run(1)
@@ -244,6 +247,9 @@ def test_nothing_came_of_a_beginning() -> None:
         made.apply(builders.job(workers=1, uid="another"))
         made.run(0.5)
         assert made.cluster.calls.count("create Service digits") <= 2
+        made.run(8)
+        assert made.cluster.calls.count("create Service digits") <= 4
+        made.run(LONGEST_FIRST_SECONDS)
         assert made.job.status["phase"] == "Pending"
     finally:
         made.close()
