@@ -14,7 +14,7 @@ are there: by then most of them run, and it says so at once."""
 FIRST_SECONDS_A_JOB, MOST_FIRST_SECONDS = 0.1, 30.0
 """Where many jobs wait for their first status, their pods take longer to run, however little the operator has to do at
 that moment: so long for each of them, and no longer than that. Said sooner, each would be written twice, and all would
-run later. On two cores 500 jobs took 0.04 to 0.06 s each."""
+run later. On two cores 500 jobs took 0.06 to 0.08 s each."""
 MUCH = 3
 """Jobs that are due or looked at, or wait for their first status: a thousand that run well seldom have more than one of
 these at a time."""
