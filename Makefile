@@ -67,31 +67,34 @@ benchmarks: $(STAMP) binaries  ## Measure training against TensorFlow alone, and
 	@for each in steps_per_second checkpoint_stall first_step start recovery plan_cost operator_memory event_cost event_loop rules_cost; do echo "$$each"; $(BIN)/python -m benchmarks.$$each; done
 
 SCENARIOS := burst big_job standing_load small_beside_big away
+# Where tables, plots and numbers go; what stands there of a scenario is overwritten.
+RESULTS ?= benchmarks/results
 .PHONY: $(SCENARIOS:%=bench-%)
-bench: $(SCENARIOS:%=bench-%) bench-recovery bench-local-recovery  ## Measure the operator beside Kubeflow's and a bare loop (15 hours; bench-burst: one of them; BENCH='--rounds 1 --jobs 50')
+bench: $(SCENARIOS:%=bench-%) bench-recovery bench-local-recovery  ## Measure the operator beside Kubeflow's and a bare loop (root; 15 hours; bench-burst: one of them; BENCH='--rounds 1', RESULTS=directory)
 
 $(SCENARIOS:%=bench-%): bench-%: $(STAMP)
 	@$(BIN)/python tools/binaries.py benchmarks >/dev/null
-	@$(BIN)/python -m benchmarks.operators.$* --out benchmarks/results $(BENCH)
+	@$(BIN)/python -m benchmarks.operators.$* --out $(RESULTS) $(BENCH)
 
-bench-quick: $(STAMP)  ## All of that in sizes for 25 minutes (root), with TFJob at its defaults in one burst only
-	@$(MAKE) --no-print-directory bench-burst BENCH='--jobs 60 --rounds 2 --slow-rounds 1'
-	@$(MAKE) --no-print-directory bench-big_job BENCH='--rounds 1 --sides dtjob tfjob-tuned bare'
-	@$(MAKE) --no-print-directory bench-standing_load BENCH='--jobs 60 --rest 15 --failures 30 --rounds 1 --sides dtjob tfjob-tuned'
-	@$(MAKE) --no-print-directory bench-small_beside_big BENCH='--jobs 40 --workers 500 --rounds 1 --sides dtjob tfjob-tuned'
-	@$(MAKE) --no-print-directory bench-away BENCH='--jobs 90 --away 30 --rounds 1 --sides dtjob tfjob-tuned'
-	@$(MAKE) --no-print-directory bench-recovery UNDER=MultiWorkerMirrored RECOVERY='--rounds 1 --seconds 120 --sides dtjob tfjob'
-	@$(MAKE) --no-print-directory bench-recovery UNDER=ParameterServer RECOVERY='--rounds 1 --seconds 180 --sides dtjob tfjob'
+QUICK := $(MAKE) --no-print-directory RESULTS=build/bench-quick
+bench-quick: $(STAMP)  ## All on nodes and kwok of that in sizes for 25 minutes (root), into build/bench-quick; TFJob at its defaults in one burst only
+	@$(QUICK) bench-burst BENCH='--jobs 60 --rounds 2 --slow-rounds 1'
+	@$(QUICK) bench-big_job BENCH='--rounds 1 --sides dtjob tfjob-tuned bare'
+	@$(QUICK) bench-standing_load BENCH='--jobs 60 --rest 15 --failures 30 --rounds 1 --sides dtjob tfjob-tuned'
+	@$(QUICK) bench-small_beside_big BENCH='--jobs 40 --workers 500 --rounds 1 --sides dtjob tfjob-tuned'
+	@$(QUICK) bench-away BENCH='--jobs 90 --away 30 --rounds 1 --sides dtjob tfjob-tuned'
+	@$(QUICK) bench-recovery UNDER=MultiWorkerMirrored RECOVERY='--rounds 1 --seconds 120 --sides dtjob tfjob'
+	@$(QUICK) bench-recovery UNDER=ParameterServer RECOVERY='--rounds 1 --seconds 180 --sides dtjob tfjob'
 
 .PHONY: bench-recovery bench-local-recovery bench-quick
 bench-recovery: $(STAMP)  ## What kill -9 costs real training, each minute, beside TFJob (root; 7 hours; UNDER=ParameterServer RECOVERY='--rounds 1')
 	@$(BIN)/python tools/binaries.py node training-operator >/dev/null
 	@for strategy in $(or $(UNDER),MultiWorkerMirrored ParameterServer); do \
-		$(BIN)/python -m benchmarks.operators.recovery $$strategy --out benchmarks/results $(RECOVERY); done
+		$(BIN)/python -m benchmarks.operators.recovery $$strategy --out $(RESULTS) $(RECOVERY); done
 
-bench-local-recovery: $(STAMP)  ## The same without Kubernetes: `dtjob run`, and processes that start again (3.6 hours; UNDER, RECOVERY)
+bench-local-recovery: $(STAMP)  ## The same without Kubernetes: `dtjob run`, and processes that start again (3.6 hours; UNDER, LOCAL='--rounds 1')
 	@for strategy in $(or $(UNDER),MultiWorkerMirrored ParameterServer); do \
-		$(BIN)/python -m benchmarks.operators.local_recovery $$strategy --out benchmarks/results $(RECOVERY); done
+		$(BIN)/python -m benchmarks.operators.local_recovery $$strategy --out $(RESULTS) $(LOCAL); done
 
 e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)
 	@$(BIN)/python -m pytest tests/e2e
