@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dtjob.crd.settled import CHANGEABLE
 from dtjob.crd.suspended_roles import SIZE
 from dtjob_trainer.models.refused_methods import INSTEAD
-
-PAGE = (Path(__file__).parents[2] / "docs" / "life.md").read_text()
+from tests.unit.life_page import PAGE
 
 
 def section(title: str) -> str:
-    return PAGE.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+    return PAGE.read_text().split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
 def test_what_may_change_is_there() -> None:
