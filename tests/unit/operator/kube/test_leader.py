@@ -106,6 +106,32 @@ def test_a_leader_ends_before_its_lease_does(loop: SimulatedLoop, state: str) ->
     loop.run_until_complete(story())
 
 
+class OneDeadConnection(OneLease):
+    """One call goes over a connection whose other end is gone; all others are answered at once."""
+
+    dead = False
+
+    async def _answers(self) -> None:
+        if self.dead:
+            self.dead = False
+            await asyncio.sleep(1e9)
+
+
+def test_one_call_that_hangs_costs_no_lease(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = OneDeadConnection(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        for _ in range(3):
+            cluster.dead = True
+            await asyncio.sleep(20)
+        assert exits == []
+        assert not cluster.dead
+        await one.release()
+
+    loop.run_until_complete(story())
+
+
 def test_a_short_outage_is_survived(loop: SimulatedLoop) -> None:
     async def story() -> None:
         cluster, exits = OneLease(), Exits()
