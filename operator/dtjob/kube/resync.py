@@ -42,6 +42,7 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str], changed: s
     for kind in (*LISTED_KINDS, KIND):
         listing = _Listing(kube, store, kind, changed)
         names = [name for name in namespaces_or_all(namespaces) if name not in refused]
+        before = store.listed_at.get(kind, 0)  # by lists that were answered before these are asked for
         # Each to its end: what one still found after another's failure would be told to nobody any more.
         answers = await asyncio.gather(*(listing.take_in(name) for name in names), return_exceptions=True)
         errors = {name: one for name, one in zip(names, answers, strict=True) if isinstance(one, BaseException)}
@@ -52,10 +53,10 @@ async def resync(kube: Kube, store: Store, namespaces: Sequence[str], changed: s
         if not versions:
             raise next(iter(errors.values()))
         # The oldest of the lists' versions: an object newer than that may be missing from a list that is older.
-        version, before = min(versions), store.listed_at.get(kind, 0)
+        version = min(versions)
         if version < before:
             raise VersionsWentBack(f"the list of {kind}s is of version {version}, and an earlier one was of {before}")
-        store.listed_at[kind] = version
+        store.listed_at[kind] = max(version, store.listed_at.get(kind, 0))
         changed |= store.prune(kind, listing.present, version, refused)
     return refused
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import cast
@@ -182,3 +183,29 @@ async def test_only_one_page_is_in_memory():
     await resync(cast(Kube, Endless()), store, (), set())
     assert len(store.children(("default", "digits")).objects) == 50
     assert len(alive) == 50
+
+
+class Overtaken(Cluster):
+    """Has a list of each time that it is asked, and answers the first one last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.versions, self.answers = itertools.count(50), asyncio.Event()
+
+    async def pages(self, kind: str, namespace: str | None, selector: str = "") -> AsyncIterator[Page]:
+        version = next(self.versions)
+        if version == 50:
+            await self.answers.wait()
+        yield [], version
+
+
+async def test_of_two_at_once_the_one_that_is_answered_last_is_of_no_past():
+    """As after an outage, with calls that hang at several API servers."""
+    cluster, store = Overtaken(), Store()
+    first = asyncio.create_task(resync(cast(Kube, cluster), store, [], set()))
+    await asyncio.sleep(0)
+    await resync(cast(Kube, cluster), store, [], set())
+    before = dict(store.listed_at)
+    cluster.answers.set()
+    await first
+    assert all(store.listed_at[kind] >= version for kind, version in before.items())
