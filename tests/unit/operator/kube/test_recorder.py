@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dtjob.controller.cluster import ClusterError
+from dtjob.kube import recorder
 from dtjob.kube.api_error import ApiError
 from dtjob.kube.recorder import Recorder
 from dtjob.plan.actions import Event
@@ -32,9 +35,9 @@ class Calls:
 
 async def test_an_event_is_posted_once_and_then_counted() -> None:
     calls = Calls()
-    recorder = Recorder(calls)
+    one = Recorder(calls)
     for _ in range(3):
-        await recorder.record(JOB, EVENT, builders.NOW)
+        await one.record(JOB, EVENT, builders.NOW)
     (post, path, made), *patches = calls.made
     assert (post, path) == ("POST", "/api/v1/namespaces/default/events")
     name = f"{path}/{made['metadata']['name']}"
@@ -46,14 +49,43 @@ async def test_an_event_is_posted_once_and_then_counted() -> None:
 
 async def test_one_that_expired_is_posted_again_with_its_count() -> None:
     calls = Calls(PATCH=ApiError(404, "NotFound", "gone"))
-    recorder = Recorder(calls)
+    one = Recorder(calls)
     for _ in range(2):
-        await recorder.record(JOB, EVENT, builders.NOW)
+        await one.record(JOB, EVENT, builders.NOW)
     assert [method for method, _, _ in calls.made] == ["POST", "PATCH", "POST"]
     assert calls.made[-1][2]["count"] == 2
 
 
-async def test_a_failure_is_nobodys_problem() -> None:
-    recorder = Recorder(Calls(POST=ClusterError("timeout"), PATCH=ApiError(403, "Forbidden", "no")))
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "PAUSES_SECONDS", (0.0, 0.0))
+
+
+async def test_a_failure_is_nobodys_problem(at_once: None) -> None:
+    calls = Calls(POST=ClusterError("timeout"), PATCH=ApiError(403, "Forbidden", "no"))
+    one = Recorder(calls)
     for _ in range(2):
-        await recorder.record(JOB, EVENT, builders.NOW)
+        await one.record(JOB, EVENT, builders.NOW)
+    assert [method for method, _, _ in calls.made] == ["POST", "POST", "POST", "PATCH"]
+
+
+@pytest.mark.parametrize(
+    "error", [ClusterError("refused"), ApiError(429, "TooManyRequests", "later"), ApiError(503, "", "not ready")]
+)
+async def test_an_api_server_that_is_away_for_a_moment_is_told_later(at_once: None, error: ClusterError) -> None:
+    calls = Calls(POST=error)
+
+    async def call(method: str, path: str, body: Any) -> dict[str, Any]:
+        if calls.made:
+            calls.errors.clear()
+        return await calls(method, path, body)
+
+    await Recorder(call).record(JOB, EVENT, builders.NOW)
+    (_, _, first), (_, _, second) = calls.made
+    assert first == second
+
+
+async def test_one_that_is_there_by_a_try_without_an_answer_is_not_told_twice(at_once: None) -> None:
+    calls = Calls(POST=ApiError(409, "AlreadyExists", "it is there"))
+    await Recorder(calls).record(JOB, EVENT, builders.NOW)
+    assert len(calls.made) == 1
