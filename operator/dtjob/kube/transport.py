@@ -6,8 +6,10 @@ with the standard library. Its configuration is taken as it is: certificates, pr
 
 from __future__ import annotations
 
+import contextlib
 from asyncio import sslproto
 from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
 from typing import Any, Self
 from urllib.request import getproxies, proxy_bypass
 
@@ -77,7 +79,22 @@ class Transport:
 
 
 def _proxy_for(server: URL) -> str | None:
-    """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None where it has none."""
-    if server.host is None or proxy_bypass(server.host):
+    """The proxy of the environment for this server (HTTPS_PROXY, NO_PROXY), None where it has none. NO_PROXY may have
+    networks (`10.96.0.0/12`), as programs in Go read it and clusters set it."""
+    proxies = getproxies()
+    if server.host is None or proxy_bypass(server.host) or _is_in(server.host, proxies.get("no", "")):
         return None
-    return getproxies().get(server.scheme)
+    return proxies.get(server.scheme)
+
+
+def _is_in(host: str, networks: str) -> bool:
+    """Whether this is an address in one of the networks, which stand between commas."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    for network in networks.split(","):
+        with contextlib.suppress(ValueError):
+            if address in ip_network(network.strip(), strict=False):
+                return True
+    return False

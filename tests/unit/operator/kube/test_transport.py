@@ -61,7 +61,13 @@ async def test_a_path_stays_as_it_was_quoted_and_follows_the_servers_own() -> No
 
 @pytest.mark.parametrize(
     ("host", "excepted", "asked_proxy"),
-    [("http://api.example.com.invalid", "", True), ("http://127.0.0.1:1", "127.0.0.1", False)],
+    [
+        ("http://api.example.com.invalid", "", True),
+        ("http://api.example.com.invalid", "10.96.0.0/12, fd00::/8", True),
+        ("http://127.0.0.1:1", "127.0.0.1", False),
+        ("http://127.0.0.1:1", ".svc,127.0.0.0/8", False),
+        ("http://127.0.0.1:1", "10.96.0.0/12,fd00::/8", True),
+    ],
 )
 async def test_the_environments_proxy_is_used_but_for_what_it_excepts(
     monkeypatch: pytest.MonkeyPatch, host: str, excepted: str, asked_proxy: bool
