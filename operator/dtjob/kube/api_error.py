@@ -24,6 +24,12 @@ class ApiError(ClusterError):
         return self.code == 403 and "service account" in str(self) and "not found" in str(self)
 
     @property
+    def is_anothers_uid(self) -> bool:
+        """Whether a patch names an object's uid, and another one has the name: to an API server that is a change of a
+        field that cannot change."""
+        return self.code == 422 and "metadata.uid" in str(self)
+
+    @property
     def too_large(self) -> bool:
         """Whether etcd would not have the object, or the API server's connection to etcd."""
         return self.code == 500 and any(words in str(self) for words in ("too large", "larger than max"))

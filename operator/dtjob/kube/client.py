@@ -131,12 +131,12 @@ class Kube(workload_calls.WorkloadCalls):
         return typed(kind, stored) if kind == "Pod" and stored.get("kind") == kind else None
 
     async def stop_serving(self, namespace: str, name: str, uid: str) -> None:
-        """Patch the serving label away; the uid in the patch makes another pod of this name a conflict."""
+        """Patch the serving label away; because of the uid in the patch none of another pod of this name."""
         body = {"metadata": {"uid": uid, "labels": {labels.SERVING: None}}}
         await self._unless_gone("PATCH", f"{path_of('Pod', namespace)}/{name}", body)
 
     async def relabel(self, namespace: str, name: str, uid: str, labels: Mapping[str, str]) -> Manifest | None:
-        """Patch the labels; the uid in the patch makes another pod of this name a conflict."""
+        """Patch the labels; because of the uid in the patch not those of another pod of this name."""
         body = {"metadata": {"uid": uid, "labels": dict(labels)}}
         stored = await self._unless_gone("PATCH", f"{path_of('Pod', namespace)}/{name}", body)
         return None if stored is None else typed("Pod", stored)
@@ -239,7 +239,7 @@ class Kube(workload_calls.WorkloadCalls):
         try:
             return await self._call(method, path, body)
         except ApiError as error:
-            if error.code not in (404, 409):
+            if error.code not in (404, 409) and not error.is_anothers_uid:
                 raise
             return None
 
