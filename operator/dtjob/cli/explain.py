@@ -83,7 +83,7 @@ def _lines(job: Job, defaults: Defaults) -> Iterator[str]:
 
 
 NO_IMAGE = "left out; the operator's default (--default-image shows the job with one), else the job waits for one"
-LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoints for a checkpoint directory that is no URI"
+LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoints for a directory that is no URI"
 
 
 def _task(job: Job, task: Task, cluster: dict[str, list[str]]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Reconciler:
         patience: Patience | None = None,
     ) -> None:
         self._cluster = cluster
-        self._statuses = StatusWriter(cluster)
+        self._statuses = StatusWriter(cluster, observer)
         self._store = store
         self._queue = queue
         self._clock = clock
@@ -125,6 +125,8 @@ class Reconciler:
             self._creation.forget(key)
             self._patience.forget(key)
             self._statuses.forget(key)
+            if manifest is None:
+                self._store.forget(key)
             return None
         if manifest["spec"] == TOO_DEEP:
             await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE)
@@ -142,6 +144,7 @@ class Reconciler:
 
     async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
+        await self._statuses.catch_up(key, manifest)
         decided, children = await self._decide(key, job, now)
         begun = begins(job.status, children, decided) and not self._queue.failures(key)
         if begun:
@@ -151,11 +154,11 @@ class Reconciler:
                 self._queue.add(key)
                 return decided  # or else nothing came of it: what is in the way may be so for long, and is to be said
         if decided.status is not None and not self._put_off(key, job, decided):
-            manifest = await self._statuses.write(key, manifest, decided.status)
+            manifest = await self._statuses.write(key, manifest, decided.status, decided.events)
             self._store.apply(manifest)
-            self._observer.status_written(job.status, manifest.get("status") or {})
-        for event in decided.events:
-            await self._cluster.emit(manifest, event)
+        else:
+            for event in decided.events:
+                await self._cluster.emit(manifest, event)
         if not begun:
             await self._act(key, job, manifest, decided)
         if decided.look_again_at is not None:

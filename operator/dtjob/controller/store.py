@@ -108,8 +108,8 @@ class Store:
         if known is not None and _is_news_to_nobody(known, manifest):
             shelf[name] = manifest
             return None
-        if manifest["kind"] == KIND and known is not None and known["metadata"]["uid"] != manifest["metadata"]["uid"]:
-            self._forget(key)
+        if manifest["kind"] == KIND and (known is None or known["metadata"]["uid"] != manifest["metadata"]["uid"]):
+            self.forget(key)
         shelf[name] = manifest
         if manifest["kind"] == KIND:
             ended = (manifest.get("status") or {}).get("phase") in ENDED
@@ -136,7 +136,7 @@ class Store:
         if isinstance(known, ObservedPod):
             known.forget_view()
         if manifest["kind"] == KIND:
-            self._forget(key)
+            self.forget(key)
             self._going_on.discard(key)
         self._tidy(key)
         return key
@@ -212,7 +212,9 @@ class Store:
             del problems[what]
         return bool(stale)
 
-    def _forget(self, key: JobKey) -> None:
+    def forget(self, key: JobKey) -> None:
+        """Forget what was told of a job that has gone, or has not been there yet: calls that were under way may have
+        told more of it since."""
         self._reports.pop(key, None)
         self._problems.pop(key, None)
         self._silences.pop(key, None)

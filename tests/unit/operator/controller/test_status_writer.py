@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dtjob.controller.cluster import Refused, Stale
+from dtjob.controller.cluster import ClusterError, Refused, Stale
+from dtjob.controller.observer import Observer
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
@@ -94,3 +95,65 @@ async def test_of_a_job_that_is_gone_nothing_is_remembered() -> None:
         assert len(cluster.events) == events
         if len(cluster.tried) == 4:
             writer.forget(KEY)
+
+
+class Unanswering(Picky):
+    """Takes a status, and its answer is lost; the version is another one then."""
+
+    def __init__(self) -> None:
+        super().__init__(OLD)
+        self.job = manifest_of(7, {"phase": "Pending"})
+        self.answers = False
+
+    async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
+        if job["metadata"]["resourceVersion"] != self.job["metadata"]["resourceVersion"]:
+            raise Stale("it changed")
+        self.job = manifest_of(int(job["metadata"]["resourceVersion"]) + 1, status)
+        if not self.answers:
+            raise ClusterError("the API server did not answer")
+        return self.job
+
+
+class Noting(Observer):
+    def __init__(self) -> None:
+        self.written: list[tuple[Any, Any]] = []
+
+    def status_written(self, old: dict[str, Any], new: dict[str, Any]) -> None:
+        self.written.append((old["phase"], new["phase"]))
+
+
+def manifest_of(version: int, status: dict[str, Any]) -> Manifest:
+    return {"metadata": {"name": "digits", "resourceVersion": str(version)}, "status": status}
+
+
+EVENT = Event("Normal", "Succeeded", "well")
+
+
+async def test_events_of_a_status_whose_answer_was_lost_are_told_once_it_is_seen() -> None:
+    cluster, noting = Unanswering(), Noting()
+    writer = StatusWriter(cluster, noting)  # type: ignore[arg-type]
+    before = cluster.job
+    with pytest.raises(ClusterError):
+        await writer.write(KEY, before, {"phase": "Succeeded"}, [EVENT])
+    await writer.catch_up(KEY, before)  # the watch has not told yet
+    with pytest.raises(Stale):
+        await writer.write(KEY, before, {"phase": "Succeeded"}, [EVENT])
+    assert not cluster.events
+    for _ in range(2):
+        await writer.catch_up(KEY, cluster.job)
+        assert cluster.events == [EVENT]
+        assert noting.written == [("Pending", "Succeeded")]
+
+
+async def test_those_of_one_that_was_not_written_are_told_with_the_next() -> None:
+    cluster, noting = Unanswering(), Noting()
+    writer = StatusWriter(cluster, noting)  # type: ignore[arg-type]
+    before = cluster.job
+    with pytest.raises(ClusterError):
+        await writer.write(KEY, before, {"phase": "Succeeded"}, [EVENT])
+    cluster.job, cluster.answers = manifest_of(9, {"phase": "Pending"}), True
+    await writer.catch_up(KEY, cluster.job)
+    assert not cluster.events
+    await writer.write(KEY, cluster.job, {"phase": "Succeeded"}, [EVENT])
+    await writer.catch_up(KEY, cluster.job)
+    assert cluster.events == [EVENT]

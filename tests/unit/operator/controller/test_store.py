@@ -181,6 +181,18 @@ def test_reports_and_problems_go_with_their_job():
         assert (children.reports, children.problems) == ({}, {})
 
 
+def test_a_job_begins_without_what_was_told_of_an_earlier_one_after_its_end():
+    """By a call that was under way."""
+    store, job = Store(), versioned(job_manifest(JOB), 5)
+    store.apply(job)
+    store.remove(versioned(job, 9))
+    store.set_problem(KEY, "Pod/x", "exceeded quota")
+    store.set_report(KEY, "chief-0", {"step": 7})
+    store.apply(versioned(job, 12, uid="another"))
+    children = store.children(KEY)
+    assert (children.reports, children.problems) == ({}, {})
+
+
 def test_a_problem_is_news_once():
     store = Store()
     assert store.set_problem(KEY, "Pod/x", "exceeded quota")
