@@ -190,6 +190,12 @@ def deleting(pod: Manifest) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
+def asked_to_go_at(pod: Manifest) -> datetime:
+    """When a pod that is being deleted was asked to go."""
+    grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    return times.parse(pod["metadata"]["deletionTimestamp"]) - grace
+
+
 def lost_at(pod: Manifest) -> datetime | None:
     """When a pod that is being deleted and has not ended counts as lost with its node; None where that does not
     apply."""
@@ -212,10 +218,11 @@ def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in conditions):
         return True
+    if (pod.get("status") or {}).get("reason"):  # the pod's own: its node, or its own deadline, has ended it
+        return True
     if not deleting(pod):
         return False
-    grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
-    asked_at = times.parse(pod["metadata"]["deletionTimestamp"]) - grace
+    asked_at = asked_to_go_at(pod)
     return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_at
 
 

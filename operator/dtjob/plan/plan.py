@@ -206,7 +206,8 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evalu
     counted = count_tasks(status, situation.views)
     status = counted if keeps_account(situation) else replace(counted, finished=status.finished)
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
-        status = say_complete(replace(status, ready=situation.status.ready))
+        ready = situation.status.ready if situation.written.ended else status.ready
+        status = say_complete(replace(status, ready=ready))
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
     status = nothing_to_reach(status, "JobEnded", situation.now)
     if status.observed_generation != situation.written.observed_generation:
@@ -257,7 +258,7 @@ def _finish(
     later = [moment for moment in due if moment is not None and moment > now]
     write = status != written
     if write and replace(status, progress=written.progress) == written:
-        next_write = written.progress.next_write(situation.defaults.progress_every)
+        next_write = written.progress.next_write(situation.defaults.progress_every, now)
         if next_write is not None and now < next_write:
             write, later = False, [*later, next_write]
     told = with_goodput(situation, status).to_json() if write else None

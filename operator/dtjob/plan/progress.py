@@ -35,11 +35,11 @@ class Progress:
         """The step of the newest checkpoint known, -1 where there is none."""
         return int(self.checkpoint.get("step", -1))
 
-    def next_write(self, every: timedelta) -> datetime | None:
+    def next_write(self, every: timedelta, now: datetime) -> datetime | None:
         """When progress alone, written no more often than `every`, may be written again after this; None where none was
-        written yet."""
+        written yet. A time in the future, as of a clock that was set back, counts as now."""
         written = self.training.get("time")
-        return times.parse(written) + every if written else None
+        return min(times.parse(written), now) + every if written else None
 
 
 def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from dtjob.api.phase import Phase
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Event
-from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
+from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds, running_since
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
@@ -29,7 +29,9 @@ from dtjob.plan.decisions import (
     replaced,
 )
 from dtjob.plan.failure import Failure
+from dtjob.plan.incident import Incident
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.policies.incident import long_run
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status, bump_attempts, count_restart, set_condition
@@ -46,7 +48,8 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
         case Begin() | Join() | Explain():
             return _counted(situation, status, decision)
         case Wait(over=Failure() as first):
-            return situation.with_status(replace(status, first_failure=first.to_json())), []
+            status = replace(status, first_failure=first.to_json(), incident=_row_ended(situation))
+            return situation.with_status(status), []
         case Recall() | Wait() | GiveUp() | Nothing():
             return situation.with_status(status), []
         case _:
@@ -90,6 +93,17 @@ def _counted(situation: Situation, status: Status, decision: Begin | Join | Expl
         consequence = _consequence(situation, decision.tasks)
         told = Event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
     return situation.with_status(replace(status, first_failure=first.to_json())), [told]
+
+
+def _row_ended(situation: Situation) -> Incident | None:
+    """The latest incident, whose row of restarts ends here where the job has run for long: by the time that it is known
+    what failed it does not run any more."""
+    incident, since = situation.status.incident, running_since(situation.status.conditions)
+    if incident is None or since is None:
+        return incident
+    if situation.now - max(since, incident.not_before) < long_run(situation.job.spec.failure_policy.backoff):
+        return incident
+    return replace(incident, uncharged=0, in_a_row=0)
 
 
 def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:

@@ -20,7 +20,7 @@ from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.attempts import Attempts
-from dtjob.plan.children import TaskView, container_status, deleting, ended, finished, is_lost, node_of
+from dtjob.plan.children import TaskView, asked_to_go_at, container_status, deleting, ended, finished, is_lost, node_of
 from dtjob.plan.conditions import stopped_running
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
@@ -103,7 +103,7 @@ def explain(situation: Situation) -> Explain | Nothing:
         if pod is view.pod:
             found = _being_taken(view.task, pod, silent, now)
         else:
-            found = _shown_late(view.task, pod, silent, in_time, now)
+            found = _shown_late(view.task, pod, silent, incident.started_at, now)
         if found is not None:
             # A pod that was made during the row has nothing to do with the errors before it.
             row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
@@ -235,9 +235,11 @@ def _being_taken(task: Task, pod: Manifest, silent: frozenset[str], now: datetim
     return _on_a_silent_node(task, pod, silent, now)
 
 
-def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], in_time: bool, now: datetime) -> Failure | None:
-    """What a pod that was replaced tells of the incident by now. Its deletion was ours, and says nothing."""
-    if is_lost(pod, now):
+def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: datetime, now: datetime) -> Failure | None:
+    """What a pod that was replaced tells by now of the incident that `began` then. Its deletion was ours, and says
+    nothing; one that was deleted long after, as for a resize, was lost for another reason."""
+    in_time = now - began <= WINDOW
+    if is_lost(pod, now) and (in_time or asked_to_go_at(pod) - began <= NOTICED_AFTER):
         return _failure(task, pod, now, Cause.DISRUPTION, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
         return _failure(task, pod, now, Cause.DISRUPTION, f"was disrupted ({reason})")

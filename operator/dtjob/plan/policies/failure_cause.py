@@ -94,11 +94,10 @@ def disruption_of(pod: Manifest) -> str | None:
 
 def _time(pod: Manifest, status: dict[str, Any]) -> datetime | None:
     """When the pod failed, as its node or whoever disrupted it wrote; None where nobody did."""
-    written = [failed_init_end(status).get("finishedAt")]
+    init = failed_init_end(status)
+    written = [init.get("finishedAt")]
     written += [c.get("lastTransitionTime") for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
-    if (
-        end := terminated(pod)
-    ) is not None:  # it may have no time: then the earliest one, as `now` moves with each look
+    if end := terminated(pod) or init:  # it may have no time: then the earliest one, as `now` moves with each look
         written += [end.get("startedAt"), pod["metadata"]["creationTimestamp"]]
     return ended_at(pod) or next((times.parse(text) for text in written if text), None)
 
@@ -129,6 +128,9 @@ def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None
 def _end_of_its_own(end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
     """What the training container's end says, and where it never began an init container's."""
     if not end and (failed_init := failed_init_end(status)):
+        if failed_init.get("reason") in UNSEEN_END_REASONS:
+            how = f"init container {failed_init['name']} ended unseen ({failed_init['reason']})"
+            return Cause.DISRUPTION, f"never started: {how}"
         cause, how = _how(failed_init)
         return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:

@@ -109,11 +109,15 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
 
 
 def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
-    """The end of a job whose latest incident turns out to be charged, as only rules can have it, and one too many."""
-    before, budget = situation.status.incident, situation.job.spec.failure_policy.max_restarts
-    if before is None or incident.charged <= max(before.charged, budget):
+    """The end of a job whose latest incident turns out to be charged, as only rules can have it, or a disruption, and
+    one too many of these."""
+    before, policy = situation.status.incident, situation.job.spec.failure_policy
+    step = situation.status.progress.checkpoint_step
+    if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions):
+        return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
+    if before is None or incident.charged <= max(before.charged, policy.max_restarts):
         return None
-    return GiveUp(first, _gave_up(situation.job, first, situation.status.progress.checkpoint_step))
+    return GiveUp(first, _gave_up(situation.job, first, step))
 
 
 def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | None:

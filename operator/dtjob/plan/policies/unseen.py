@@ -19,9 +19,14 @@ may be running; and attempts that are given up before they are made are few in a
 
 def vanished(situation: Situation) -> tuple[str, ...]:
     """The pods that were there, are seen no more, and were not asked for yet."""
-    if not situation.status.all_created:
+    workers = situation.status.workers
+    if situation.status.all_created:
+        views = situation.views
+    elif workers is not None and workers.resizing is not None:
+        views = (situation.chief,)  # its next one is so many attempts later that it would not be looked for
+    else:
         return ()
-    missing = [view for view in situation.views if view.state is PodState.MISSING]
+    missing = [view for view in views if view.state is PodState.MISSING]
     names = [topology.pod_name(situation.job, view.task, view.attempt) for view in missing]
     return tuple(name for name in names if name not in situation.children.gone)
 

@@ -311,3 +311,91 @@ def test_a_group_restart_of_a_big_job_is_a_small_status():
     assert status["phase"] == "Running"
     assert {labels.attempt(pod) for pod in history.pods.values() if labels.task_id(pod) != "evaluator-0"} == {1}
     assert "cause" not in status["incident"]  # an earlier version would make the group again: it must not read on
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"maxRestarts": 0, "maxDisruptions": 3},
+        {"maxDisruptions": 3, "rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]},
+    ],
+    ids=["no restarts", "a rule"],
+)
+def test_a_lost_node_a_day_is_no_row_though_what_it_was_is_waited_for(policy: dict[str, Any]):
+    history = History(builders.job(program=False, failurePolicy=policy))
+    for day in range(1, 6):
+        then = day * 86400
+        mine = [name for name, pod in history.pods.items() if labels.task_id(pod) == "worker-1"]
+        newest = max(mine, key=lambda name: labels.attempt(history.pods[name]))
+        for name, pod in history.pods.items():
+            pod["spec"]["nodeName"] = f"of-{name}"
+        peers_fail(history, at(then + 9))
+        for seconds in (9, 11, 12, 30, 49):
+            history.look(at(then + seconds))
+        history.pods[newest]["status"]["conditions"] = [
+            {"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}
+        ]  # fmt: skip
+        incident = history.look(at(then + 51))["incident"]
+        assert (incident["cause"], incident["uncharged"], incident["inARow"]) == ("Disruption", 1, 1)
+        history.goes(*(name for name, pod in history.pods.items() if "deletionTimestamp" in pod["metadata"]))
+        history.look(at(then + 120))
+        assert history.look(at(then + 121))["phase"] == "Running"
+
+
+def test_errors_that_turn_out_to_be_disruptions_are_counted_as_these():
+    history = History(builders.job(program=False, failurePolicy={"maxRestarts": 10, "maxDisruptions": 3}))
+    now, found = 1, []
+    while history.job.status["phase"] != "Failed" and len(found) < 10:
+        peers_fail(history, at(now))
+        history.look(at(now + 3))
+        for name, pod in history.pods.items():
+            if labels.task_id(pod) == "worker-1" and "deletionTimestamp" in pod["metadata"]:
+                late = {**builders.disrupted("TerminationByKubelet", at(now + 4)), "reason": "Terminated"}
+                history.pods[name]["status"] = late
+        found.append(history.look(at(now + 5))["phase"])
+        history.goes(*(name for name, pod in history.pods.items() if "deletionTimestamp" in pod["metadata"]))
+        now += 400
+        history.look(at(now))
+        now += 1
+        history.look(at(now))
+    assert len(found) == 4
+    assert history.job.status["reason"] == "MaxDisruptionsExceeded"
+
+
+@pytest.mark.parametrize(("reason", "code"), [("Unknown", 255), ("ContainerStatusUnknown", 137)])
+def test_a_node_that_restarts_under_an_init_container_is_not_charged(reason: str, code: int):
+    history = History(builders.job("Mirrored", failurePolicy={"maxRestarts": 0}))
+    fetch = {"name": "fetch", "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": None}}}
+    history.ends("chief-0", {"phase": "Failed", "initContainerStatuses": [fetch]})
+    status = history.look(at(5))
+    assert (status["phase"], history.charged, status["restarts"]["causes"]) == ("Restarting", 0, {"Disruption": 1})
+    assert status["firstFailure"]["reason"] == f"never started: init container fetch ended unseen ({reason})"
+
+
+def test_an_init_containers_end_without_a_time_is_not_waited_for_without_end():
+    history = plain(restarts=1)
+    fetch = {"name": "fetch", "state": {"terminated": {"exitCode": 7, "reason": "Error"}}}
+    history.ends("worker-1", {"phase": "Failed", "initContainerStatuses": [fetch]})
+    for seconds in (4, 7, 10):
+        status = history.look(at(seconds))
+    assert status["restarts"]["total"] == 1
+
+
+def test_a_program_that_ends_well_as_its_node_takes_its_pod_has_not_succeeded():
+    """A kubelet sets no DisruptionTarget on a pod that is over its own limits; a sidecar shows that it has failed."""
+    history = History(builders.job("Mirrored", program=False))
+    taken = {**builders.ended(0, at(99)), "phase": "Failed", "reason": "Evicted", "message": FULL}
+    history.ends("chief-0", taken)
+    status = history.look(at(100))
+    assert (status["phase"], status["restarts"]["causes"]) == ("Restarting", {"StorageLimitExceeded": 1})
+
+
+def test_a_job_that_has_succeeded_shows_whom_it_trained_with_though_nobody_saw_them_run():
+    job = builders.job("Mirrored")
+    waiting = builders.plan_answered(job, Children((builders.pod(job, "chief-0"),)), at(1))
+    ended = {**builders.pod(job, "chief-0"), "status": builders.ended(0, at(2))}
+    over = builders.plan_answered(builders.with_status(job, waiting.status or {}), Children((ended,)), at(3))
+    assert over.status is not None
+    assert (over.status["phase"], over.status["ready"]) == ("Succeeded", "1/1")
+    later = builders.plan_answered(builders.with_status(job, over.status), Children(()), at(300))
+    assert later.status is None or later.status["ready"] == "1/1"

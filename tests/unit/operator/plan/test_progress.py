@@ -116,7 +116,12 @@ def test_an_evaluation_is_the_evaluators_word():
 def test_the_next_write_is_a_while_after_the_last():
     written = progress_status(JOB, NONE, {"chief-0": REPORT}, at(5))
     every = timedelta(seconds=50)
-    assert (NONE.next_write(every), written.next_write(every)) == (None, at(55))
+    assert (NONE.next_write(every, at(50)), written.next_write(every, at(50))) == (None, at(55))
+
+
+def test_after_the_clock_was_set_back_progress_goes_on_being_written():
+    written = Progress(training={"step": 1, "time": at(7200).isoformat()})
+    assert written.next_write(timedelta(seconds=30), NOW) == at(30)
 
 
 def test_progress_alone_is_written_every_ten_seconds():

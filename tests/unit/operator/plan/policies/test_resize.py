@@ -10,6 +10,7 @@ import pytest
 from dtjob.objects import labels
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.children import Children
+from dtjob.plan.plan import plan
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
 from tests.unit.operator.plan.policies.elastic_story import CLAIM, Story, config_map, told
@@ -279,3 +280,39 @@ def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
     assert story.placeholders == []
     story.run(at(11))
     assert (len(story.tasks), story.placeholders, story.job.status["phase"]) == (7, [], "Running")
+
+
+def test_a_chief_that_is_seen_no_more_is_asked_for_before_its_group_is_made_anew() -> None:
+    """Its next attempt is so many later that it would not be looked for: its pod has lost its labels while it saves."""
+    story = Story()
+    story.run()
+    for number in range(7):
+        story.becomes(f"worker-1-{number}", builders.disrupted(when=at(1000 * number)))
+        story.settle(at(1000 * number))
+        story.settle(at(1000 * number + 600))
+        story.run(at(1000 * number + 601))
+    story.change(count=3)
+    made = plan_answered(story.job, story.children, at(20000))
+    story.job = builders.with_status(story.job, made.status or {})
+    shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    assert plan(story.job, replace(story.children, objects=shared), at(20010)).ask_for == ("digits-chief-0-0",)
+
+
+def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before() -> None:
+    story, later = Story(), 3 * 86400
+    story.run()
+    story.becomes("worker-1-0", builders.ended(76, at(100)))
+    story.settle(at(101))
+    story.run(at(102))
+    before = {name: story.job.status[name] for name in ("restarts", "firstFailure")}
+    story.change(count=3)
+    made = plan_answered(story.job, story.children, at(later))
+    story.job = builders.with_status(story.job, made.status or {})
+    (dead,) = (builders.deleting(pod, at(later), 30) for pod in story.pods if labels.task_id(pod) == "worker-0")
+    dead["spec"]["nodeName"] = "dead"
+    shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
+    story.children = replace(story.children, objects=(*shared, dead))
+    for seconds in (60, 61, 62):
+        story.look(at(later + seconds))
+    assert {name: story.job.status[name] for name in before} == before
+    assert story.job.status["incident"]["charged"] == 1
