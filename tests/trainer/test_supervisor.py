@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import resource
 import signal
 import socket
 import subprocess
@@ -16,10 +18,12 @@ from pathlib import Path
 import pytest
 
 from dtjob.plan.program_end import ProgramEnd
+from dtjob_trainer.__main__ import MOST_FILES
 from tests.trainer.support.supervisors import (
     LAUNCHER,
     ROOT,
     SMALL_PROGRAM,
+    Job,
     MakeJob,
     Running,
     exists,
@@ -295,3 +299,57 @@ def test_a_rendezvous_port_in_use_is_named(make_job: MakeJob) -> None:
         running = job.start("chief-0", "ignores_sigterm")
         assert running.end() == 1
     assert f"DTJOB_RENDEZVOUS_ADDRESS {job.rendezvous_port} cannot be listened on" in running.log.read_text()
+
+
+def start_on_a_full_disk(job: Job, task: str, program: str) -> Running:
+    """Start it where none of its lines can be written."""
+    (job.directory / f"{task}-0.log").symlink_to("/dev/full")
+    running = job.start(task, program)
+    running.log = Path("/dev/null")  # /dev/full can be read without end
+    return running
+
+
+def test_on_a_full_disk_a_program_that_ends_well_has_ended_well(make_job: MakeJob, tmp_path: Path) -> None:
+    (tmp_path / "exit").write_text("0")
+    assert start_on_a_full_disk(make_job(), "chief-0", "exits").end() == 0
+
+
+def test_on_a_full_disk_sigterm_is_passed_on(make_job: MakeJob, tmp_path: Path) -> None:
+    running = start_on_a_full_disk(make_job(), "chief-0", "saves_on_sigterm")
+    running.wait_for(state="training")
+    os.kill(running.pid, signal.SIGTERM)
+    assert running.end() == 143
+    assert (tmp_path / "saved").exists()
+
+
+def test_on_a_full_disk_a_group_may_go(make_job: MakeJob) -> None:
+    job = make_job("MultiWorkerMirrored", chief=1, worker=1)
+    for running in [start_on_a_full_disk(job, task, "saves_on_sigterm") for task in ("chief-0", "worker-0")]:
+        running.wait_for(state="training")
+
+
+def test_sigterm_while_it_imports_is_not_lost(make_job: MakeJob) -> None:
+    """The kernel drops one for PID 1 that has no handler."""
+    job = make_job()
+    job.launcher = 'import runpy; runpy.run_module("dtjob_trainer", run_name="__main__", alter_sys=True)'
+    running = job.start("chief-0", "saves_on_sigterm")
+
+    def holds_it_back() -> bool:
+        (blocked,) = re.findall(r"^SigBlk:\s+(\w+)", Path(f"/proc/{running.pid}/status").read_text(), re.M)
+        return bool(int(blocked, 16) >> (signal.SIGTERM - 1) & 1)
+
+    wait_until(holds_it_back, "a process that holds SIGTERM back", 20)
+    os.kill(running.pid, signal.SIGTERM)
+    assert running.end() == 143
+
+
+def test_it_may_have_many_files_open(make_job: MakeJob) -> None:
+    """A chief's supervisor has a connection of each of thousands of tasks."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        running = make_job().start("chief-0", "saves_on_sigterm")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    running.wait_for(state="training")
+    assert resource.prlimit(running.pid, resource.RLIMIT_NOFILE)[0] == min(hard, MOST_FILES)

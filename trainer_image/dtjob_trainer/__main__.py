@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import signal
+
+if __name__ == "__main__":  # a SIGTERM for PID 1 that has no handler yet is dropped: it waits until there is one
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+
+import asyncio
+import contextlib
+import os
+import resource
 import sys
 from typing import NoReturn
 
@@ -16,6 +22,7 @@ from dtjob_trainer.errors import TaskError
 from dtjob_trainer.supervisor import reaper
 from dtjob_trainer.supervisor.supervisor import Supervisor
 
+MOST_FILES = 1 << 16
 USAGE = "usage: python3 -m dtjob_trainer ENTRY [ARGS…]   (ENTRY: a path that ends in .py, or a module name)"
 
 
@@ -49,14 +56,24 @@ def supervise(supervisor: Supervisor, parent: int | None = None) -> NoReturn:
     if parent is not None:
         die_with_parent(signal.SIGTERM, parent)
     reaper.adopt_orphans()
+    _allow_many_files()
     asyncio.run(_run_and_exit(supervisor))
     raise AssertionError("unreachable")
 
 
+def _allow_many_files() -> None:
+    """A chief's supervisor holds a connection of each task, and containers often begin with 1,024 files at most."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 async def _run_and_exit(supervisor: Supervisor) -> NoReturn:
     code = await supervisor.run()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
     os._exit(code)  # a look-up that hangs in a resolver thread must not delay the end
 
 

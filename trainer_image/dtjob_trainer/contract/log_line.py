@@ -6,6 +6,7 @@ program's own output stays as it is.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -56,9 +57,12 @@ def write(
     facts: Facts | None = None,
     values: Mapping[str, float] | None = None,
 ) -> None:
-    """Write `line`, of this moment, to `stream`, in one piece: supervisor and training process share theirs."""
-    stream.write(line(message, time=timestamp(), level=level, task=task, step=step, facts=facts, values=values) + "\n")
-    stream.flush()
+    """Write `line`, of this moment, to `stream`, in one piece: supervisor and training process share theirs. Where it
+    cannot be written (a disk that is full, a pipe that nobody reads) it is lost: no line is worth a training."""
+    said = line(message, time=timestamp(), level=level, task=task, step=step, facts=facts, values=values)
+    with contextlib.suppress(OSError, ValueError):
+        stream.write(said + "\n")
+        stream.flush()
 
 
 def _key(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 from dtjob_trainer.errors import TaskError
@@ -23,6 +24,9 @@ MOST_PLACES = 3
 
 SPARE_SECONDS = 5.0
 """Beyond the time for which an answer may be held back, before a silent connection is given up."""
+
+RESOLVE_SECONDS = 30.0
+"""For the chief's name: a resolver goes on to its second server after 5 s, and each answer may take so long then."""
 
 _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, TimeoutError, asyncio.LimitOverrunError)
 """What asking may raise where the network or the other end is at fault."""
@@ -53,6 +57,7 @@ class RendezvousClient:
         while True:
             self._news.clear()
             registration, pause = self._describe(), 0.0
+            answer: Answer | None = None
             asking = asyncio.ensure_future(self._ask(registration))
             news = asyncio.ensure_future(self._news.wait())
             try:
@@ -60,9 +65,6 @@ class RendezvousClient:
                 if not asking.done():
                     continue
                 answer = asking.result()
-                if answer.kind not in ("wait", "continue"):
-                    pause = PAUSE_SECONDS
-                self._on_answer(registration, answer)
             except _FAILURES as error:
                 pause = RECONNECT_SECONDS
                 self._on_problem(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
@@ -70,6 +72,9 @@ class RendezvousClient:
                 asking.cancel()
                 news.cancel()
                 await asyncio.wait((asking, news))
+            if answer is not None:  # what is done about it may fail for reasons that are nobody's at the other end
+                self._on_answer(registration, answer)
+                pause = 0.0 if answer.kind in ("wait", "continue") else PAUSE_SECONDS
             if pause:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), pause)
@@ -97,9 +102,10 @@ class HttpAsk:
             connection = None
         reused = connection is not None
         try:
+            addresses = [] if connection else await _addresses(*self._places[0])
             async with asyncio.timeout(self._limit):
                 if connection is None:
-                    connection = await asyncio.open_connection(*self._places[0])
+                    connection = await _connected(addresses)
                 answer = await self._exchange(*connection, registration)
         except BaseException as error:
             if connection:
@@ -136,6 +142,25 @@ class HttpAsk:
         """The chief task says that its rendezvous is on another port: the next question goes there."""
         place = (host, port)
         self._places = [self._places[0], place, *(one for one in self._places[1:] if one != place)][:MOST_PLACES]
+
+
+async def _addresses(host: str, port: int) -> list[tuple[str, int]]:
+    """Where the name leads. Raises OSError or TimeoutError. The look-up has its own time: a host that was answered late
+    must not be given up just before its answer, over and over."""
+    async with asyncio.timeout(RESOLVE_SECONDS):
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(str(address[0]), int(address[1])) for *_, address in found]
+
+
+async def _connected(addresses: Sequence[tuple[str, int]]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first of these that takes one. Raises OSError."""
+    problem: OSError = ConnectionError("the name leads nowhere")
+    for address in addresses:
+        try:
+            return await asyncio.open_connection(*address)
+        except OSError as error:
+            problem = error
+    raise problem
 
 
 def _place(address: str) -> tuple[str, int]:

@@ -116,7 +116,9 @@ class Answer:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Answer:
-        """Read an answer's body. Raises KeyError or TypeError for something that is none."""
+        """Read an answer's body. Raises KeyError, TypeError or ValueError for something that is none."""
+        if not isinstance(body, Mapping) or isinstance(body.get("generation"), float):
+            raise TypeError(f"no answer of a rendezvous: {str(body)[:80]}")
         attempt = body.get("chiefAttempt")
         return cls(
             body["answer"], int(body["generation"]), body["message"],

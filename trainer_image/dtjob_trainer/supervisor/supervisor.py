@@ -67,6 +67,7 @@ class Supervisor:
         """Run the task to its end. Returns the exit code of the container."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._terminate)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))  # held back since __main__ began
         self._reaper.start()
         try:
             await listen(self._task, self._status.to_json, self._member.answer)
@@ -189,8 +190,8 @@ class Supervisor:
         """SIGTERM: the training process may save; what is left shortly before the grace period ends is killed."""
         self._call(None)
         if not self._terminating:
-            self._log("told to end (SIGTERM)")
             self._terminating = True
+            self._log("told to end (SIGTERM)")
             grace = self._task.grace_seconds
             asyncio.get_running_loop().call_later(grace - min(1.5, grace / 4), self._grace_is_over)
         if self._process is None or self._now.ended:

@@ -1,9 +1,11 @@
 """dtjob_trainer.contract.log_line: one event a line, whatever it says; readable by people and by what reads logfmt."""
 
+import contextlib
 import io
 import json
 import math
 import re
+from pathlib import Path
 
 from dtjob_trainer.contract import log_line
 
@@ -59,3 +61,13 @@ def test_a_line_is_written_in_one_piece() -> None:
     (piece,) = pieces
     assert piece.endswith("\n")
     assert parsed(piece[:-1])["task"] == "worker-1"
+
+
+def test_a_line_that_cannot_be_written_is_lost_and_nothing_else() -> None:
+    full = Path("/dev/full").open("w")  # noqa: SIM115 (closing it writes once more)
+    log_line.write(full, "told to end")
+    with contextlib.suppress(OSError):
+        full.close()
+    closed = io.StringIO()
+    closed.close()
+    log_line.write(closed, "told to end")

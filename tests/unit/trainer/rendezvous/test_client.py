@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from dtjob.local.addresses import free_ports
 from dtjob_trainer.errors import TaskError
+from dtjob_trainer.rendezvous import client
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
 from dtjob_trainer.supervisor.server import RendezvousServer, StatusServer
@@ -149,3 +151,39 @@ async def test_the_chief_task_says_on_which_port_it_is() -> None:
     for server in rendezvous, status:
         assert server._server is not None
         server._server.close()
+
+
+async def test_a_name_that_is_resolved_late_takes_no_time_from_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "SPARE_SECONDS", 0.1)
+    monkeypatch.setattr(client, "hold_seconds", lambda members: 0.3)
+    loop = asyncio.get_running_loop()
+    resolve = loop.getaddrinfo
+
+    async def late(host: str, *arguments: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.5)
+        return await resolve(host, *arguments, **more)
+
+    monkeypatch.setattr(loop, "getaddrinfo", late)
+
+    async def say(asked: Registration, address: str) -> Answer:
+        await asyncio.sleep(0.2)
+        return Answer("wait")
+
+    async with served(say) as ask:
+        by_name = HttpAsk([f"localhost:{ask._places[0][1]}"], 3)
+        assert await by_name(registration("worker-0")) == Answer("wait")
+
+
+async def test_what_goes_wrong_over_an_answer_is_no_fault_of_the_other_end() -> None:
+    problems: list[str] = []
+
+    async def ask(asked: Registration) -> Answer:
+        return Answer("go", 1)
+
+    def on_answer(asked: Registration, answer: Answer) -> None:
+        raise OSError("no space left")
+
+    running = RendezvousClient(ask, lambda: registration("worker-0"), on_answer, problems.append)
+    with pytest.raises(OSError, match="no space left"):
+        await asyncio.wait_for(running.run(), 10)
+    assert not problems

@@ -42,3 +42,10 @@ def test_a_registration_is_an_object(body: object) -> None:
 def test_what_is_no_answer_is_not_taken_for_one(body: dict[str, object]) -> None:
     with pytest.raises((KeyError, TypeError)):
         Answer.from_json(body)
+
+
+@pytest.mark.parametrize("body", [True, [], "ok", 1, None, {"answer": "go", "generation": float("inf")}])
+def test_what_another_service_answers_is_no_answer(body: object) -> None:
+    """The chief's name may lead to an address that is another's by now."""
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Answer.from_json(body)  # type: ignore[arg-type]
