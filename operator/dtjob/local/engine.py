@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
-from dtjob.controller.cluster import JobKey
+from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.patience import Patience
 from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
@@ -25,7 +26,7 @@ from dtjob.local.here import DEFAULTS, job_here, manifest_of
 from dtjob.local.outcome import Outcome
 from dtjob.local.poller import Poller, Report
 from dtjob.local.recovery import Recoveries, counts
-from dtjob.local.runs import UNFINISHED, Run
+from dtjob.local.runs import UNFINISHED, Run, RunStateError
 from dtjob.local.starter import Starter
 from dtjob.objects import labels, topology
 from dtjob.objects.grace import pod_seconds
@@ -35,6 +36,8 @@ from dtjob.plan.actions import Event
 from dtjob.plan.children import Children
 from dtjob.plan.report import bounded
 from dtjob.plan.silence import Silence
+
+logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.3
 POLL_SECONDS_RECOVERING = 0.1
@@ -129,10 +132,10 @@ class Engine:
         status = dict(self._cluster.job.get("status") or {})
         success = outcome.success_while_stopped(self.job, status, self._children, datetime.now(UTC))
         if success is not None:
-            self._run.save(Phase.SUCCEEDED.value, success)
+            self._save(Phase.SUCCEEDED.value, success)
             return Outcome(replace(self.snapshot(), status=success), None)
         status = outcome.when_stopped(self.job, status, self._children, datetime.now(UTC))
-        self._run.save(UNFINISHED, status)
+        self._save(UNFINISHED, status)
         return Outcome(replace(self.snapshot(), status=status), self._signal)
 
     @property
@@ -169,7 +172,17 @@ class Engine:
 
     def _on_status(self, status: dict[str, Any]) -> None:
         phase = status.get("phase", "")
-        self._run.save(phase if phase in ENDED else UNFINISHED, status)
+        try:
+            self._run.save(phase if phase in ENDED else UNFINISHED, status)
+        except RunStateError as error:  # as a cluster that does not answer: it is tried again
+            raise ClusterError(str(error)) from None
+
+    def _save(self, phase: str, status: dict[str, Any]) -> None:
+        """Write down how the run was left; where that cannot be, the next one takes it for killed."""
+        try:
+            self._run.save(phase, status)
+        except RunStateError as error:
+            logger.warning("%s", error)
 
     async def _poll_forever(self) -> None:
         while True:

@@ -11,6 +11,7 @@ import ctypes
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -126,12 +127,18 @@ class Launcher:
 
     def reply(self) -> Adopted | None:
         """The process that was asked for; None where there is no answer: start it without this launcher, which ends."""
+        pid = None
         try:
-            return Adopted(int(self._ours.recv(64, socket.MSG_DONTWAIT))) if self._answers else None
+            if self._answers:
+                pid = int(self._ours.recv(64, socket.MSG_DONTWAIT))
+                return Adopted(pid)
         except (OSError, ValueError) as error:
+            if pid is not None:  # the kernel has no pidfd
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
             # an answer that came later would be a process that nobody waits for
             self._give_up(str(error))
-            return None
+        return None
 
     @staticmethod
     @contextlib.contextmanager

@@ -84,9 +84,12 @@ class Run:
         return max((int(name) for name in names if name.isdecimal()), default=None)
 
     def save(self, phase: str, status: dict[str, Any]) -> None:
-        """Write the record, whole or not at all: a power cut must not leave half a file."""
+        """Write the record, whole or not at all: a power cut must not leave half a file. Raises RunStateError."""
         self.record = replace(self.record, phase=phase, status=status)
-        _write(self.directory, self.record)
+        try:
+            _write(self.directory, self.record)
+        except OSError as error:
+            raise RunStateError(_not_written(self.directory, error)) from None
 
     def close(self) -> None:
         """Let another `dtjob run` of this job begin."""
@@ -142,9 +145,12 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
         directory = home / f"run-{_number(latest) + 1 if latest else 1}"
         record = RunRecord(uid=str(uuid.uuid4()), job=job.metadata.name, spec_hash=spec_hash(job))
     run = Run(directory, record, why, resume, lock, active_before)
-    for path in (run.directory, run.checkpoints, run.logs):
-        path.mkdir(parents=True, exist_ok=True)
-    _write(run.directory, run.record)
+    try:
+        for path in (run.directory, run.checkpoints, run.logs):
+            path.mkdir(parents=True, exist_ok=True)
+        _write(run.directory, run.record)
+    except OSError as error:
+        raise RunStateError(_not_written(run.directory, error)) from None
     return run
 
 
@@ -198,6 +204,10 @@ def _read(directory: Path) -> RunRecord | None:
         return RunRecord.from_json((directory / FILE).read_text())
     except (OSError, ValueError):
         return None  # a run that began and never wrote its record has nothing to resume
+
+
+def _not_written(directory: Path, error: OSError) -> str:
+    return f"--work-dir: {directory} cannot be written: {error.strerror or error}"
 
 
 def _write(directory: Path, record: RunRecord) -> None:

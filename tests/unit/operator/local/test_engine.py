@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.local import command
+from dtjob.local import command, runs
 from dtjob.local.command import Command
 from dtjob.local.engine import Engine
 from dtjob.local.outcome import Outcome
@@ -141,3 +142,19 @@ async def test_the_time_of_a_run_that_was_stopped_counts(tmp_path: Path, monkeyp
     assert again.active_before is not None
     assert 0 <= again.active_before.before.total_seconds() < 60
     assert again.active_before.since is None
+
+
+@pytest.mark.timeout(60)
+async def test_a_stop_on_a_full_disk_is_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog):
+    def look(engine: Engine) -> None:
+        if engine.snapshot().status.get("phase") == "Running" and not engine.stopping:
+            monkeypatch.setattr(runs, "_write", full)
+            engine.stop(signal.SIGINT)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    ended = await run(builders.job("Mirrored"), tmp_path, monkeypatch, SERVES, look=look)
+    assert ended.interrupted == signal.SIGINT
+    assert "run-1 cannot be written: No space left on device" in caplog.text
+    assert "a bug in dtjob" not in caplog.text

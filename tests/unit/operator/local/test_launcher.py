@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from pathlib import Path
@@ -58,3 +59,18 @@ def test_it_ends_when_it_is_closed(make):
     forking.close()
     forking.close()
     assert not Path(f"/proc/{forking.pid}").exists()
+
+
+def test_where_the_kernel_has_no_pidfd_nothing_is_left_running(make, tmp_path: Path, monkeypatch):
+    forking = make()
+    assert forking.wait()
+    started = tmp_path / "pid"
+
+    def none(pid: int) -> int:
+        started.write_text(str(pid))
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", none)
+    assert forking.launch(Start("dtjob_trainer", [], {}, {})) is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
