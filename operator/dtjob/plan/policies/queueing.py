@@ -34,6 +34,7 @@ from dtjob.plan.policies.queue_slices import (
 )
 from dtjob.plan.policies.queue_step import FREE, Queueing, Step
 from dtjob.plan.policies.queue_topology import places_pods
+from dtjob.plan.policies.queue_unseen import labelled, looked_for
 from dtjob.plan.policies.queue_wait import while_it_waits
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
 from dtjob.plan.policies.suspension import Pause, is_suspended
@@ -62,12 +63,16 @@ EVICTED_EVENT = "Evicted"
 
 def queueing(situation: Situation) -> Step:
     """The situation with the job's place in its queue in its status, and what that means for it."""
+    read, situation, unseen = looked_for(situation)
+    if read:
+        return situation, Queueing(read=read)
     slices = slices_of(situation)
     situation, found = _queueing(situation, slices)
     entry, more = situation.status.queue, surplus(slices.others)
     if situation.status.ended or entry is None or not entry.runs:
         more = (*without_successor(situation, slices), *more)
-    return situation, replace(found, actions=(*found.actions, *more)) if more else found
+    found = replace(found, actions=(*found.actions, *more)) if more else found
+    return situation, labelled(situation, unseen, found) if unseen else found
 
 
 def _queueing(situation: Situation, slices: Slices) -> Step:

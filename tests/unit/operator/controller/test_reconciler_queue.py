@@ -11,9 +11,11 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.controller.patience import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.objects import kueue
+from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import ended
+from dtjob.plan.actions import PatchWorkload
+from dtjob.plan.children import deleting, ended
+from dtjob.plan.policies.queue_unseen import LEFT_ALONE
 from dtjob.plan.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, condition
@@ -56,6 +58,16 @@ class QueuedWorld(World):
         admission = {"clusterQueue": "research", "podSetAssignments": assigned}
         self.kueue_says(*said, condition("Evicted", False), admission=admission)
 
+    def take_label(self) -> None:
+        """kubectl label workload NAME LABEL-."""
+        name = self.workload.name
+        self.cluster.change(kueue.KIND, name, lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME, None))
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether watches and lists show the Workload."""
+        return labels.JOB_NAME in labels.of(self.workload.manifest)
+
     def run_all(self) -> None:
         self.run(5)
         for name in self.pods:
@@ -92,6 +104,27 @@ def life(made: QueuedWorld) -> dict[str, object]:
     status = made.job.status
     last = sorted(name for name in made.pods)
     return {"phase": status["phase"], "restarts": status["restarts"], "pods": last, "over": made.workload.finished}
+
+
+def training() -> closing[QueuedWorld]:
+    """One that was admitted and runs."""
+    made = QueuedWorld(builders.job(checkpoint=CLAIM))
+    made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
+    made.run(5)
+    made.admit()
+    made.run_all()
+    return closing(made)
+
+
+def trains(made: QueuedWorld) -> bool:
+    """Whether the job runs with all of its pods."""
+    left = [name for name, pod in made.pods.items() if not (deleting(pod) or ended(pod))]
+    return made.job.status["phase"] == "Running" and len(left) == 3
+
+
+def finish(made: QueuedWorld) -> None:
+    for name in made.pods:
+        made.cluster.change("Pod", name, lambda one: one.update(status=builders.ended(0, made.now())))
 
 
 class UnlabelledWorld(QueuedWorld):
@@ -166,3 +199,160 @@ def test_a_label_put_on_before_the_first_word_of_a_job_that_runs_is_ignored(monk
         assert not made.cluster.of_kind(kueue.KIND)
     finally:
         made.close()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_job_trains_on_whose_workload_loses_its_label(restarted: bool) -> None:
+    """Its watch says that it is deleted, and a list does not hold it."""
+    with training() as made:
+        calls = len(made.cluster.calls)
+        made.take_label()
+        if restarted:
+            made.restart()
+        made.run(5)
+        assert trains(made)
+        assert made.is_labelled
+        name = made.workload.name
+        assert [one for one in made.cluster.calls[calls:] if name in one] == [
+            f"get Workload {name}",
+            f"patch {name}: its labels were taken away",
+        ]
+        assert [one.reason for one in made.cluster.events].count("LabelsRestored") == 1
+        made.run(3600)
+        assert len([one for one in made.cluster.calls[calls:] if name in one]) == 2
+        made.kueue_says(condition("Evicted", True, "Preempted", "for another"))  # it is heard of again
+        made.run(1)
+        assert all(deleting(pod) for pod in made.pods.values())
+
+
+def test_an_eviction_by_a_workload_that_has_lost_its_label_is_heard_of() -> None:
+    with training() as made:
+        made.take_label()
+        made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
+        made.run(1)
+        assert made.job.status["phase"] == "Suspended"
+        made.run(240)
+        assert not made.workload.reserved
+
+
+def test_a_job_trains_on_though_the_label_may_not_be_put_back() -> None:
+    for error in (
+        ClusterError("workloads.kueue.x-k8s.io is forbidden: cannot patch resource"),
+        Refused('admission webhook "labels.example.com" denied the request: not today'),
+    ):
+        with training() as made:
+            made.cluster.failing = {f"patch {made.workload.name}: its labels were taken away": error}
+            made.take_label()
+            calls = len(made.cluster.calls)
+            made.run(600)
+            assert trains(made)
+            assert len(made.cluster.calls) - calls < 60
+            made.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.ended(1)))
+            made.run(120)
+            assert "digits-worker-0-1" in made.pods
+            made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
+            made.run(300)
+            assert made.job.status["phase"] == "Suspended"
+            assert not made.workload.reserved
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_label_that_somebody_takes_away_again_and_again_is_not_put_back_all_the_time(at_once: bool) -> None:
+    """Be it a webhook, or a tool that sees it later."""
+    with training() as made:
+        patch = made.cluster._patch_workload
+
+        def patched(action: PatchWorkload) -> Manifest:
+            stored = patch(action)
+            if labels.JOB_NAME in action.body.get("metadata", {}).get("labels", {}):
+                if at_once:
+                    made.take_label()
+                    return copied(made.workload.manifest)
+                made.loop.call_later(0.5, made.take_label)
+            return stored
+
+        made.cluster._patch_workload = patched  # type: ignore[method-assign]
+        made.take_label()
+        calls = len(made.cluster.calls)
+        made.run(20 * LEFT_ALONE.total_seconds())
+        assert trains(made)
+        patches = [one for one in made.cluster.calls[calls:] if one.endswith("its labels were taken away")]
+        assert 19 <= len(patches) <= 21
+        assert len(made.cluster.calls) - calls < 200
+        made.kueue_says(condition("Evicted", True, "Preempted", "for another"))
+        made.run(300)
+        assert made.job.status["phase"] == "Suspended"
+        assert not made.workload.reserved
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_workload_that_loses_its_label_is_told_of_the_jobs_end(restarted: bool, refused: bool) -> None:
+    with training() as made:
+        if refused:
+            why = Refused("denied the request")
+            made.cluster.failing = {f"patch {made.workload.name}: its labels were taken away": why}
+        made.take_label()
+        finish(made)
+        if restarted:
+            made.restart()
+        made.run(60)
+        assert made.job.status["phase"] == "Succeeded"
+        assert made.workload.finished
+        made.run(120)
+        calls = len(made.cluster.calls)
+        made.run(3600)
+        made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(annotations={"touched": "yes"}))
+        made.run(60)
+        assert made.cluster.calls[calls:] == []
+
+
+def test_a_workload_that_loses_its_label_after_the_jobs_end_is_told_of_it() -> None:
+    """Its last pods were still ending."""
+    with training() as made:
+        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
+        made.run(5)
+        assert (made.job.status["phase"], made.workload.finished) == ("Succeeded", False)
+        made.take_label()
+        made.run(1)
+        assert made.is_labelled
+        finish(made)
+        made.run(60)
+        assert made.workload.finished
+
+
+def test_a_workload_that_is_gone_stops_the_job_as_ever() -> None:
+    with training() as made:
+        made.cluster.remove(kueue.KIND, made.workload.name)
+        made.run(1)
+        assert made.job.status["phase"] == "Suspended"
+        assert all(deleting(pod) for pod in made.pods.values())
+        made.run(120)
+        assert not made.workload.reserved  # another, which waits
+
+
+def test_of_a_job_that_has_ended_a_workload_that_is_gone_is_asked_for_once() -> None:
+    """Kueue removes those that are finished after a while, where it is told to."""
+    with training() as made:
+        finish(made)
+        made.run(60)
+        assert made.workload.finished
+        gone = made.workload.name
+        calls = len(made.cluster.calls)
+        made.cluster.remove(kueue.KIND, gone)
+        made.run(60)
+        assert made.cluster.calls[calls:] == [f"get Workload {gone}", "write status"]
+        made.restart()
+        made.run(60)
+        assert made.cluster.calls[calls:] == [f"get Workload {gone}", "write status"]
+        assert made.job.status["queue"]["clusterQueue"] == "research"
+
+
+def test_a_suspended_jobs_workload_gives_its_quota_back_though_it_loses_its_label() -> None:
+    with training() as made:
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=True))
+        made.run(1)
+        made.take_label()
+        made.run(120)
+        assert made.job.status["reason"] == "JobSuspended"
+        assert made.cluster.of_kind(kueue.KIND) == []

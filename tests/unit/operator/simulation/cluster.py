@@ -36,6 +36,9 @@ class Crash(BaseException):
     """The operator's process dies here: no handler of its own may catch it."""
 
 
+SELECTED_KINDS = (*LISTED_KINDS, kueue.KIND)
+"""Of these a watch shows only what has our label."""
+
 Later = Callable[[float, Callable[[], None]], object]
 """Has a call made after so many seconds."""
 
@@ -50,10 +53,12 @@ class SimulatedCluster:
         self,
         clock: Callable[[], datetime],
         watcher: Callable[[str, Manifest], None],
+        others: Callable[[str, Manifest], None],
         later: Later,
         must: frozenset[Must],
     ) -> None:
-        self.clock, self._watcher, self._later = clock, watcher, later
+        """`watcher` is told what the operator's watch shows, `others` of every change."""
+        self.clock, self._watcher, self._others, self._later = clock, watcher, others, later
         self.objects: dict[tuple[str, str], Manifest] = {}
         self.log: list[tuple[str, Manifest]] = []
         """Every watch event that there ever was."""
@@ -74,7 +79,7 @@ class SimulatedCluster:
         """Of every pod that the operator ever made, by uid."""
         self.lifetimes = Lifetimes()
         self._shown: dict[str, Manifest] = {}
-        """Pods as the watch showed them last, by uid."""
+        """Children as the watch showed them last, by uid."""
         self.rules = Rules(self.objects, self.facts, must)
         self.plan_rules = PlanRules(self.facts, must)
         self.quota_rules = QuotaRules(self.objects, self.facts, self.lost)
@@ -270,6 +275,7 @@ class SimulatedCluster:
             raise Refused(f"{KIND} {name!r} is invalid: {why}")
         self.rules.check_status(stored, status, self.clock())
         self.lifetimes.check_status(stored, status, self.clock())
+        self.quota_rules.check_status(stored, status)
         written = json.loads(json.dumps(status, allow_nan=False))
         self.change(KIND, name, lambda one: one.update(status=written))
         self.plan_rules.written(stored["metadata"]["uid"])
@@ -287,7 +293,8 @@ class SimulatedCluster:
 
     def _note(self, type_: str, stored: Manifest) -> None:
         stored["metadata"]["resourceVersion"] = str(next(self._versions))
-        if stored["kind"] in LISTED_KINDS:
+        self._others(type_, stored)
+        if stored["kind"] in SELECTED_KINDS:
             self._show(type_, stored)
         else:
             self._tell(type_, stored)

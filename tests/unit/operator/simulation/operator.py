@@ -13,7 +13,7 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import NOBODY, Observer
-from dtjob.controller.store import LISTED_KINDS, Store
+from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
 from dtjob.kube.config_maps import ConfigMaps
@@ -25,7 +25,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
 from tests.unit.operator.builders import NOW
-from tests.unit.operator.simulation.cluster import Crash, SimulatedCluster
+from tests.unit.operator.simulation.cluster import SELECTED_KINDS, Crash, SimulatedCluster
 from tests.unit.operator.simulation.facts import sized_job
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.plain import copied
@@ -55,7 +55,7 @@ class World:
     def __init__(self, job: Job, observer: Observer = NOBODY, must: frozenset[Must] = frozenset()) -> None:
         self._observer = observer
         self.loop = SimulatedLoop()
-        self.cluster = SimulatedCluster(self.now, self._on_change, self.loop.call_later, must)
+        self.cluster = SimulatedCluster(self.now, self._on_event, self._on_change, self.loop.call_later, must)
         self._planning = patch.object(reconciler, "plan", self._plan)
         self._planning.start()
         self.key: JobKey = (job.metadata.namespace, job.metadata.name)
@@ -143,8 +143,8 @@ class World:
 
     def deliver(self, type_: str, manifest: Manifest) -> None:
         """One watch event, maybe late, maybe for the second time. Only jobs and labelled children have any."""
-        labelled = manifest["kind"] in LISTED_KINDS and labels.JOB_NAME in labels.of(manifest)
-        if manifest["kind"] == KIND or labelled or manifest["kind"] == kueue.KIND:
+        labelled = manifest["kind"] in SELECTED_KINDS and labels.JOB_NAME in labels.of(manifest)
+        if manifest["kind"] == KIND or labelled:
             take_in(self.store, self.queue, type_, copied(manifest))
 
     def close(self) -> None:
@@ -157,6 +157,8 @@ class World:
         self.cluster.quota_rules.sees(type_, manifest, self.now(), self.watching)
         if manifest["kind"] == kueue.KIND:
             self.kueue.sees(type_, manifest)
+
+    def _on_event(self, type_: str, manifest: Manifest) -> None:
         if self.watching:
             self._pending.append((type_, manifest))
             self.loop.call_later(WATCH_LAG_SECONDS, self._deliver_next)

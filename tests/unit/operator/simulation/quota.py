@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
+from dtjob.api.job import Job
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
@@ -35,9 +37,10 @@ class QuotaRules:
         """Jobs of whose admission's end the operator has no watch to hear."""
 
     def sees(self, type_: str, manifest: Manifest, now: datetime, watches: bool) -> None:
-        """A Workload has changed."""
+        """A Workload has changed. No watch tells of one without our label."""
         if manifest["kind"] != kueue.KIND:
             return
+        watches = watches and labels.JOB_NAME in labels.of(manifest)
         uid, job = manifest["metadata"]["uid"], owner_of(manifest)
         if type_ != "DELETED" and Workload(manifest).in_force:
             self._admitted.add(uid)
@@ -57,6 +60,17 @@ class QuotaRules:
         """The operator has listed all."""
         self._stopped.update(dict.fromkeys(self._unheard, now))
         self._unheard.clear()
+
+    def check_status(self, job: Manifest, new: Mapping[str, Any]) -> None:
+        """A job that runs is not told to stop while it has quota for what it asks for, unless its user says so."""
+        entry, later = ((status.get("queue") or {}) for status in (job.get("status") or {}, new))
+        if not entry.get("uid") or later.get("uid") or job["spec"].get("suspend"):
+            return
+        found = self._objects.get((kueue.KIND, entry["workload"]))
+        current = Workload(found) if found and found["metadata"]["uid"] == entry["uid"] else None
+        if current and current.admitted and owner_of(current.manifest) == job["metadata"]["uid"]:
+            asked = kueue.shape_of(Job.model_validate(job))
+            assert current.shape not in (None, asked), f"a job is told to stop, and {current.name} is admitted"
 
     def check_create(self, job: Manifest, made: Manifest, now: datetime) -> None:
         """A pod of a job in a queue is made only while its Workload is admitted, and written down as that."""

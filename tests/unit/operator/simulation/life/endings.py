@@ -42,6 +42,7 @@ class Ending(StrEnum):
     EXCEEDS_ITS_LIMIT = "its chief exceeds its own limit at every start"
     IS_SUSPENDED = "it is suspended, and goes on"
     IS_EVICTED = "its queue evicts it, and admits it again"
+    ITS_WORKLOAD_LOSES_A_LABEL = "its Workload loses a label, and gets it back"
     IS_CUT_OFF = "it is active for longer than its deadline"
     IS_SCALED = "its workers are scaled"
     FAILS_ALIKE = "its program fails twice alike before its first step"
@@ -57,6 +58,7 @@ SUITED: dict[Ending, dict[str, Any]] = {
     Ending.FINISHES_WHILE_DRAINED: {"program": True},
     Ending.TELLS_TOO_MUCH: {"program": True},
     Ending.IS_EVICTED: {"queued": True},
+    Ending.ITS_WORKLOAD_LOSES_A_LABEL: {"queued": True},
     Ending.IS_SCALED: {"strategy": "MultiWorkerMirrored", "elastic": True},
     Ending.FAILS_ALIKE: {"program": True},
     Ending.FAILS_AFTER_A_STEP: {"program": True},
@@ -141,7 +143,8 @@ class Endings(Deadlines, Programs):
         if job.status.get("phase") in ENDED:
             return True
         workers = job.status.get("workers") or {}
-        if workers.get("replicas") != workers.get("desired") and not job.status.get("finished"):
+        may_be = (workers.get("desired"), self.admitted_workers(name))
+        if workers.get("replicas") not in may_be and not job.status.get("finished"):
             return False  # where a task has finished, none is made for another number any more
         ignored = holds(job.status.get("conditions", ()), EVALUATION_GIVEN_UP)
         needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
@@ -183,6 +186,7 @@ class Endings(Deadlines, Programs):
             Ending.BUDGET_IS_LOWERED: (Must.DISRUPTIONS_FAIL_NO_JOB, self.lower_budget),
             Ending.IS_SUSPENDED: (Must.SUSPENSION_IS_FREE, self.be_suspended),
             Ending.IS_EVICTED: (Must.QUOTA_IS_KEPT, self.evict_and_admit),
+            Ending.ITS_WORKLOAD_LOSES_A_LABEL: (Must.QUOTA_IS_KEPT, self.strip_workload),
             Ending.IS_CUT_OFF: (Must.DEADLINES_ARE_KEPT, self.outlive_its_deadline),
             Ending.IS_SCALED: (Must.RESIZES_ARE_FREE, self.be_scaled),
             Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
@@ -239,6 +243,24 @@ class Endings(Deadlines, Programs):
         if chief := self.chief_of(name):
             self.take_label(chief, labels.JOB_NAME)
             self.world.run(60)
+
+    def strip_workload(self, name: str) -> None:
+        """It runs on. Then it happens again, and its chief finishes before that is heard of."""
+        workload = (self.status(name).get("queue") or {}).get("workload", "")
+        if workload not in self.world.kueue.in_force():
+            return
+        self.take_workloads_label(workload)
+        self.world.run(1)
+        assert self.status(name)["phase"] == "Running"
+        self.world.run(70)
+        found = self.world.kueue.workload(workload)
+        if found is None or not self.goes_on(name):
+            return
+        assert labels.JOB_NAME in labels.of(found.manifest), "its label is not put back"
+        if chief := self.chief_of(name):
+            self.take_workloads_label(workload)
+            self.finish(chief)
+            self.world.run(1)
 
     def succeed(self, name: str) -> None:
         """The chief finishes; its evaluator may just then have no running pod."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.api.job import KIND
-from dtjob.objects import kueue
+from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.suspensions import Suspensions
@@ -55,6 +55,21 @@ class Queues(Suspensions):
         """kubectl delete workload."""
         self.world.cluster.remove(kueue.KIND, data.draw(st.sampled_from(self.world.kueue.names())))
 
+    @precondition(lambda self: self.places() and self.holds(Must.QUOTA_IS_KEPT))
+    @rule(data=st.data(), passes=st.sampled_from((0.015, 1.0, 60.0)))
+    def workload_loses_its_label(self, data: st.DataObject, passes: float) -> None:
+        self.take_workloads_label(data.draw(st.sampled_from(self.places())))
+        self.world.run(passes)
+
+    def take_workloads_label(self, name: str) -> None:
+        """kubectl label workload NAME LABEL-."""
+        self.world.cluster.change(kueue.KIND, name, lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME, None))
+
+    def places(self) -> list[str]:
+        """The Workloads with which jobs wait and run."""
+        entries = (self.status(name).get("queue") or {} for name in self.names)
+        return [name for entry in entries if (name := entry.get("workload")) in self.world.kueue.names()]
+
     @precondition(lambda self: self.names and self.holds(Must.QUOTA_IS_KEPT))
     @rule(data=st.data(), queue=st.sampled_from(("team-a", "team-b", None)))
     def is_moved_to_another_queue(self, data: st.DataObject, queue: str | None) -> None:
@@ -67,6 +82,14 @@ class Queues(Suspensions):
                 found[kueue.QUEUE] = queue
 
         self.world.cluster.change(KIND, data.draw(st.sampled_from(self.names)), change)
+
+    def admitted_workers(self, name: str) -> int | None:
+        """With how many workers the job's queue lets it run, where those are fewer than it asks for: it runs with them
+        until it is admitted anew."""
+        entry = self.status(name).get("queue") or {}
+        count = entry.get("podSets", {}).get("worker", {}).get("count")
+        found = self.world.kueue.workload(entry.get("workload", ""))
+        return count if found and found.admitted and found.counts().get("worker") == count else None
 
     def evict_and_admit(self, name: str) -> None:
         """It saves, gives its quota back, and goes on when it is admitted again; nothing is counted for it."""
