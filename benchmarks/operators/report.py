@@ -17,8 +17,9 @@ _BESIDE = (
 )
 _INDEX_HEAD = """# Results
 
-The last run of each scenario. Where the load before is more than 1 it was a trial beside other work: counts, bytes and
-CPU time say something then, seconds only that it ran to its end.
+The recorded run of each scenario; what others came to is in [operators/](../operators/README.md). Where the load before
+is more than 1 it was a trial beside other work: counts, bytes and CPU time say something then, seconds only that it ran
+to its end.
 """
 
 
