@@ -160,9 +160,11 @@ class _Slot:
     ) -> None:
         took = _now() - self._began
         try:
-            if self._used and error is None:  # what failed may have failed at once
+            if not self._used:
+                return
+            if error is None:  # what failed may have failed at once
                 self._slots.answered(self._kind, took)
-            if self._used and (rest := self._slots.rest(self._key, took)):
+            if rest := self._slots.rest(self._key, took):
                 await asyncio.sleep(rest)
         finally:
             self._slots.release(self._key)

@@ -37,14 +37,14 @@ class Recorder:
         told = self._correlator.tell(metadata["uid"], event, now)
         for pause in (*PAUSES_SECONDS, None):
             try:
-                return await self._record(job, told, now)
+                await self._record(job, told, now)
+                return
             except ClusterError as error:
                 if pause is None or not _may_pass(error):
                     where = f"{metadata['namespace']}/{metadata['name']}"
                     logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
-                    return None
+                    return
                 await asyncio.sleep(max(pause, error.retry_after))
-        return None
 
     async def _record(self, job: Manifest, told: Told, now: datetime) -> None:
         path = f"/api/v1/namespaces/{job['metadata']['namespace']}/events"

@@ -123,7 +123,7 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
         home.mkdir(parents=True, exist_ok=True)
         lock = (home / LOCK).open("a")
     except OSError as error:
-        raise RunStateError(f"--work-dir: {home} cannot be written: {error.strerror or error}") from None
+        raise RunStateError(_not_written(home, error)) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -215,15 +215,14 @@ def node_of(pod: Manifest) -> str:
 
 def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
     """Whether the training container ended after its pod was evicted or deleted."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in conditions):
+    status = pod.get("status") or {}
+    if any(one["type"] == "DisruptionTarget" and one["status"] == "True" for one in status.get("conditions") or ()):
         return True
-    if (pod.get("status") or {}).get("reason"):  # the pod's own: its node, or its own deadline, has ended it
+    if status.get("reason"):  # the pod's own: its node, or its own deadline, has ended it
         return True
     if not deleting(pod):
         return False
-    asked_at = asked_to_go_at(pod)
-    return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_at
+    return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_to_go_at(pod)
 
 
 def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodState:

@@ -31,7 +31,7 @@ from dtjob.plan.decisions import (
 from dtjob.plan.failure import Failure
 from dtjob.plan.incident import Incident
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
-from dtjob.plan.policies.incident import long_run
+from dtjob.plan.policies.incident import ran_for_long
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import Status, bump_attempts, count_restart, set_condition
@@ -99,9 +99,8 @@ def _row_ended(situation: Situation) -> Incident | None:
     """The latest incident, whose row of restarts ends here where the job has run for long: by the time that it is known
     what failed it does not run any more."""
     incident, since = situation.status.incident, running_since(situation.status.conditions)
-    if incident is None or since is None:
-        return incident
-    if situation.now - max(since, incident.not_before) < long_run(situation.job.spec.failure_policy.backoff):
+    backoff = situation.job.spec.failure_policy.backoff
+    if incident is None or not ran_for_long(incident, since, backoff, situation.now):
         return incident
     return replace(incident, uncharged=0, in_a_row=0)
 

@@ -239,7 +239,7 @@ def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: dateti
     """What a pod that was replaced tells by now of the incident that `began` then. Its deletion was ours, and says
     nothing; one that was deleted long after, as for a resize, was lost for another reason."""
     in_time = now - began <= WINDOW
-    if is_lost(pod, now) and (in_time or asked_to_go_at(pod) - began <= NOTICED_AFTER):
+    if is_lost(pod, now) and asked_to_go_at(pod) - began <= NOTICED_AFTER:
         return _failure(task, pod, now, Cause.DISRUPTION, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
         return _failure(task, pod, now, Cause.DISRUPTION, f"was disrupted ({reason})")

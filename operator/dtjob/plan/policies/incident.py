@@ -20,6 +20,12 @@ def long_run(backoff: Backoff) -> timedelta:
     return max(LONG_RUN, timedelta(seconds=2 * backoff.max_seconds))
 
 
+def ran_for_long(incident: Incident, running_since: datetime | None, backoff: Backoff, now: datetime) -> bool:
+    """Whether the job has run long enough since the incident for its row of restarts to end; all that training needs
+    has run since `running_since` (None: something did not). Time in which the job waited is no run."""
+    return running_since is not None and now - max(running_since, incident.not_before) >= long_run(backoff)
+
+
 def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
     """The wait before the `in_a_row`-th restart: none before the first, then doubling from initialSeconds to
     maxSeconds."""
@@ -55,7 +61,7 @@ def next_incident(
     refilled_at = checkpoint_step
     if previous is not None and checkpoint_step <= previous.checkpoint_step:
         charged, refilled_at = previous.charged, previous.checkpoint_step
-        if running_since is None or now - max(running_since, previous.not_before) < long_run(backoff):
+        if not ran_for_long(previous, running_since, backoff, now):
             uncharged, in_a_row = previous.uncharged, previous.in_a_row
     in_a_row += 1
     is_one = is_charged(cause, action)

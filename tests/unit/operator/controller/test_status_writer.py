@@ -115,6 +115,8 @@ class Unanswering(Picky):
 
 
 class Noting(Observer):
+    """Notes which phases were written after which."""
+
     def __init__(self) -> None:
         self.written: list[tuple[Any, Any]] = []
 
@@ -129,12 +131,18 @@ def manifest_of(version: int, status: dict[str, Any]) -> Manifest:
 EVENT = Event("Normal", "Succeeded", "well")
 
 
-async def test_events_of_a_status_whose_answer_was_lost_are_told_once_it_is_seen() -> None:
-    cluster, noting = Unanswering(), Noting()
+async def unanswered(noting: Noting) -> tuple[Unanswering, StatusWriter]:
+    """A cluster and its writer, one of whose writes was not answered."""
+    cluster = Unanswering()
     writer = StatusWriter(cluster, noting)  # type: ignore[arg-type]
-    before = cluster.job
     with pytest.raises(ClusterError):
-        await writer.write(KEY, before, {"phase": "Succeeded"}, [EVENT])
+        await writer.write(KEY, cluster.job, {"phase": "Succeeded"}, [EVENT])
+    return cluster, writer
+
+
+async def test_events_of_a_status_whose_answer_was_lost_are_told_once_it_is_seen() -> None:
+    noting, before = Noting(), manifest_of(7, {"phase": "Pending"})
+    cluster, writer = await unanswered(noting)
     await writer.catch_up(KEY, before)  # the watch has not told yet
     with pytest.raises(Stale):
         await writer.write(KEY, before, {"phase": "Succeeded"}, [EVENT])
@@ -146,11 +154,7 @@ async def test_events_of_a_status_whose_answer_was_lost_are_told_once_it_is_seen
 
 
 async def test_those_of_one_that_was_not_written_are_told_with_the_next() -> None:
-    cluster, noting = Unanswering(), Noting()
-    writer = StatusWriter(cluster, noting)  # type: ignore[arg-type]
-    before = cluster.job
-    with pytest.raises(ClusterError):
-        await writer.write(KEY, before, {"phase": "Succeeded"}, [EVENT])
+    cluster, writer = await unanswered(Noting())
     cluster.job, cluster.answers = manifest_of(9, {"phase": "Pending"}), True
     await writer.catch_up(KEY, cluster.job)
     assert not cluster.events

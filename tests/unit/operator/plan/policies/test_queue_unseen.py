@@ -189,13 +189,19 @@ def test_what_somebody_else_wrote_there_is_nothing_to_us(text: str) -> None:
     assert len(relabels(story.look(at(15)))) == 1
 
 
-def test_where_another_asks_for_more_the_one_with_the_quota_is_found_all_the_same() -> None:
+def scaled() -> Story:
+    """A job that runs with two workers, and has asked for four."""
     story = Story(checkpoint=CLAIM, replicas={"chief": {}, "worker": {"count": 2, "min": 1}})
     story.settle()
     story.admit(flavours={"cpu": "spot"})
     story.run()
     story.scale(4)
     story.settle(at(10))
+    return story
+
+
+def test_where_another_asks_for_more_the_one_with_the_quota_is_found_all_the_same() -> None:
+    story = scaled()
     hide(story, story.workloads[2])
     made = story.look(at(20))
     assert (kinds(made), len(relabels(made))) == (["write Workload"], 1)
@@ -204,12 +210,7 @@ def test_where_another_asks_for_more_the_one_with_the_quota_is_found_all_the_sam
 
 
 def test_where_another_has_taken_its_place_it_is_not_asked_for() -> None:
-    story = Story(checkpoint=CLAIM, replicas={"chief": {}, "worker": {"count": 2, "min": 1}})
-    story.settle()
-    story.admit(flavours={"cpu": "spot"})
-    story.run()
-    story.scale(4)
-    story.settle(at(10))
+    story = scaled()
     asks, had = story.workloads[4], story.workloads[2]
     check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
     story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
