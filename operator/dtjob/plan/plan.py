@@ -41,7 +41,8 @@ from dtjob.plan.policies.one_chief import when_its_node_counts_as_lost
 from dtjob.plan.policies.phase import standing
 from dtjob.plan.policies.program_failed import note_first_step
 from dtjob.plan.policies.queue_remote import keep_workload
-from dtjob.plan.policies.queueing import joined, queueing
+from dtjob.plan.policies.queue_step import joined
+from dtjob.plan.policies.queueing import queueing
 from dtjob.plan.policies.reachability import nothing_to_reach, reachability_changes_at, say_reachability
 from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from dtjob.api.phase import ENDED, Phase
+from dtjob.api.phase import Phase
 from dtjob.objects import kueue, labels, shared
-from dtjob.plan.actions import Create, Delete, Event, Plan
+from dtjob.plan.actions import Create, Delete, Event
 from dtjob.plan.children import deleting
 from dtjob.plan.conditions import ADMITTED, SUSPENDED, holds
 from dtjob.plan.placement import Conflict, flavours_of, pod_sets
@@ -95,24 +95,6 @@ def _in_queue(situation: Situation, slices: Slices, name: str | None) -> Step:
     if slices.current is None:
         return _without_workload(situation, name)
     return _with_workload(mirrored(situation, slices.current), slices.current, slices, name)
-
-
-def joined(decided: Plan, queued: Queueing, situation: Situation) -> Plan:
-    """The plan with what the queue asks for, last: a Kueue that does not answer holds nothing else up.
-
-    Of a job that has ended just now the Workload is told next, for which nothing else need happen.
-    """
-    if decided.ask_for:
-        return decided
-    ends = not situation.status.ended and (decided.status or {}).get("phase") in ENDED
-    next_step = situation.now if ends and situation.status.queue is not None else None
-    due = [one for one in (decided.look_again_at, queued.look_again_at, next_step) if one is not None]
-    return replace(
-        decided,
-        actions=(*decided.actions, *queued.actions),
-        events=(*decided.events, *queued.events),
-        look_again_at=min(due, default=None),
-    )
 
 
 def _has_begun(status: Status) -> bool:

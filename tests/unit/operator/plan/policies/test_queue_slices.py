@@ -143,6 +143,19 @@ def test_who_goes_first_may_change_for_what_asks_too() -> None:
     assert "priorityClassRef" not in story.workloads[2]["spec"]  # it has quota, and had none
 
 
+def test_scaled_in_the_look_in_which_it_ends_it_asks_for_nothing() -> None:
+    story = running()
+    for one in story.pods:
+        one["status"] = builders.ended(0)
+    story.scale(4)
+    made = story.look(at(10))
+    assert (story.stands[0], list(story.workloads)) == ("Succeeded", [2])
+    assert made.look_again_at == at(10)
+    story.settle(at(10))
+    assert list(story.workloads) == [2]
+    assert story.said("Finished") == ("True", "Succeeded")
+
+
 def test_evicted_meanwhile_it_asks_for_all_in_the_place_that_it_had() -> None:
     story = asking()
     had = story.workloads[2]
