@@ -35,7 +35,9 @@ def begin(situation: Situation, change: Resizing) -> tuple[Situation, list[Event
     """The situation of a job whose group is to end for another, and what users are told."""
     workers = situation.status.workers
     assert workers is not None
-    workers = replace(workers, resizing=change, reason=change.reason, message=change.message, unschedulable_since=None)
+    adjusted = None if change.reason == SCALED else whole(situation.now)
+    workers = replace(workers, resizing=change, reason=change.reason, message=change.message, adjusted_at=adjusted)
+    workers = replace(workers, unschedulable_since=None)
     told = Event("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
     return situation.with_status(replace(situation.status, workers=workers, all_created=False)), [told]
 
@@ -69,8 +71,9 @@ def start_group(situation: Situation) -> tuple[Situation, list[Event]]:
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
     situation = with_group_of(situation, to)
-    adjusted = None if change.reason == SCALED else whole(situation.now)
     assert situation.status.workers is not None
+    # None as well where the spec has changed since the group was told to end: there may be room for that at once.
+    adjusted = None if workers.adjusted_at is None else whole(situation.now)
     status = replace(situation.status, workers=replace(situation.status.workers, adjusted_at=adjusted))
     if checkpoints_end(situation, replaced):
         status = replace(status, progress=replace(status.progress, checkpoint={}))

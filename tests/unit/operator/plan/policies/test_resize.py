@@ -145,6 +145,23 @@ def test_the_count_may_change_while_the_group_ends() -> None:
     assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
 
 
+def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_tried_at_once() -> None:
+    story = Story()
+    story.settle(NOW)
+    story.places(now=NOW, without=("worker-2-0", "worker-3-0"))
+    made = plan_answered(story.job, story.children, at(300))
+    assert made.status is not None
+    assert made.status["workers"]["resizing"]["to"] == 2
+    story.job = builders.with_status(story.job, made.status)
+    story.change(count=5)
+    story.settle(at(301))
+    story.run(at(302))
+    assert [story.workers["replicas"], *story.placeholders] == [
+        2,
+        *(f"digits-worker-{index}-placeholder" for index in (2, 3, 4)),
+    ]
+
+
 def test_it_counts_its_workers_in_words() -> None:
     story = Story(least=1)
     story.run()
