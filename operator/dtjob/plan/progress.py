@@ -37,9 +37,11 @@ class Progress:
 
     def next_write(self, every: timedelta, now: datetime) -> datetime | None:
         """When progress alone, written no more often than `every`, may be written again after this; None where none was
-        written yet. A time in the future, as of a clock that was set back, counts as now."""
-        written = self.training.get("time")
-        return min(times.parse(written), now) + every if written else None
+        written yet. After a time in the future, as of a clock that was set back, at once."""
+        if not (written := self.training.get("time")):
+            return None
+        time = times.parse(written)
+        return now if time > now else time + every
 
 
 def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -72,7 +72,9 @@ def note_room(situation: Situation) -> Situation:
     if workers is None:
         return situation
     since = (workers.unschedulable_since or whole(now)) if _waits_for_room(situation) else None
-    workers = replace(workers, unschedulable_since=min(since, whole(now)) if since else None)
+    # A clock that was set back must not hold it back for long.
+    since, adjusted = (min(one, whole(now)) if one else None for one in (since, workers.adjusted_at))
+    workers = replace(workers, unschedulable_since=since, adjusted_at=adjusted)
     if room(situation).refused:  # somebody else was faster; to try it over and over would disturb others for nothing
         workers = replace(workers, adjusted_at=whole(now))
     situation = situation.with_status(replace(situation.status, workers=workers))
@@ -127,9 +129,7 @@ def grows_from(situation: Situation) -> datetime | None:
     workers = situation.status.workers
     if workers is None or workers.adjusted_at is None:
         return None
-    # A clock that was set back must not hold it back for long.
-    period = timedelta(seconds=_policy(situation).grow_period_seconds)
-    return min(workers.adjusted_at, whole(situation.now)) + period
+    return workers.adjusted_at + timedelta(seconds=_policy(situation).grow_period_seconds)
 
 
 def elastic_changes_at(situation: Situation) -> datetime | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dtjob import times
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
@@ -120,8 +121,16 @@ def test_the_next_write_is_a_while_after_the_last():
 
 
 def test_after_the_clock_was_set_back_progress_goes_on_being_written():
-    written = Progress(training={"step": 1, "time": at(7200).isoformat()})
-    assert written.next_write(timedelta(seconds=30), NOW) == at(30)
+    job = builders.job()
+    objects = (*builders.all_pods(job).values(), *(builders.stored(one) for one in shared_objects(job)))
+    status = plan(job, Children(objects, {"chief-0": REPORT}), at(7200)).status
+    assert status is not None
+    job = builders.with_status(job, status)
+    for seconds, step in ((30, 200), (60, 300)):
+        made = plan(job, Children(objects, {"chief-0": {**REPORT, "step": step}}), at(seconds))
+        assert made.status is not None
+        assert (made.status["progress"]["step"], made.status["progress"]["time"]) == (step, times.rfc3339(at(seconds)))
+        job = builders.with_status(job, made.status)
 
 
 def test_progress_alone_is_written_every_ten_seconds():

@@ -308,6 +308,14 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_long() -> None:
     assert len(story.tasks) == 4
 
 
+def test_nor_does_it_keep_a_group_small() -> None:
+    story = Story().shrunk()  # at 300
+    story.settle(at(-10_000))
+    assert not story.placeholders
+    story.settle(at(-10_000 + 600))
+    assert len(story.placeholders) == 2
+
+
 def test_a_job_that_is_no_longer_elastic_comes_to_its_count() -> None:
     story = Story().shrunk()
     story.change(count=4, min=None, max=None)
