@@ -237,9 +237,11 @@ def _being_taken(task: Task, pod: Manifest, silent: frozenset[str], now: datetim
 
 def _shown_late(task: Task, pod: Manifest, silent: frozenset[str], began: datetime, now: datetime) -> Failure | None:
     """What a pod that was replaced tells by now of the incident that `began` then. Its deletion was ours, and says
-    nothing; one that was deleted long after, as for a resize, was lost for another reason."""
+    nothing; of one that was deleted long after, as for a resize, all is of another time."""
+    if deleting(pod) and not ended(pod) and asked_to_go_at(pod) - began > NOTICED_AFTER:
+        return None
     in_time = now - began <= WINDOW
-    if is_lost(pod, now) and asked_to_go_at(pod) - began <= NOTICED_AFTER:
+    if is_lost(pod, now):
         return _failure(task, pod, now, Cause.DISRUPTION, "was lost with its node")
     if not ended(pod) and (reason := disruption_of(pod)) and (in_time or reason in NODE_GONE):
         return _failure(task, pod, now, Cause.DISRUPTION, f"was disrupted ({reason})")

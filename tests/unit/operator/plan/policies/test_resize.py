@@ -315,7 +315,12 @@ def test_a_chief_that_is_seen_no_more_is_asked_for_before_its_group_is_made_anew
     assert plan(story.job, replace(story.children, objects=shared), at(20010)).ask_for == ("digits-chief-0-0",)
 
 
-def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before() -> None:
+MARKED = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]
+TAKEN = [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]
+
+
+@pytest.mark.parametrize("conditions", [[], MARKED, TAKEN], ids=["nothing said", "silent node", "taken by its taint"])
+def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before(conditions: list[dict[str, str]]) -> None:
     story, later = Story(), 3 * 86400
     story.run()
     story.becomes("worker-1-0", builders.ended(76, at(100)))
@@ -327,6 +332,7 @@ def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before() -> None:
     story.job = builders.with_status(story.job, made.status or {})
     (dead,) = (builders.deleting(pod, at(later), 30) for pod in story.pods if labels.task_id(pod) == "worker-0")
     dead["spec"]["nodeName"] = "dead"
+    dead["status"] = {**dead["status"], "conditions": conditions}
     shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
     story.children = replace(story.children, objects=(*shared, dead))
     for seconds in (60, 61, 62):
