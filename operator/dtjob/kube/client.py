@@ -71,7 +71,8 @@ class Kube(workload_calls.WorkloadCalls):
     def __init__(self, api_client: client.ApiClient, transport: Transport, observer: Observer = NOBODY) -> None:
         self._client, self._transport = api_client, transport
         self._observer = observer
-        self._events = Outbox(Recorder(self._call).record)
+        recorder = Recorder(self._call)
+        self._events = Outbox(recorder.record, recorder.hurry)
         self._pod_groups = pod_groups.Served(self._call)
 
     async def credentials(self) -> Credentials:

@@ -87,11 +87,17 @@ class Leader:
     async def _renew_forever(self) -> None:
         while True:
             await asyncio.sleep(self._candidate.retry_seconds)
-            # One call over a connection whose other end is gone must not cost the lease: the next is over another one.
-            if await self._try(self._candidate.renew_within_seconds / 3) or await self._try():
+            if await self._renew():
                 self._put_off_the_end()
             elif not self._candidate.leads(_now()):
                 self._lose(self._told or "it ran out")
+
+    async def _renew(self) -> bool:
+        """Whether it was renewed. One call over a connection whose other end is gone must not cost the lease: there is
+        a second try, over another one. A slow API server has most of the time for the first."""
+        if await self._try(self._candidate.renew_within_seconds / 2):
+            return True
+        return self._candidate.leads(_now()) and await self._try()
 
     async def _try(self, seconds: float | None = None) -> bool:
         """Look at the lease and write it where that is right; whether this was done. A call that hangs is given up

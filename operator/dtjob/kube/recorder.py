@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dtjob.controller.cluster import ClusterError
@@ -19,32 +20,50 @@ logger = logging.getLogger(__name__)
 
 Call = Callable[[str, str, Any], Awaitable[dict[str, Any]]]
 """Makes a call, given its method, path and body; raises ClusterError."""
-PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-"""Before further tries where the API server does not answer, or has too much to do: a minute, for it to start anew."""
+PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
+"""Before further tries where the API server does not answer, or has too much to do."""
+LONGEST_PAUSE_SECONDS = 15.0
+"""Though the answer may ask for more: all other events wait meanwhile."""
+TRIED_FOR = timedelta(seconds=60)
+"""From when it was told on, for an API server to start anew. What was told earlier is tried once: where the calls of
+one namespace hang, each of its events holds up the others for one call."""
 
 
 class Recorder:
     """Records the events of one process, through `call`."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._call = call
+        self._clock = clock
         self._correlator = Correlator()
+        self._ends = asyncio.Event()
+
+    def hurry(self) -> None:
+        """Wait no more between tries: the process ends, and each event that is left is tried once."""
+        self._ends.set()
 
     async def record(self, job: Manifest, event: Event, now: datetime) -> None:
-        """Record the event on the job, or count it where it was told lately. Best effort: tried for a minute where the
-        failure may pass, and else only logged."""
+        """Record the event, which was told at `now`, on the job, or count it where it was told lately. Best effort:
+        tried for TRIED_FOR where the failure may pass, and else only logged."""
         metadata = job["metadata"]
         told = self._correlator.tell(metadata["uid"], event, now)
         for pause in (*PAUSES_SECONDS, None):
+            ends = self._ends.is_set()
             try:
                 await self._record(job, told, now)
                 return
             except ClusterError as error:
-                if pause is None or not _may_pass(error):
+                late = self._clock() >= now + TRIED_FOR
+                if pause is None or ends or late or not _may_pass(error):
                     where = f"{metadata['namespace']}/{metadata['name']}"
                     logger.warning("%s: event %s was not recorded: %s", where, event.reason, error)
                     return
-                await asyncio.sleep(max(pause, error.retry_after))
+                await self._pause(min(max(pause, error.retry_after), LONGEST_PAUSE_SECONDS))
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ends.wait()
 
     async def _record(self, job: Manifest, told: Told, now: datetime) -> None:
         path = f"/api/v1/namespaces/{job['metadata']['namespace']}/events"

@@ -106,6 +106,27 @@ def test_a_leader_ends_before_its_lease_does(loop: SimulatedLoop, state: str) ->
     loop.run_until_complete(story())
 
 
+class Slow(OneLease):
+    """Each call takes so many seconds."""
+
+    seconds = 0.0
+
+    async def _answers(self) -> None:
+        await asyncio.sleep(self.seconds)
+
+
+def test_a_slow_api_server_costs_no_lease(loop: SimulatedLoop) -> None:
+    async def story() -> None:
+        cluster, exits = Slow(), Exits()
+        one = leader(cluster, "a", exits)
+        await one.acquire()
+        cluster.seconds = 2.2
+        await asyncio.sleep(3600)
+        assert (exits, cluster.holder) == ([], "a")
+
+    loop.run_until_complete(story())
+
+
 class OneDeadConnection(OneLease):
     """One call goes over a connection whose other end is gone; all others are answered at once."""
 

@@ -22,6 +22,7 @@ class Records:
 
     def __init__(self) -> None:
         self.made: list[tuple[str, str]] = []
+        self.hurries = 0
         self.may_go_on = asyncio.Event()
 
     async def __call__(self, job: dict[str, Any], event: Event, when: datetime) -> None:
@@ -30,6 +31,9 @@ class Records:
             raise ValueError("none of the API server's errors")
         self.made.append((job["metadata"]["uid"], event.message))
 
+    def hurry(self) -> None:
+        self.hurries += 1
+
 
 def event(message: str) -> Event:
     return Event("Normal", "Told", message)
@@ -37,12 +41,13 @@ def event(message: str) -> Event:
 
 async def test_whoever_tells_does_not_wait_and_all_is_recorded_before_the_end() -> None:
     records = Records()
-    box = Outbox(records)
+    box = Outbox(records, records.hurry)
     for number in range(20):
         box.put(job(f"job-{number % 3}"), event(str(number)))
-    assert records.made == []
+    assert (records.made, records.hurries) == ([], 0)
     records.may_go_on.set()
     await box.close()
+    assert records.hurries == 1
     assert len(records.made) == 20
     for one in range(3):
         told = [int(message) for uid, message in records.made if uid == f"job-{one}"]
@@ -52,7 +57,7 @@ async def test_whoever_tells_does_not_wait_and_all_is_recorded_before_the_end() 
 async def test_a_bug_in_one_is_no_reason_to_record_no_other(caplog: pytest.LogCaptureFixture) -> None:
     records = Records()
     records.may_go_on.set()
-    box = Outbox(records)
+    box = Outbox(records, records.hurry)
     for message in ("bug", "well"):
         box.put(job("a"), event(message))
     await box.close()
@@ -64,7 +69,7 @@ async def test_an_api_server_that_does_not_answer_holds_up_the_end_for_a_while_o
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(outbox, "LAST_SECONDS", 0.05)
-    box = Outbox(Records())
+    box = Outbox(Records(), lambda: None)
     for number in range(3):
         box.put(job("a"), event(str(number)))
     await box.close()
@@ -77,7 +82,7 @@ async def test_one_too_many_is_dropped_and_said(
     """An API server that takes no events holds up no job, and no process that is told to end."""
     monkeypatch.setattr(outbox, "LONGEST_LINE", 2)
     records = Records()
-    box = Outbox(records)
+    box = Outbox(records, records.hurry)
     for number in range(3):
         box.put(job("a"), event(str(number)))
     assert "default/a: event Told is dropped: 2 others wait: 2" in caplog.text
@@ -87,4 +92,4 @@ async def test_one_too_many_is_dropped_and_said(
 
 
 async def test_who_tells_nothing_has_nothing_to_end() -> None:
-    await Outbox(Records()).close()
+    await Outbox(Records(), lambda: None).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -56,6 +57,10 @@ async def test_one_that_expired_is_posted_again_with_its_count() -> None:
     assert calls.made[-1][2]["count"] == 2
 
 
+def recorder_of(call: recorder.Call) -> Recorder:
+    return Recorder(call, lambda: builders.NOW)
+
+
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "PAUSES_SECONDS", (0.0, 0.0))
@@ -63,7 +68,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_failure_is_nobodys_problem(at_once: None) -> None:
     calls = Calls(POST=ClusterError("timeout"), PATCH=ApiError(403, "Forbidden", "no"))
-    one = Recorder(calls)
+    one = recorder_of(calls)
     for _ in range(2):
         await one.record(JOB, EVENT, builders.NOW)
     assert [method for method, _, _ in calls.made] == ["POST", "POST", "POST", "PATCH"]
@@ -80,7 +85,7 @@ async def test_an_api_server_that_is_away_for_a_moment_is_told_later(at_once: No
             calls.errors.clear()
         return await calls(method, path, body)
 
-    await Recorder(call).record(JOB, EVENT, builders.NOW)
+    await recorder_of(call).record(JOB, EVENT, builders.NOW)
     (_, _, first), (_, _, second) = calls.made
     assert first == second
 
@@ -89,3 +94,39 @@ async def test_one_that_is_there_by_a_try_without_an_answer_is_not_told_twice(at
     calls = Calls(POST=ApiError(409, "AlreadyExists", "it is there"))
     await Recorder(calls).record(JOB, EVENT, builders.NOW)
     assert len(calls.made) == 1
+
+
+async def test_what_was_told_a_minute_ago_is_tried_once(at_once: None) -> None:
+    calls = Calls(POST=ClusterError("timeout"))
+    await Recorder(calls, lambda: builders.at(60)).record(JOB, EVENT, builders.NOW)
+    assert len(calls.made) == 1
+
+
+@pytest.mark.timeout(20)
+async def test_no_answer_has_all_events_wait_for_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "PAUSES_SECONDS", (0.0,))
+    monkeypatch.setattr(recorder, "LONGEST_PAUSE_SECONDS", 0.01)
+    error = ApiError(503, "", "a proxy's")
+    error.retry_after = 3600
+    calls = Calls(POST=error)
+    await recorder_of(calls).record(JOB, EVENT, builders.NOW)
+    assert len(calls.made) == 2
+
+
+@pytest.mark.timeout(20)
+async def test_at_the_end_of_the_process_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "PAUSES_SECONDS", (3600.0, 3600.0))
+    monkeypatch.setattr(recorder, "LONGEST_PAUSE_SECONDS", 3600.0)
+    tried = asyncio.Event()
+    calls = Calls(POST=ClusterError("refused"))
+
+    async def call(method: str, path: str, body: Any) -> dict[str, Any]:
+        tried.set()
+        return await calls(method, path, body)
+
+    one = recorder_of(call)
+    recording = asyncio.create_task(one.record(JOB, EVENT, builders.NOW))
+    await tried.wait()
+    one.hurry()
+    await recording
+    assert len(calls.made) == 2
