@@ -35,15 +35,17 @@ def looked_for(situation: Situation) -> tuple[Read, Situation, Workload | None]:
     job, children, status = situation.job, situation.children, situation.status
     if status.queue is None or not _is_unseen(situation, status.queue.workload):
         return (), situation, None
-    key = (kueue.KIND, status.queue.workload)
+    key = kueue.KIND, status.queue.workload
     if key not in children.read:
         return (key,), situation, None
     read = children.read[key]
     workload = Workload(read) if read and labels.controller_uid(read) == job.metadata.uid else None
+    # What is held of it, as an answer to a call of ours left it, is known no better than what was read.
+    others = tuple(one for one in children.objects if (one["kind"], one["metadata"]["name"]) != key)
     if workload and not (workload.is_going or (status.ended and workload.finished)):
-        others = (one for one in children.objects if one["metadata"]["uid"] != workload.uid)
         seen = replace(children, objects=(*others, workload.manifest))
         return (), replace(situation, children=seen), workload
+    situation = replace(situation, children=replace(children, objects=others))
     if status.ended:
         situation = situation.with_status(replace(status, queue=replace(status.queue, workload="")))
     return (), situation, None

@@ -97,6 +97,16 @@ def test_an_adopted_one_too() -> None:
     assert (story.stands[0], len(story.pods)) == ("Running", 3)
 
 
+def test_one_that_is_gone_is_not_held_against_what_a_call_was_answered_before() -> None:
+    story = running()
+    unlabelled = hide(story)
+    story.put(unlabelled)  # the answer to a patch, of which a webhook has taken the label
+    story.there[kueue.KIND, unlabelled["metadata"]["name"]] = {"metadata": {"name": "x", "uid": "of another"}}
+    made = story.look(at(10))
+    assert kinds(made) == ["delete Pod"] * 3
+    assert "the job's Workload is gone" in story.job.status["message"]
+
+
 @pytest.mark.parametrize("how", ["gone", "going", "another's", "nobody's"])
 def test_one_that_is_not_there_any_more_stops_the_job_as_ever(how: str) -> None:
     story = running()
