@@ -257,10 +257,13 @@ class Creation:
 
     def _is_wanted(self, key: JobKey) -> bool:
         """Whether the job is still there and not suspended meanwhile: thousands of pods take a while to make."""
+        job = self._job(key)
+        return job is not None and not deleting(job) and not job["spec"].get("suspend")
+
+    def _job(self, key: JobKey) -> Manifest | None:
+        """The job that the calls under way are for; None where it is gone, and where another has its name."""
         job = self._store.job(key)
-        if job is None or job["metadata"]["uid"] != self._uids[key] or deleting(job):
-            return False
-        return not job["spec"].get("suspend")
+        return job if job is not None and job["metadata"]["uid"] == self._uids.get(key) else None
 
     def _due(self, key: JobKey, creates: Sequence[Made]) -> list[Made]:
         return [create for create in creates if not self._is_held(key, create)]
@@ -276,6 +279,8 @@ class Creation:
 
     def _note_problem(self, key: JobKey, create: Make, why: str | None) -> bool:
         """Note why the object could not be made, or with None that it could; whether that is new."""
+        if self._job(key) is None:
+            return False
         new = self._store.set_problem(key, what_of(create), why)
         if new and why is not None and isinstance(create, Create):
             self._tallies[key].refused(create.kind, create.name, why)

@@ -231,3 +231,25 @@ def test_a_held_pod_of_a_refused_role_makes_nobody_look_again_and_again() -> Non
         made.cluster.remove("Pod", "digits-worker-0-0")  # its replacement is refused
         made.run(60)
         assert looks < 60
+
+
+def test_what_is_refused_to_a_job_that_is_gone_is_not_said_of_the_next_of_its_name() -> None:
+    """It was deleted and applied again while a call for it was under way."""
+    with world(1) as made:
+        create, answered = made.cluster.create, asyncio.Event()
+
+        async def refuses(manifest: Manifest) -> Manifest:
+            if manifest["kind"] == "Pod" and labels.controller_uid(manifest) == builders.JOB_UID:
+                await answered.wait()
+                raise Refused("exceeded quota: small")
+            return await create(manifest)
+
+        made.cluster.create = refuses  # type: ignore[method-assign]
+        made.run(1)
+        made.cluster.remove(KIND, "digits")
+        made.cluster.put(job_manifest(builders.job(workers=1, uid="applied-again")))
+        made.run(0.2)
+        answered.set()
+        made.run(5)
+        assert made.job.status["phase"] == "Pending"
+        assert "Blocked" not in [one.reason for one in made.cluster.events]
