@@ -56,7 +56,7 @@ class Budgets(People):
         # Of a group without supervisors another may be the cause, and is waited for, by clocks that may be 20 s ahead.
         self.world.run(100)
         if self.status(name).get("phase") == Phase.SUSPENDED:
-            return  # its queue took it back in that look: nothing that failed is judged, and the rule's turn comes later
+            return  # its queue took it back in that look: nothing that failed is judged, and the rule waits
         assert self.status(name).get("reason") == "PodFailurePolicy"
 
     def fail_uncounted(self, name: str) -> None:
