@@ -38,7 +38,6 @@ logger = logging.getLogger(__name__)
 
 TRIES_BEFORE_SAID = 8
 """A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
-
 LOOKS_BEFORE_SAID = 6
 """What is in the way for so many looks (30 s, a pod's usual grace) is said too."""
 
@@ -257,8 +256,7 @@ class Creation:
 
     def _is_wanted(self, key: JobKey) -> bool:
         """Whether the job is still there and not suspended meanwhile: thousands of pods take a while to make."""
-        job = self._job(key)
-        return job is not None and not deleting(job) and not job["spec"].get("suspend")
+        return (job := self._job(key)) is not None and not deleting(job) and not job["spec"].get("suspend")
 
     def _job(self, key: JobKey) -> Manifest | None:
         """The job that the calls under way are for; None where it is gone, and where another has its name."""
@@ -279,9 +277,7 @@ class Creation:
 
     def _note_problem(self, key: JobKey, create: Make, why: str | None) -> bool:
         """Note why the object could not be made, or with None that it could; whether that is new."""
-        if self._job(key) is None:
-            return False
-        new = self._store.set_problem(key, what_of(create), why)
+        new = self._job(key) is not None and self._store.set_problem(key, what_of(create), why)
         if new and why is not None and isinstance(create, Create):
             self._tallies[key].refused(create.kind, create.name, why)
         return new
