@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.support.chart import AuditedControlPlane, Helm, InstalledOperator, install, older_chart, says
+from tests.cluster.support.chart import (
+    AuditedControlPlane,
+    Helm,
+    InstalledOperator,
+    install,
+    objects,
+    older_chart,
+    says,
+)
 from tests.cluster.support.jobs import GROUP, job, uids, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tools.cluster.rest import CRD, DEFAULT_TIMEOUT, Api, ApiError
@@ -109,3 +117,15 @@ def test_an_upgrade_brings_a_default_image_and_no_job_notices_the_next_one(
     again = (*DIGITS[:-1], "digits-worker-1-1")
     found = wait_pods(api, namespace, *again, *later)["digits-worker-1-1"]
     assert found["spec"]["containers"][0]["image"] == "trainer:1"
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_upgrade_takes_the_election_away_and_brings_it_back(
+    helm: Helm, cluster: AuditedControlPlane, api: Api
+) -> None:
+    """The strategies of a Deployment exclude each other's fields, and helm applies on the server's side."""
+    install(helm, api)
+    for enabled, strategy in (("false", "Recreate"), ("true", "RollingUpdate")):
+        install(helm, api, f"leaderElection.enabled={enabled}", verb="upgrade")
+        (deployment,) = objects(cluster, "deployments", "--all-namespaces").values()
+        assert deployment["spec"]["strategy"]["type"] == strategy

@@ -84,6 +84,11 @@ def expression(*fields: str) -> str:
         ("gangs.providers={Volcano,Volcano}", "/gangs/providers"),
         ("gangs.providers={Kueue}", "/gangs/providers/0"),
         ("gangs.coschedulingScheduler=", "/gangs/coschedulingScheduler"),
+        (
+            "defaults.gangProvider=Volcano,gangs.providers={Kubernetes}",
+            "defaults.gangProvider is Volcano, which gangs.providers does not have: add it there",
+        ),
+        ("defaults.gangProvider=Volcano,gangs.providers=null", "defaults.gangProvider is Volcano"),
         (r"defaults.podLabels.training\.dtjob\.dev/role=ps", "/defaults/podLabels/training.dtjob.dev~1role"),
     ],
 )
@@ -182,7 +187,7 @@ def test_rights_to_pod_groups_are_those_of_the_providers(helm_program: Path, nam
         assert rule["verbs"] == ["get", "list", "create", "update", "delete"]
 
 
-NO_TEXT = ("Port", "port", "Seconds", "replicas", "Threshold", "weight", "maxUnavailable", "runAsUser", "runAsGroup")
+NO_TEXT = ("Port", "port", "Seconds", "replicas", "Threshold", "weight", "maxUnavailable")
 NO_TEXT += ("runAsNonRoot", "Token", "enableServiceLinks", "Escalation", "Filesystem", "honorLabels")
 """Fields of the chart that are numbers or truth values."""
 
