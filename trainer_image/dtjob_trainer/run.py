@@ -123,11 +123,14 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
 
 
 def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
+    from dtjob_trainer.strategies.proxies import past_proxies
+
     config = task.tf_config()
     if config is None:
         os.environ.pop("TF_CONFIG", None)
     else:
         os.environ["TF_CONFIG"] = json.dumps(config)
+        os.environ.update(past_proxies(os.environ, config["cluster"]))
     if task.serves_only:
         from dtjob_trainer.process import server
 
