@@ -9,6 +9,7 @@ from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replicas import Role
 from dtjob.api.strategy import TPU_RESOURCE, Strategy
+from dtjob.objects import topology
 from dtjob.objects.topology import Task
 
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -33,6 +34,9 @@ def equip(job: Job, task: Task, spec: dict[str, Any]) -> dict[str, Any]:
         _add_shared_memory(spec, training, gpus * SHARED_MEMORY_PER_GPU)
         if job.spec.program and not _leaves_gpus_alone(job, task):
             training["env"] = [{"name": "DTJOB_GPUS", "value": str(gpus)}, *training["env"]]
+    elif task.role is Role.EVALUATOR and _chief_has_gpus(job):
+        # Many images of NVIDIA's show a container all GPUs of its node where it asks for none: the chief's among them.
+        training["env"] = [{"name": "CUDA_VISIBLE_DEVICES", "value": "-1"}, *training["env"]]
     spec["containers"] = [*spec["containers"][:number], training, *spec["containers"][number + 1 :]]
     return spec
 
@@ -62,6 +66,17 @@ def _gpus(training: dict[str, Any]) -> int:
     """How many GPUs the container asks for; Kubernetes takes them as a limit, in whole numbers."""
     text = str(((training.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0))
     return int(text) if text.isdecimal() else 0
+
+
+def _chief_has_gpus(job: Job) -> bool:
+    replica = job.spec.replicas.get(topology.chief_task(job).role)
+    if replica is None:
+        return False
+    if replica.resources:
+        return bool(_gpus({"resources": replica.resources.model_dump(by_alias=True, exclude_unset=True)}))
+    template = replica.template.model_dump(by_alias=True, exclude_unset=True) if replica.template else {}
+    containers = (template.get("spec") or {}).get("containers") or []
+    return any(_gpus(one) for one in containers if one["name"] == TRAINING_CONTAINER)
 
 
 def _add_shared_memory(spec: dict[str, Any], training: dict[str, Any], gibibytes: int) -> None:

@@ -19,7 +19,7 @@ from dtjob.objects.environment import CLUSTER_DIRECTORY, TF_CONFIG, environment
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.nearness import brought_near
 from dtjob.objects.security import pod_security, with_security
-from dtjob.objects.tolerations import with_node_loss
+from dtjob.objects.tolerations import with_node_loss, with_those_of
 from dtjob.objects.topology import Task
 
 CHECKPOINT_VOLUME = "checkpoints"
@@ -46,6 +46,8 @@ def pod(
         spec["affinity"] = affinity
     if task.role is Role.EVALUATOR and chief_attempt is not None and topology.evaluator_follows_chief(job):
         spec["affinity"] = _with_chief_affinity(job, spec.get("affinity") or {}, chief_attempt)
+        chief = pod(job, topology.chief_task(job), chief_attempt, defaults)
+        spec["tolerations"] = with_those_of(spec["tolerations"], chief["spec"]["tolerations"])
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
@@ -75,6 +77,8 @@ def _spec(
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
+        # What Kubernetes takes by itself asks the node's resolver there, which knows no Service.
+        **({"dnsPolicy": "ClusterFirstWithHostNet"} if user.get("hostNetwork") else {}),
         **user,
         "securityContext": pod_security(user.get("securityContext")),
         "terminationGracePeriodSeconds": grace.pod_seconds(job, task),

@@ -22,6 +22,12 @@ def with_node_loss(tolerations: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*tolerations, *ours]
 
 
+def with_those_of(tolerations: list[dict[str, Any]], other: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A pod's tolerations, and those of another whose node it has to go to: nothing but its own for a lost node."""
+    more = [one for one in other if one not in tolerations and one.get("key") not in NODE_LOST_TAINTS]
+    return [*tolerations, *more]
+
+
 def _covers(toleration: dict[str, Any], taint: str) -> bool:
     """As DefaultTolerationSeconds decides: no key means every taint, and no effect every effect."""
     return toleration.get("key") in (None, "", taint) and toleration.get("effect") in (None, "", "NoExecute")

@@ -92,6 +92,32 @@ def test_the_trainer_is_told_of_its_gpus() -> None:
     assert gpus_told(job, "chief-0") is None
 
 
+GPU = {"limits": {"nvidia.com/gpu": 1}}
+IN_TEMPLATE = {"template": {"spec": {"containers": [{"name": "tensorflow", "resources": GPU}]}}}
+
+
+@pytest.mark.parametrize(
+    ("chief", "evaluator", "hidden"),
+    [
+        ({"resources": GPU}, {}, True),
+        (IN_TEMPLATE, {}, True),
+        ({"resources": GPU}, {"resources": GPU}, False),
+        ({}, {}, False),
+        ({"template": {"metadata": {}}}, {}, False),
+    ],
+)
+def test_an_evaluator_without_gpus_leaves_those_of_the_chiefs_node_alone(
+    chief: dict[str, Any], evaluator: dict[str, Any], hidden: bool
+) -> None:
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    job = builders.job(
+        replicas={"chief": chief, "worker": {}, "evaluator": evaluator},
+        checkpoint={"directory": "/checkpoints", "volume": volume},
+    )
+    (training,) = spec(job, "evaluator-0")["containers"]
+    assert ({"name": "CUDA_VISIBLE_DEVICES", "value": "-1"} in training["env"]) == hidden
+
+
 @pytest.mark.parametrize(("task", "told"), [("chief-0", None), ("ps-0", None), ("worker-0", "1")])
 def test_who_holds_variables_or_hands_out_steps_uses_no_gpus(task: str, told: str | None) -> None:
     gpu = {"resources": {"limits": {"nvidia.com/gpu": 1}}}

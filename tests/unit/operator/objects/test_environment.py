@@ -37,7 +37,7 @@ def test_the_contract_lists_what_is_told_and_nothing_else() -> None:
         for one in environment(job, task, 0)
     }
     of_the_user = {"A"}
-    by_others = {"DTJOB_PARENT", "DTJOB_GPUS"}  # `dtjob run`, and accelerators.py
+    by_others = {"DTJOB_PARENT", "DTJOB_GPUS", "CUDA_VISIBLE_DEVICES"}  # `dtjob run`, and accelerators.py
     assert names - of_the_user == set(listed()) - by_others
 
 

@@ -53,6 +53,18 @@ def test_the_supervisor_leaves_its_last_words_where_the_kubelet_looks():
     assert environment(job, "chief-0")["DTJOB_TERMINATION_LOG"] == "/dev/termination-log"
 
 
+@pytest.mark.parametrize(
+    ("template", "policy"),
+    [
+        ({}, None),
+        ({"hostNetwork": True}, "ClusterFirstWithHostNet"),
+        ({"hostNetwork": True, "dnsPolicy": "None"}, "None"),
+    ],
+)
+def test_tasks_on_the_hosts_network_find_each_others_names(template: dict[str, Any], policy: str | None):
+    assert spec(with_template({"spec": template})).get("dnsPolicy") == policy
+
+
 def test_a_users_dollar_is_a_dollar():
     job = builders.job(program={"entry": "a.py", "args": ["--cost=$(HOME)"]})
     assert training(job)["args"] == ["a.py", "--cost=$$(HOME)"]

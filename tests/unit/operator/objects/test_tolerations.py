@@ -40,6 +40,30 @@ def test_the_user_wins(users: dict[str, Any], added: list[str]) -> None:
     assert with_node_loss([users]) == [users, *map(ours, added)]
 
 
+GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+TEAM = {"key": "team", "operator": "Equal", "value": "vision", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize("mount", ["Chief", "All"])
+def test_an_evaluator_may_go_to_the_node_that_the_chief_is_kept_on(mount: str) -> None:
+    """It has to, where the volume is mounted there alone."""
+    patient = {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}
+    chief = {
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+        "template": {"spec": {"tolerations": [TEAM, patient]}},
+    }
+    volume = {"persistentVolumeClaim": {"claimName": "digits"}}
+    job = builders.job(
+        replicas={"chief": chief, "worker": {}, "evaluator": {"template": {"spec": {"tolerations": [TEAM]}}}},
+        checkpoint={"directory": "/checkpoints", "volume": volume, "mount": mount},
+    )
+    follows = [GPU] if mount == "Chief" else []
+    evaluator = builders.task("evaluator-0")
+    assert pod(job, evaluator, 0)["spec"]["tolerations"] == [TEAM, ours(NOT_READY), ours(UNREACHABLE), *follows]
+    after_the_chief = pod(job, evaluator, 0, chief_attempt=None)["spec"]["tolerations"]
+    assert after_the_chief == [TEAM, ours(NOT_READY), ours(UNREACHABLE)]
+
+
 def test_a_template_keeps_its_own() -> None:
     own = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     job = builders.job(replicas={"chief": {}, "worker": {"template": {"spec": {"tolerations": [own]}}}})
