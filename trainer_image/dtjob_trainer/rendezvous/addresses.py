@@ -7,6 +7,9 @@ import contextlib
 import ipaddress
 import socket
 
+_SIDECAR = ", as by way of a service mesh's sidecar: keep that out of the job's pods"
+"""Istio's connects to its pod's ports from 127.0.0.6, and from 127.0.0.1 to those that a Service names."""
+
 
 def host_of(address: str) -> str:
     """The host in `host:port`, without the brackets of an IPv6 address."""
@@ -22,7 +25,14 @@ def name_problem(host: str, addresses: list[str], registered_from: str) -> str |
     """What is wrong with a host name that resolves to `addresses`, for a task that registered from another one."""
     if any(same_address(address, registered_from) for address in addresses):
         return None
-    return f"its name {host} resolves to {', '.join(addresses)}, but it registered from {registered_from}"
+    problem = f"its name {host} resolves to {', '.join(addresses)}, but it registered from {registered_from}"
+    return f"{problem}{_SIDECAR}" if _is_loopback(registered_from) else problem
+
+
+def _is_loopback(address: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(plain(address)).is_loopback
+    return False
 
 
 async def look_up(host: str) -> list[str]:

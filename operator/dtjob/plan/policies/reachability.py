@@ -80,5 +80,5 @@ def _message(situation: Situation, silence: Silence) -> str:
         f"the status of {situation.chief.task.id} at {silence.address} cannot be read since "
         f"{times.rfc3339(silence.since)}: {silence.message}; training goes on, but its steps and checkpoints are "
         f"unknown here. Look for a NetworkPolicy that keeps the operator from port {port}, for a service mesh "
-        f"(exclude the port from it), and at the pod's log"
+        f"(keep it out of the job's pods), and at the pod's log"
     )

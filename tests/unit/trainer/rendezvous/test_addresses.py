@@ -33,6 +33,14 @@ def test_a_name_must_lead_to_where_the_task_registered_from() -> None:
     )
 
 
+@pytest.mark.parametrize("sidecar", ["127.0.0.6", "127.0.0.1", "::1"])
+def test_it_says_where_a_service_mesh_stands_between_the_pods(sidecar: str) -> None:
+    problem = name_problem("w", ["10.0.0.2"], sidecar)
+    assert problem is not None
+    assert "service mesh" in problem
+    assert name_problem("localhost", [sidecar], sidecar) is None
+
+
 async def test_a_name_is_looked_up() -> None:
     assert await look_up("127.0.0.1") == ["127.0.0.1"]
     with pytest.raises((OSError, UnicodeError)):
