@@ -16,7 +16,7 @@ from tests.trainer.support.harness import ROOT, Cluster
 WRITE = """
 import sys
 from dtjob_trainer.tensorboard.event_file import Events
-first, second = Events(sys.argv[1]), Events(sys.argv[1])
+first, second = Events(sys.argv[1], print), Events(sys.argv[1], print)
 for step in (10, 20, 30, 40):  # killed after a checkpoint at 20
     first.scalars(step, {"loss": 1.0, "accuracy": 0.5})
 for step in (30, 40, 50):

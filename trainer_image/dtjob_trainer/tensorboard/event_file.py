@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
@@ -17,15 +17,28 @@ class Events:
     """An event file in one directory, a path or gs://; made at the first scalar.
 
     What an earlier process wrote there stays, but TensorBoard shows none of it from this one's first step on: a run
-    that is resumed from a checkpoint does those steps again.
+    that is resumed from a checkpoint does those steps again. Storage that is full, or away for a moment, costs curves
+    and no training: `warn` is told once, and the next scalars go to a file of their own.
     """
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
+    def __init__(self, directory: str, warn: Callable[[str], object]) -> None:
+        self._directory, self._warn = directory, warn
         self._writer: tf.io.TFRecordWriter | None = None
+        self._failed = False
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Write `values` at `step`, as tf.summary.scalar does; they are on disk when this returns."""
+        """Write `values` at `step`, as tf.summary.scalar does; on disk when this returns, else `warn` hears."""
+        try:
+            self._scalars(step, values)
+        except (tf.errors.OpError, OSError) as error:
+            self._writer = None
+            if not self._failed:
+                self._warn(f"{self._directory}: nothing can be written for TensorBoard: {error}")
+            self._failed = True
+        else:
+            self._failed = False
+
+    def _scalars(self, step: int, values: Mapping[str, float]) -> None:
         if self._writer is None:
             self._writer = self._open(step)
         summary = tf.compat.v1.Summary()

@@ -27,6 +27,10 @@ class Profiler:
             self._warn("no profile of tensorBoard.profile: the program itself profiles")
             self._asked = None
             return
+        except tf.errors.OpError as error:
+            self._say_that_there_is_none(error)
+            self._asked = None
+            return
         self._running = True
 
     def after(self, done: int, wait: Callable[[], object]) -> None:
@@ -39,4 +43,10 @@ class Profiler:
         """End a profile that is running, and write it."""
         if self._running:
             self._running, self._asked = False, None
-            tf.profiler.experimental.stop()
+            try:
+                tf.profiler.experimental.stop()
+            except (tf.errors.OpError, OSError) as error:  # nowhere to write it
+                self._say_that_there_is_none(error)
+
+    def _say_that_there_is_none(self, error: Exception) -> None:
+        self._warn(f"no profile of tensorBoard.profile: {error}")

@@ -24,11 +24,15 @@ class TrainingEvents:
         asked = task.tensorboard if task is not None and task.checkpoint is not None else None
         directory = f"{task.checkpoint.directory}/{DIRECTORY}" if task is not None and task.checkpoint else ""
         self._every = asked.every_steps if asked is not None else None
-        self._events = Events(directory) if asked is not None and here.is_chief else None
+
+        def warn(message: str) -> None:
+            here.log(message, level="warning")
+
+        self._events = Events(directory, warn) if asked is not None and here.is_chief else None
         self._optimizers = list(optimizers)
         self._profiled = asked.profile if asked is not None else None
         profiled = self._profiled if here.is_chief else None
-        self._profiler = Profiler(profiled, directory, lambda message: here.log(message, level="warning"))
+        self._profiler = Profiler(profiled, directory, warn)
         self._last: tuple[int, float] | None = None
         """Step and time since which the speed is measured."""
 
