@@ -39,10 +39,13 @@ STATEFUL: Mapping[str, tuple[str, ...]] = {
 }
 """What Keras's own callbacks must not forget over a restart (they have no get_state)."""
 
+KERASS_PART, OWN_PART = "__keras__", "__own__"
+"""What a state has of a user's subclass of Keras's that has a get_state: the attributes of the one, and that."""
+
 
 def is_kept(callback: Any) -> bool:
-    """Whether all of the state of `callback` is known: it is Keras's own or has get_state."""
-    return hasattr(callback, "get_state") or is_kerass(callback)
+    """Whether all of the state of `callback` is known: it is Keras's own or has get_state and set_state."""
+    return (hasattr(callback, "get_state") and hasattr(callback, "set_state")) or is_kerass(callback)
 
 
 def validates_on_averages(states: Sequence[Any]) -> bool:
@@ -50,7 +53,8 @@ def validates_on_averages(states: Sequence[Any]) -> bool:
 
     They are not where they have changed places already.
     """
-    swaps = [state[AVERAGES_IN_MODEL] for state in states if isinstance(state, Mapping) and AVERAGES_IN_MODEL in state]
+    parts = [state.get(KERASS_PART, state) for state in states if isinstance(state, Mapping)]
+    swaps = [part[AVERAGES_IN_MODEL] for part in parts if AVERAGES_IN_MODEL in part]
     return bool(swaps) and not any(swaps)
 
 
@@ -60,9 +64,14 @@ def is_kerass(callback: Any) -> bool:
 
 
 def state_of(callback: Any) -> Any:
-    """The state of `callback`; of a user's subclass of Keras's without get_state, what Keras's part of it holds."""
-    if hasattr(callback, "get_state"):
-        return callback.get_state()
+    """The state of `callback`; of a user's subclass of Keras's, what Keras's part of it holds, and its get_state."""
+    if not hasattr(callback, "get_state"):
+        return _kerass_state(callback)
+    kerass, own = _kerass_state(callback), callback.get_state()
+    return {KERASS_PART: kerass, OWN_PART: own} if kerass else own
+
+
+def _kerass_state(callback: Any) -> dict[str, Any]:
     name = keras_name(callback)
     state = {key: getattr(callback, key) for key in STATEFUL.get(name, ()) if hasattr(callback, key)}
     if name == "CSVLogger":
@@ -74,10 +83,17 @@ def state_of(callback: Any) -> Any:
 
 
 def restore(callback: Any, state: Any, model: Any) -> None:
-    """Give `callback`, whose on_train_begin was called, the state that `state_of` gave."""
-    if hasattr(callback, "set_state"):
-        callback.set_state(state)
-        return
+    """Give `callback`, whose on_train_begin was called, the state that `state_of` gave, in this release or an earlier
+    one, which had only the one or the other."""
+    in_parts = isinstance(state, Mapping) and KERASS_PART in state
+    has_own = hasattr(callback, "set_state")
+    if in_parts or not has_own:
+        _restore_kerass(callback, state[KERASS_PART] if in_parts else state, model)
+    if has_own:
+        callback.set_state(state[OWN_PART] if in_parts else state)
+
+
+def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None:
     name = keras_name(callback)
     for key in STATEFUL.get(name, ()):
         if key in state:

@@ -112,6 +112,39 @@ def test_states_of_an_earlier_release_go_by_their_place() -> None:
     assert not made(Counts()).set_state(before.get_state(), None)
 
 
+class Patient(keras.callbacks.EarlyStopping):  # type: ignore[misc]
+    """A user's subclass of one of Keras's, with a state of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.warned = 0
+
+    def get_state(self) -> int:
+        return self.warned
+
+    def set_state(self, state: int) -> None:
+        self.warned = state
+
+
+def test_a_subclass_of_kerass_keeps_both_its_own_state_and_kerass() -> None:
+    before, mine = Patient(), Patient()
+    before.wait, before.best, before.warned = 3, 0.25, 7
+    chief = made(before)
+    assert chief.exact
+    assert made(mine).set_state(chief.get_state(), chief.classes)
+    assert (mine.wait, mine.best, mine.warned) == (3, 0.25, 7)
+    assert made(mine).set_state([9], chief.classes)  # as an earlier release had it
+    assert (mine.wait, mine.warned) == (3, 9)
+
+
+def test_a_state_that_nobody_takes_is_not_kept() -> None:
+    class Gives(keras.callbacks.Callback):  # type: ignore[misc]
+        def get_state(self) -> int:
+            return 1
+
+    assert not made(Gives()).exact
+
+
 def test_a_state_that_training_makes_is_not_asked_for_before() -> None:
     class Times(keras.callbacks.Callback):  # type: ignore[misc]
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
