@@ -75,6 +75,12 @@ class Sizes:
         low, high = share(self.at(step), shard, shards)
         return high - low
 
+    def of_shard_in(self, first: int, until: int, shard: int, shards: int) -> int:
+        """Examples of `shard` at the steps from `first` to before `until`, all of which but the last are full."""
+        if until <= first:
+            return 0
+        return (until - first - 1) * self.of_shard(first, shard, shards) + self.of_shard(until - 1, shard, shards)
+
     def smallest_share(self, shards: int) -> int:
         """The fewest examples that any shard gets at any step."""
         return min(self.at(0), self.at(self.steps - 1)) // shards
@@ -128,19 +134,17 @@ def file_pieces(
             left, began = np.concatenate([_cut(left, *one) for one in stretches]), until
     begin, end = _stretch(sizes, shard, shards, began, first_step)
     pieces = _cut(left, begin, end)
-    stand_ins = sum(sizes.of_shard(step, shard, shards) == 0 for step in range(first_step, sizes.steps))
-    if stand_ins:
+    if first_step < sizes.steps and sizes.of_shard(sizes.steps - 1, shard, shards) == 0:
         filled = order[counts[order] > 0][0]
-        pieces = np.concatenate([pieces, [[filled, 0, 1]] * stand_ins])
+        pieces = np.concatenate([pieces, [[filled, 0, 1]]])
     return pieces.astype(np.int64)
 
 
 def _stretch(sizes: Sizes, shard: int, shards: int, first: int, taken: int) -> tuple[int, int]:
     """The half-open range, in what is left at step `first`, that `shard` has yet to read at step `taken`."""
-    steps = range(first, sizes.steps)
-    totals = [sum(sizes.of_shard(step, other, shards) for step in steps) for other in range(shard + 1)]
+    totals = [sizes.of_shard_in(first, sizes.steps, other, shards) for other in range(shard + 1)]
     begin = sum(totals[:shard])
-    return begin + sum(sizes.of_shard(step, shard, shards) for step in range(first, taken)), begin + totals[shard]
+    return begin + sizes.of_shard_in(first, taken, shard, shards), begin + totals[shard]
 
 
 def _cut(pieces: Rows, begin: int, end: int) -> Rows:

@@ -76,6 +76,15 @@ def test_a_restart_gets_the_rest_of_the_same_files(counts: list[int], batch: int
         assert rest == whole[done:]
 
 
+@given(st.integers(1, 60), st.integers(1, 12), st.integers(1, 5), st.booleans(), st.data())
+def test_shares_of_many_steps_are_those_of_each(n: int, batch: int, shards: int, drop: bool, drawn) -> None:
+    sizes = data.Sizes(n, batch, drop)
+    first, until = (drawn.draw(st.integers(0, sizes.steps)) for _ in range(2))
+    shard = drawn.draw(st.integers(0, shards - 1))
+    each = [sizes.of_shard(step, shard, shards) for step in range(first, until)]
+    assert sizes.of_shard_in(first, until, shard, shards) == sum(each)
+
+
 def test_a_pass_has_the_eras_of_its_own_steps() -> None:
     history = ((0, 3), (10, 2), (25, 4))
     assert data.eras_of_pass(history, 0) == history
