@@ -30,8 +30,8 @@ PROBE = ".dtjob-can-write"
 """A file that is written to see whether one can be."""
 UNREADABLE = (tf.errors.DataLossError, tf.errors.OutOfRangeError)
 """What TensorFlow raises for a damaged checkpoint: a wrong checksum, a file that is cut off."""
-GONE = (tf.errors.NotFoundError, *UNREADABLE)
-"""What it raises for one that is removed while it is read."""
+GONE = (tf.errors.NotFoundError, tf.errors.AbortedError, *UNREADABLE)
+"""What it raises for one that is removed while it is read; Aborted on NFS, for a stale handle (ESTALE)."""
 
 
 def _foreign(directory: str, step: int) -> CheckpointError:
@@ -50,18 +50,22 @@ def check_directory(directory: str) -> None:
 
 
 def make_writable(directory: str) -> None:
-    """Make `directory` where it is not there, write a small file there, and remove it.
+    """Make `directory` where it is not there, write a small file there, rename it, and remove it.
 
     Raises CheckpointError where that cannot be done.
     """
+    probe, done, mend = f"{directory}/{PROBE}", "be written to", ""
     try:
         gfile.makedirs(directory)
-        with gfile.GFile(f"{directory}/{PROBE}", "w") as file:
+        with gfile.GFile(f"{probe}.tmp", "w") as file:
             file.write("dtjob can write here\n")
-        gfile.remove(f"{directory}/{PROBE}")
+        done, mend = "rename files", "; choose one that can: some drivers that mount buckets cannot"
+        gfile.rename(f"{probe}.tmp", probe, overwrite=True)
+        done, mend = "be written to", ""
+        gfile.remove(probe)
     except tf.errors.OpError as error:
         raise CheckpointError(
-            f"checkpoint.directory {directory} cannot be written to: {error.message}{_mend_of(error)}"
+            f"checkpoint.directory {directory} cannot {done}: {error.message}{mend or _mend_of(error)}"
         ) from error
 
 
@@ -189,13 +193,16 @@ def _restore(prefix: str, types: Mapping[str, Any]) -> dict[str, npt.NDArray[Any
         return {}
     names = list(types)
     with tf.device("CPU:0"):
-        found = tf.raw_ops.RestoreV2(
-            prefix=prefix,
-            tensor_names=names,
-            shape_and_slices=[""] * len(names),
-            dtypes=[types[name] for name in names],
+        found = list(
+            tf.raw_ops.RestoreV2(
+                prefix=prefix,
+                tensor_names=names,
+                shape_and_slices=[""] * len(names),
+                dtypes=[types[name] for name in names],
+            )
         )
-    return {name: np.asarray(tensor.numpy()) for name, tensor in zip(names, found, strict=True)}
+    # Each tensor goes as its copy comes: memory may be short of twice the model.
+    return {name: np.asarray(found.pop(0).numpy()) for name in names}
 
 
 def write_state_file(directory: str, steps: list[int]) -> None:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+import tensorflow as tf
 
 from dtjob_trainer.checkpoint import directory
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.data.sharding import Eras
+from dtjob_trainer.errors import CheckpointError
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
@@ -134,14 +136,29 @@ class Saves:
         self._earlier = [*(each for each in self._earlier if each != step), step][-REMEMBERED:]
 
     def _newest(self, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The newest checkpoint that can be read; None where there is none."""
+        """The newest checkpoint that can be read; None where there is none.
+
+        Raises CheckpointError where there are several and none can be read: it is what reads them that is at fault.
+        """
         assert self._here.task is not None
+        where, found = writer.settings.directory, None
+        damaged: dict[int, tf.errors.OpError] = {}
         for step in reversed(writer.prepare(self._here.task.uid)):
             try:
-                return directory.read(writer.settings.directory, step)
+                found = directory.read(where, step)
+                break
             except directory.UNREADABLE as error:
-                directory.set_aside(writer.settings.directory, step)
-                name = f"{directory.DAMAGED}ckpt-{step}"
-                why = f"the checkpoint cannot be read and is kept as {name}; trying the one before: {error.message}"
-                self._here.log(why, level="warning", step=step)
-        return None
+                damaged[step] = error
+        if found is None and len(damaged) > 1:
+            newest = max(damaged)
+            raise CheckpointError(
+                f"checkpoint.directory {where}: none of its {len(damaged)} checkpoints can be read (ckpt-{newest}: "
+                f"{damaged[newest].message}); move them away to begin at step 0"
+            ) from damaged[newest]
+        instead = "the one before is taken" if found else "training begins at step 0"
+        for step, damage in damaged.items():
+            directory.set_aside(where, step)
+            name = f"{directory.DAMAGED}ckpt-{step}"
+            why = f"the checkpoint cannot be read and is kept as {name}; {instead}: {damage.message}"
+            self._here.log(why, level="warning", step=step)
+        return found

@@ -38,7 +38,7 @@ class Checkpoint:
         if every_steps is None and every_seconds is None:
             every_seconds = DEFAULT_EVERY_SECONDS
         return cls(
-            directory=directory,
+            directory=directory.rstrip("/") or "/",  # gs://b/a//ckpt-5 is not what gs://b/a/ lists
             every_steps=every_steps,
             every_seconds=every_seconds,
             keep=value.get("keep") or cls.keep,

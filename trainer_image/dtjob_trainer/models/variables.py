@@ -15,7 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.strategies.collective import Group
+from dtjob_trainer.strategies.collective import Data, Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 
 Array = npt.NDArray[Any]
@@ -60,7 +60,9 @@ class State:
             rows_fit = rows.shape == (self._group.replicas, row_size)
             if not rows_fit:
                 rows = self._rows_of_others(arrays, row_size)
-            payload = b"".join(arrays[name].tobytes() for name in self._shared) + rows.tobytes()
+            payload = bytearray()  # piece by piece: memory may be short of several times the model
+            for array in (*(arrays[name] for name in self._shared), rows):
+                payload += array.tobytes()
         shared_size = sum(sizes[name] for name in self._shared)
         data = self._group.broadcast(payload, shared_size + self._group.replicas * row_size)
         offset = 0
@@ -158,7 +160,7 @@ class State:
         """The `tf.Variable` of each replica of this task."""
         return parts_of(self._group.strategy, variable)
 
-    def _assign(self, variable: Any, values: list[bytes]) -> None:
+    def _assign(self, variable: Any, values: list[Data]) -> None:
         dtype = tf.as_dtype(variable.dtype).as_numpy_dtype
         for part, value in zip(self._parts(variable), values, strict=True):
             part.assign(np.frombuffer(value, dtype).reshape(variable.shape))

@@ -17,6 +17,8 @@ CHUNK_BYTES = 64 * 2**20
 REDUCED = (np.float32, np.float64, np.int64)
 """What tasks with GPUs sum as those without: of int32 TensorFlow says "Collective all-reduce does not support datatype
 DT_INT32 on DEVICE_GPU" (its base_collective_executor.cc), and unsigned integers and booleans it reduces nowhere."""
+Data = bytes | bytearray
+"""What is exchanged; a bytearray where it was put together here, as a copy of it could be of a whole model."""
 WORD = np.dtype(np.int64)
 """In which bytes are exchanged, bit for bit."""
 
@@ -78,7 +80,7 @@ class Group:
             with contextlib.suppress(tf.errors.OpError):
                 self.sum(np.zeros(1))
 
-    def broadcast(self, data: bytes | None, size: int) -> bytes:
+    def broadcast(self, data: Data | None, size: int) -> Data:
         """The chief task's `data` of `size` bytes, bit for bit, in every task; the others pass None."""
         if self.tasks == 1:
             assert data is not None
@@ -90,7 +92,7 @@ class Group:
             if data is not None:
                 words.view(np.uint8)[:length] = np.frombuffer(data, np.uint8, length, start)
             received += self.sum(words).view(np.uint8)[:length].tobytes()
-        return bytes(received)
+        return received
 
     def gather(self, rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Every replica's row of bytes, in the order of replicas: local rows [local, size] → [replicas, size]."""

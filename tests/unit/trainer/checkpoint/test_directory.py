@@ -12,7 +12,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.lib.io import file_io
 
-from dtjob_trainer.checkpoint.directory import DATA_SUFFIX, clear_half_written, steps_in
+from dtjob_trainer.checkpoint import directory
+from dtjob_trainer.checkpoint.directory import DATA_SUFFIX, clear_half_written, make_writable, steps_in
 from dtjob_trainer.errors import CheckpointError
 
 WHOLE = {f"ckpt-{step}{part}" for step in (5, 10) for part in (DATA_SUFFIX, ".index")}
@@ -91,3 +92,27 @@ def test_a_checkpoint_in_several_parts_is_left_alone(checkpoints: Path) -> None:
     with pytest.raises(CheckpointError, match=r"ckpt-7 was not written by dtjob; choose another"):
         clear_half_written(str(checkpoints))
     assert names_in(checkpoints) == before
+
+
+def test_storage_that_cannot_rename_is_found_out_before_the_first_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the driver that AWS has for S3."""
+
+    def refuses(*_: Any, **__: Any) -> None:
+        raise tf.errors.UnimplementedError(None, None, "Function not implemented")
+
+    make_writable(str(tmp_path))
+    assert names_in(tmp_path) == set()
+    monkeypatch.setattr(directory.gfile, "rename", refuses)
+    with pytest.raises(CheckpointError, match="cannot rename files: Function not implemented; choose one that can"):
+        make_writable(str(tmp_path))
+
+
+def test_one_that_nfs_has_removed_while_it_is_read_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stale(**_: Any) -> None:
+        raise tf.errors.AbortedError(None, None, "ckpt-5.index; Stale file handle")
+
+    monkeypatch.setattr(tf.raw_ops, "RestoreV2", stale)
+    with pytest.raises(directory.GONE):
+        directory.read(str(tmp_path), 5)

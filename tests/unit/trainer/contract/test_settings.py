@@ -27,6 +27,12 @@ def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802
     assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9}').every_seconds is None
 
 
+@pytest.mark.parametrize(("given", "used"), [("gs://b/a/", "gs://b/a"), ("gs://b//", "gs://b"), ("/", "/")])
+def test_a_slash_at_the_end_of_a_directory_is_none(given: str, used: str) -> None:
+    """In a bucket what is written to a//b is not what is listed of a/."""
+    assert Checkpoint.from_json(f'{{"directory": "{given}"}}').directory == used
+
+
 @pytest.mark.parametrize("text", ["{}", '{"directory": ""}', '{"directory": 5}'])
 def test_a_checkpoint_needs_a_directory(text: str) -> None:
     with pytest.raises(TaskError, match="DTJOB_CHECKPOINT has no 'directory'"):

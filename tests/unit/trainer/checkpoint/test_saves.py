@@ -1,0 +1,46 @@
+"""dtjob_trainer.checkpoint.saves: which checkpoint a run goes on from where some cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.checkpoint import writer
+from dtjob_trainer.checkpoint.directory import DATA_SUFFIX
+from dtjob_trainer.checkpoint.saves import Saves
+from dtjob_trainer.contract.settings import Checkpoint
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.errors import CheckpointError
+
+
+def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15)) -> Any:
+    """The state of the checkpoint that a run goes on from, of these steps, some of which cannot be read."""
+    for step in steps:
+        writer.write(str(directory), step, {"v": tf.constant(1.0)}, f'{{"step": {step}}}'.encode(), keep=3)
+    for step in damaged:
+        (directory / f"ckpt-{step}{DATA_SUFFIX}").write_bytes(b"")
+    task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
+    saves: Any = SimpleNamespace(_here=SimpleNamespace(task=task, log=lambda *_, **__: None))
+    found = Saves._newest(saves, writer.Writer(task, lambda **_: None, print))
+    return found and found[1]
+
+
+def test_those_that_cannot_be_read_are_set_aside_once_an_older_one_was(tmp_path: Path) -> None:
+    assert newest(tmp_path, 10, 15) == {"step": 5}
+    assert len(list(tmp_path.glob("damaged-ckpt-1*"))) == 4
+
+
+def test_where_none_can_be_read_training_does_not_begin_anew_unasked(tmp_path: Path) -> None:
+    """All of them at once: it is the reader, as of a mount that reads too little, and the files stay."""
+    with pytest.raises(CheckpointError, match=r"none of its 3 checkpoints can be read \(ckpt-15: .*move them away"):
+        newest(tmp_path, 5, 10, 15)
+    assert not list(tmp_path.glob("damaged-*"))
+
+
+def test_one_alone_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
+    assert newest(tmp_path, 5, steps=(5,)) is None
+    assert len(list(tmp_path.glob("damaged-ckpt-5*"))) == 2
