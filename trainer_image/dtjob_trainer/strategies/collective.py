@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,12 @@ Data = bytes | bytearray
 """What is exchanged; a bytearray where it was put together here, as a copy of it could be of a whole model."""
 WORD = np.dtype(np.int64)
 """In which bytes are exchanged, bit for bit."""
-
-
-def padded_size(size: int) -> int:
-    """The size to which small vectors are padded, so that few functions are traced."""
-    return size if size > 2**14 else max(16, 1 << (size - 1).bit_length())
+MOST_ON_HOST = 2**14
+"""Elements up to which tasks with GPUs sum in the host's memory; NCCL may have faster links for more."""
+GROUP_KEY = 0x64746A62
+"""Names the tasks' host memories to TensorFlow, which counts the keys of its own groups from 1."""
+_exchanges = count(1)
+"""Numbers the exchanges of this process; they are the same ones in every task."""
 
 
 class Group:
@@ -45,6 +48,8 @@ class Group:
         """Replicas of this task."""
         self.first_replica = self.index * self.local
         """Number of this task's first replica among all."""
+        gpus = self.tasks > 1 and any("GPU" in device for device in strategy.extended.worker_devices)
+        self.most_on_host: float = MOST_ON_HOST if gpus else math.inf
         self._sums: dict[tuple[str, int], Any] = {}
 
     def sum(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -53,15 +58,13 @@ class Group:
             raise TypeError(
                 f"not every strategy sums {vector.dtype}; use one of {', '.join(t.__name__ for t in REDUCED)}"
             )
-        if self.tasks == 1:
+        if self.tasks == 1 or not vector.size:
             return vector
-        padded = np.zeros(padded_size(vector.size), vector.dtype)
-        padded[: vector.size] = vector.ravel()
-        key = (padded.dtype.str, padded.size)
-        if key not in self._sums:  # one function a size: a collective's shape may never change
-            self._sums[key] = tf.function(self._sum_replicas, autograph=False)
-        summed: npt.NDArray[Any] = self._sums[key](tf.constant(padded)).numpy()
-        return summed[: vector.size].reshape(vector.shape)
+        flat = tf.constant(vector.ravel())
+        summed: npt.NDArray[Any] = (
+            self._sum_tasks(flat) if vector.size <= self.most_on_host else self._sum_by_function(flat)
+        ).numpy()
+        return summed.reshape(vector.shape)
 
     def sum_each(self, arrays: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         """For each of `arrays` (of one type; same shapes in all tasks) the sum of every task's, in one exchange."""
@@ -102,6 +105,26 @@ class Group:
         words = np.zeros((self.replicas, -(-size // WORD.itemsize)), WORD)
         words.view(np.uint8)[self.first_replica : self.first_replica + self.local, :size] = rows
         return np.ascontiguousarray(self.sum(words).view(np.uint8)[:, :size])
+
+    def _sum_tasks(self, vector: Any) -> Any:
+        """The sum in the host's memory: an operation by itself, as to trace a function takes as long as twenty sums."""
+        with tf.device("CPU:0"):
+            return tf.raw_ops.CollectiveReduceV2(
+                input=vector,
+                group_size=self.tasks,
+                group_key=GROUP_KEY,
+                instance_key=next(_exchanges),
+                ordering_token=[],
+                merge_op="Add",
+                final_op="Id",
+            )
+
+    def _sum_by_function(self, vector: Any) -> Any:
+        """The sum on the strategy's devices, by a function for each size: a collective's shape may never change."""
+        key = (vector.dtype.name, vector.shape[0])
+        if key not in self._sums:
+            self._sums[key] = tf.function(self._sum_replicas, autograph=False)
+        return self._sums[key](vector)
 
     def _sum_replicas(self, vector: Any) -> Any:
         def replica() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,26 @@ class TwoTasks(Group):
         self.local = 1
         self.exchanged: list[Any] = []
 
-    def _sum_replicas(self, vector: Any) -> Any:
+    def _sum_tasks(self, vector: Any) -> Any:
         self.exchanged.append(vector.dtype.as_numpy_dtype)
         return vector
+
+    def _sum_replicas(self, vector: Any) -> Any:
+        return 2 * vector
+
+
+@pytest.mark.parametrize(("most_on_host", "factor"), [(3, 1), (2, 2)])
+def test_what_is_large_is_summed_on_gpus_where_there_are_any(most_on_host: int, factor: int) -> None:
+    group = TwoTasks()
+    assert group.most_on_host == math.inf  # there are none
+    group.most_on_host = most_on_host
+    assert group.sum(np.array([[1.0, 2.0, 3.0]])).tolist() == [[factor, 2 * factor, 3 * factor]]
+
+
+def test_nothing_is_exchanged_where_there_is_nothing() -> None:
+    group = TwoTasks()
+    assert group.sum(np.zeros((2, 0))).shape == (2, 0)
+    assert group.exchanged == []
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.bool_, np.float16])
