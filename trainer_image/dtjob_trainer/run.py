@@ -137,12 +137,13 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         server.serve(here, task)
     import keras
 
-    from dtjob_trainer.models import keras_saving, refused_methods
+    from dtjob_trainer.models import initial_values, keras_saving, refused_methods
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
     create.configure_devices(task.strategy_options)
     ambient.make_ambient(task)
+    initial_values.watch(here.strategy, task)
     refused_methods.refuse_where_wrong(task)
     keras_saving.need_no_peers(task.traits)
     own_training.watch(here)

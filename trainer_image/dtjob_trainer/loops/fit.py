@@ -14,7 +14,7 @@ from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop
-from dtjob_trainer.models import choose
+from dtjob_trainer.models import choose, initial_values
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
@@ -135,8 +135,7 @@ def fit(
     if here.task is not None and group.tasks > 1:
         alike.agree(group, here.task.members, course, validation, validates, order, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
-    trained.build(*training.spec())
-    trained.build_further(*training.spec())
+    _build(trained, training.spec())
     engine = engine_of(trained, group, here.traits)
     loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates, scale_lr)
     with trained.of_global_batch():
@@ -160,6 +159,13 @@ def _remark(here: runtime.Runtime, trained: TrainedModel) -> None:
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
     for remark in trained.remarks():
         here.log(remark, level="warning")
+
+
+def _build(trained: TrainedModel, spec: tuple[Any, Any, Any]) -> None:
+    """Make every variable of the model, of what compile() was given and of optimizers, for data of this `spec`."""
+    with initial_values.held():
+        trained.build(*spec)
+        trained.build_further(*spec)
 
 
 def _say_start(here: runtime.Runtime, total_steps: int | None, of_shapes: Callable[[], str]) -> None:

@@ -12,6 +12,7 @@ from dtjob_trainer.contract import pipes
 from dtjob_trainer.contract.doing import SAVING
 from dtjob_trainer.loops.control import Agreement, Control
 from dtjob_trainer.loops.stopwatch import Stopwatch
+from dtjob_trainer.models import initial_values
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.process.progress import Pace
 from dtjob_trainer.process.runtime import Runtime
@@ -188,6 +189,7 @@ class TrainingRun(ABC):
             self._take_up(state)
 
         restored = self._saves.restore(before=take_up)
+        initial_values.agree(self._state if restored is not None else None)
         if restored is None:
             # Also of a process before this one in the same pod: what that had saved is not there.
             self._here.progress.report(restoredStep=0, checkpoint=None)
