@@ -15,6 +15,7 @@ from tensorflow.python.autograph.core import ag_ctx
 from tensorflow.python.distribute.ps_values import AggregatingVariable
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
+from tf_keras.src.engine.functional import Functional
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
@@ -85,18 +86,18 @@ class LegacyModel(TrainedModel):
                 raise FitError(f"optimizer: {why}")
 
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
-        """Make every variable of model, metrics and optimizer, by tracing a step that is never run."""
+        """Make every variable of model, metrics and optimizer, by tracing what a step does that is never run."""
         model, strategy = self.model, tf.distribute.get_strategy()
         if self._traits.asynchronous:
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
-        def replica(x: Any, y: Any, sample_weight: Any) -> Any:
+        def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
             with _autograph():
                 if self.own_step:
                     with losses.setting(losses.current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
                         self._own_train(x, y, sample_weight)
                     return tf.constant(0)
-                y_pred = model(x, training=True)
+                y_pred = model(x, training=True) if y_pred is None else y_pred
                 if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
                     model.compiled_loss.build(y_pred)
                 if not model.compiled_metrics.built and _is_keras_own(model, "compute_metrics"):
@@ -104,11 +105,11 @@ class LegacyModel(TrainedModel):
                 return tf.constant(0)
 
         @tf.function(autograph=False)  # type: ignore[untyped-decorator]
-        def step(x: Any, y: Any, sample_weight: Any) -> Any:
-            return strategy.run(replica, args=(x, y, sample_weight))
+        def step(*args: Any) -> Any:
+            return strategy.run(replica, args=args)
 
         with tf_keras_losses.of_global_batch():
-            step.get_concrete_function(x, y, sample_weight)
+            step.get_concrete_function(x, y, sample_weight, None if self.own_step else _outputs(model))
         if model.optimizer is not None and not self.own_step:
             model.optimizer.build(model.trainable_variables)
         self._keep_seeds()
@@ -273,6 +274,12 @@ def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
         yield "LossScaleOptimizer fails inside CentralStorage; use the policy mixed_bfloat16"
     if scales and traits.asynchronous:
         yield "LossScaleOptimizer changes its scale between two workers' steps; use the policy mixed_bfloat16"
+
+
+def _outputs(model: Any) -> Any:
+    """Specs of the outputs of a model of layers, which has made its variables with them; None of any other model."""
+    known = type(model).call in (Functional.call, tf_keras.Sequential.call) and model.outputs
+    return tf.nest.map_structure(lambda output: output.type_spec, model.output) if known else None
 
 
 def _is_keras_own(model: Any, method: str) -> bool:
