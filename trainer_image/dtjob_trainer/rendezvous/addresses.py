@@ -1,4 +1,4 @@
-"""Addresses: `host:port` of a cluster file, and whether a host name leads to where a task registered from."""
+"""Addresses: whether a host name leads to where a task registered from."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ import socket
 
 _SIDECAR = ", as by way of a service mesh's sidecar: keep that out of the job's pods"
 """Istio's connects to its pod's ports from 127.0.0.6, and from 127.0.0.1 to those that a Service names."""
-
-
-def host_of(address: str) -> str:
-    """The host in `host:port`, without the brackets of an IPv6 address."""
-    return address.rpartition(":")[0].strip("[]")
 
 
 def same_address(one: str, other: str) -> bool:

@@ -7,6 +7,8 @@ import contextlib
 import ipaddress
 from collections.abc import Iterable, Mapping
 
+from dtjob_trainer.contract.addresses import host_of
+
 PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """The variables in which gRPC looks for a proxy."""
 PAST_THEM = "no_grpc_proxy"
@@ -19,7 +21,7 @@ def past_proxies(environ: Mapping[str, str], cluster: Mapping[str, Iterable[str]
         return {}
     named = environ.get(PAST_THEM) or environ.get("no_proxy") or ""
     listed = [one for one in (text.strip() for text in named.split(",")) if one]
-    hosts = (address.rpartition(":")[0].strip("[]") for addresses in cluster.values() for address in addresses)
+    hosts = (host_of(address) for addresses in cluster.values() for address in addresses)
     return {PAST_THEM: ",".join([*listed, *sorted({_end(host) for host in hosts} - {*listed})])}
 
 

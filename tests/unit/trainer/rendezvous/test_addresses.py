@@ -1,16 +1,8 @@
-"""dtjob_trainer.rendezvous.addresses: hosts, and whether a name leads to where a task is."""
+"""dtjob_trainer.rendezvous.addresses: whether a name leads to where a task is."""
 
 import pytest
 
-from dtjob_trainer.rendezvous.addresses import host_of, look_up, name_problem, same_address
-
-
-@pytest.mark.parametrize(
-    ("address", "host"),
-    [("[fd00::1]:2222", "fd00::1"), ("digits-worker-0.digits:2222", "digits-worker-0.digits"), ("no-port", "")],
-)
-def test_the_host_of_an_address(address: str, host: str) -> None:
-    assert host_of(address) == host
+from dtjob_trainer.rendezvous.addresses import look_up, name_problem, same_address
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,8 @@
+"""Addresses of tasks, as a cluster file has them: `host:port`."""
+
+from __future__ import annotations
+
+
+def host_of(address: str) -> str:
+    """The host in `host:port`, without the brackets of an IPv6 address."""
+    return address.rpartition(":")[0].strip("[]")
