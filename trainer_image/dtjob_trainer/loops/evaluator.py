@@ -47,7 +47,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     trained.build(*source.spec())
     engine = choose.engine(trained, Group(here.strategy, None), here.traits)
     best = BestModel(task)
-    events = Events(f"{directory}/{EVENTS_DIRECTORY}", lambda message: here.log(message, level="warning"))
+    events = Events(f"{directory}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()
     evaluated: set[int] = set()
     here.progress.report(state="evaluating")

@@ -158,7 +158,7 @@ def _remark(here: runtime.Runtime, trained: TrainedModel) -> None:
     if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
     for remark in trained.remarks():
-        here.log(remark, level="warning")
+        here.warn(remark)
 
 
 def _build(trained: TrainedModel, spec: tuple[Any, Any, Any]) -> None:

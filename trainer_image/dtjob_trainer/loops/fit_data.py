@@ -94,11 +94,8 @@ class FitData:
             elif steps != source.steps:
                 when_out = "stop"
 
-        def warn(message: str) -> None:
-            self._here.log(message, level="warning")
-
         first, epochs = self._numbers.initial_epoch, self._numbers.epochs
-        return Epochs(source, group, steps=steps, epochs=epochs, when_out=when_out, tell=warn, first=first)
+        return Epochs(source, group, steps=steps, epochs=epochs, when_out=when_out, tell=self._here.warn, first=first)
 
     def validation(self, data: Any) -> Source:
         """What to validate on: `data`, or its first `validation_steps` batches."""
@@ -125,7 +122,7 @@ class FitData:
         source = sources.make(x, y, weights, wanted, self._place)
         if steps is not None and source.steps is not None and source.steps < steps:
             batches = f"validation_data has {source.steps} batches"
-            self._here.log(f"validation_steps={steps}, but {batches}: all are taken", level="warning")
+            self._here.warn(f"validation_steps={steps}, but {batches}: all are taken")
         return source
 
     def _readable(self, x: Any) -> Any:
@@ -165,8 +162,7 @@ class FitData:
                 f"examples; batch the Dataset with drop_remainder=True, in a size that {self._replicas} divides"
             )
         if rows % self._replicas:
-            self._here.log(
+            self._here.warn(
                 f"batches of {rows} make unequal shares for {self._replicas} replicas, which the model's own "
-                f"train_step weighs alike; choose a size that {self._replicas} divides",
-                level="warning",
+                f"train_step weighs alike; choose a size that {self._replicas} divides"
             )

@@ -92,6 +92,10 @@ class Runtime:
         """What the strategy is like that this process computes under."""
         return ambient.traits_of(self.task)
 
+    def warn(self, message: str) -> None:
+        """Log what may not be as the program's author means it."""
+        self.log(message, level="warning")
+
     def log(
         self,
         message: str,

@@ -25,14 +25,11 @@ class TrainingEvents:
         directory = f"{task.checkpoint.directory}/{DIRECTORY}" if task is not None and task.checkpoint else ""
         self._every = asked.every_steps if asked is not None else None
 
-        def warn(message: str) -> None:
-            here.log(message, level="warning")
-
-        self._events = Events(directory, warn) if asked is not None and here.is_chief else None
+        self._events = Events(directory, here.warn) if asked is not None and here.is_chief else None
         self._optimizers = list(optimizers)
         self._profiled = asked.profile if asked is not None else None
         profiled = self._profiled if here.is_chief else None
-        self._profiler = Profiler(profiled, directory, warn)
+        self._profiler = Profiler(profiled, directory, here.warn)
         self._last: tuple[int, float] | None = None
         """Step and time since which the speed is measured."""
 
