@@ -277,8 +277,12 @@ def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
 
 
 def _outputs(model: Any) -> Any:
-    """Specs of the outputs of a model of layers, which has made its variables with them; None of any other model."""
-    known = type(model).call in (Functional.call, tf_keras.Sequential.call) and model.outputs
+    """Specs of the outputs of a model of tf_keras's own layers, which made its variables with them; None of any other:
+    a layer of the program's own may make some only where it is called with training=True, as it was not."""
+    if type(model).call not in (Functional.call, tf_keras.Sequential.call) or not model.outputs:
+        return None
+    layers = model._flatten_layers(include_self=False)
+    known = all(layer.built and type(layer).__module__.startswith("tf_keras.") for layer in layers)
     return tf.nest.map_structure(lambda output: output.type_spec, model.output) if known else None
 
 
