@@ -20,6 +20,8 @@ _NO_NEWS = re.compile(
     r"|\d+ root error\(s\) found"
 )
 """Lines that Keras and TensorFlow put before the one that says what is wrong."""
+_CONVERTED = re.compile(r"\s*in user code:\n\n(?:    .*\n)+\n\s*(?:\w+: )?")
+"""What AutoGraph puts before the message of an error within a `tf.function`: the lines that led there, and its kind."""
 _AROUND = re.compile(r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[Op:\w+\](?: name:.*)?$")
 """Where in its graphs TensorFlow has found it."""
 _IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
@@ -71,7 +73,8 @@ def kind_of(error: BaseException) -> str:
 
 def line_of(error: BaseException) -> str:
     """The first line of the message that is not only about where; empty where it says nothing."""
-    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
+    text = _CONVERTED.sub("", _COLOUR.sub("", str(error)))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
     notes = "; ".join(getattr(error, "__notes__", ()))
     return _cut(_AROUND.sub("", said) + (f" ({notes})" if notes and "\n" not in notes else ""))

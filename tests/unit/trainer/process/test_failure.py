@@ -27,6 +27,11 @@ PIPELINE = (
     "\t [[while/body/_1/while/IteratorGetNextAsOptional]] [Op:__inference_several_305]"
 )
 """What data says whose elements a step takes by itself."""
+CONVERTED = (
+    'in user code:\n\n    File "/app/train.py", line 22, in step  *\n        return strategy.run(replica)\n'
+    '    File "/app/train.py", line 5, in replica  *\n        raise ValueError("two")\n\n    ValueError: {message}\n'
+)
+"""What AutoGraph makes of an error within a `tf.function`."""
 TWO_REPLICAS = (
     "Graph execution error:\n\nDetected at node a defined at (most recent call last):\n<stack traces unavailable>\n"
     "Detected at node b defined at (most recent call last):\n<stack traces unavailable>\n2 root error(s) found.\n"
@@ -72,6 +77,11 @@ class UnavailableError(Exception):
             "RuntimeError: Received a label value of 7 which is outside the valid range of [0, 2).",
         ),
         (RuntimeError(PIPELINE.format(error="ValueError: row 40")), "RuntimeError: ValueError: row 40"),
+        (ValueError(CONVERTED.format(message="weights: of two")), "ValueError: weights: of two"),
+        (
+            ValueError(CONVERTED.format(message=KERAS.replace("\n", "\n    "))),
+            "ValueError: Input 0 of layer 'dense' is incompatible with the layer: expected axis -1 to have value 5",
+        ),
         (RuntimeError(TWO_REPLICAS), "RuntimeError: indices[0,0] = 99 is not in [0, 9)"),
         (
             RuntimeError("{{function_node f}} /data/a.csv; No such file or directory [Op:IteratorGetNext] name: "),
