@@ -5,44 +5,66 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.trainer.support.harness import Cluster
 
 GROUP = {"chief": 1, "worker": 1}
 
 
+def group(directory: Path, *args: str, **options: object) -> Cluster:
+    """Two tasks under MultiWorkerMirrored."""
+    return Cluster(directory, "MultiWorkerMirrored", GROUP, "initial_values.py", *args, **options)  # type: ignore[arg-type]
+
+
+def fitted(run: Cluster) -> str:
+    """What every task has come to, the same in all: weights and optimizer summed up."""
+    found = {re.search(r"fit (\S+) \[10\.0, 10\.0\] sent 0", run[task].output()) for task in run.tasks}
+    assert None not in found, run["worker-0"].output()
+    (sums,) = {match[1] for match in found if match}
+    return sums
+
+
 def test_a_step_of_the_programs_own_begins_with_the_chiefs_values(tmp_path: Path) -> None:
     """The one variable that is made within the step is TensorFlow's to send."""
-    with Cluster(tmp_path, "MultiWorkerMirrored", GROUP, "initial_values.py", "step") as run:
+    with group(tmp_path, "step") as run:
         run.run()
         for task in run.tasks:
             assert "step [31.0, 31.0] [10.0, 10.0] 20.0 sent 1" in run[task].output()
 
 
-def test_fit_begins_with_the_chiefs_values(tmp_path: Path) -> None:
-    with Cluster(tmp_path, "MultiWorkerMirrored", GROUP, "initial_values.py", "fit") as run:
+def test_fit_begins_with_the_chiefs_values_and_what_is_derived_from_them(tmp_path: Path) -> None:
+    with group(tmp_path, "fit") as run:
         run.run()
-        for task in run.tasks:
-            assert "fit [[[5.0]], [0.0]] [10.0, 10.0] sent 0" in run[task].output()
+        fitted(run)
+
+
+def test_a_step_of_the_chief_alone_waits_for_the_others_to_begin(tmp_path: Path) -> None:
+    with group(tmp_path, "chief") as run:
+        run.run()
+        fitted(run)
 
 
 def test_after_a_restart_the_checkpoints_values_count(tmp_path: Path) -> None:
     """And what is in no checkpoint still begins as the chief has it."""
-    checkpoint = {"everySteps": 1}
-    with Cluster(tmp_path, "MultiWorkerMirrored", GROUP, "initial_values.py", "fit", checkpoint=checkpoint) as run:
+    with group(tmp_path, "fit", checkpoint={"everySteps": 1}) as run:
         run.run()
+        trained = fitted(run)
         (run.checkpoints / "DONE").unlink(missing_ok=True)
         run.run()
-        for task in run.tasks:
-            assert run[task].status["restoredStep"] == 1
-            assert "fit [[[5.0]], [0.0]] [10.0, 10.0] sent 0" in run[task].output()
+        assert [run[task].status["restoredStep"] for task in run.tasks] == [1, 1]
+        assert fitted(run) == trained
 
 
-def test_a_task_that_makes_other_variables_is_named(tmp_path: Path) -> None:
-    with Cluster(tmp_path, "MultiWorkerMirrored", GROUP, "initial_values.py", "more") as run:
+@pytest.mark.parametrize("way", ["fit", "step"])
+def test_a_task_that_makes_other_variables_is_named(tmp_path: Path, way: str) -> None:
+    with group(tmp_path, way, "more") as run:
         run.start()
         for task in run.tasks:
             assert run[task].exit_code() == 1
-            said = r"StateError: task worker-0 has made (\d+) variables and chief-0 (\d+), or others; make the same"
-            found = re.search(said, run[task].output())
-            assert found is not None
+            told = run[task].status["exception"]
+            said = r"task worker-0 has made (\d+) variables and chief-0 (\d+), or others; make the same ones in every"
+            found = re.match(said, told["message"])
+            assert told["type"] == "StateError"
+            assert found is not None, told
             assert int(found[1]) == int(found[2]) + 1

@@ -15,7 +15,7 @@
     ├── EvaluatorError (ValueError)       replicas.evaluator
     │   └── BestModelError                … spec.evaluation.best
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
-    ├── StateError (RuntimeError)         a checkpoint is another model's
+    ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
     └── CheckpointError                   spec.checkpoint.directory
 
 Each message names the field or argument and what to write instead.
@@ -26,6 +26,9 @@ from __future__ import annotations
 
 class TrainerError(Exception):
     """Something that a user can mend: the message names it and the mend."""
+
+    ag_pass_through = True
+    """Has AutoGraph hand it on as it is, where the program's own `tf.function` was left by it."""
 
 
 class TaskError(TrainerError, ValueError):
@@ -85,7 +88,8 @@ class ModelFitError(TrainerError, RuntimeError):
 
 
 class StateError(TrainerError, RuntimeError):
-    """A checkpoint belongs to another model; the message names the variable and the mend."""
+    """A checkpoint belongs to another model, or a task has made other variables than the chief; the message says which
+    and the mend."""
 
 
 class CheckpointError(TrainerError):

@@ -1,6 +1,7 @@
 """Makes variables whose initial values are others in each task, and prints what they are after a step.
 
-initial_values.py [fit|more]: in a step of its own; in `fit`; the same with a variable more in the worker.
+initial_values.py WAY [more]: in a step of the program's own (step), in `fit`, or the same after a step that the chief
+alone has taken (chief); `more`: the worker makes a variable more.
 """
 
 import sys
@@ -11,9 +12,8 @@ import tensorflow as tf
 from tensorflow.python.ops import collective_ops
 
 import dtjob_trainer as dt
-from dtjob_trainer.process import runtime
 
-how, index = sys.argv[1], runtime.current().task.index + (not dt.is_chief())
+index = 0 if dt.is_chief() else 1
 sent = []
 """TensorFlow's own exchanges of initial values."""
 for name in ("broadcast_send", "broadcast_recv"):
@@ -22,7 +22,11 @@ for name in ("broadcast_send", "broadcast_recv"):
 
 strategy = tf.distribute.get_strategy()
 alike, apart = tf.Variable(1.0), tf.Variable([10.0 + index, 10.0])
+derived = tf.Variable([0.0, 0.0])
+derived.assign(apart)
 made = []
+if "more" in sys.argv and index:
+    more = tf.Variable(0.0)
 
 
 @tf.function
@@ -30,18 +34,20 @@ def step():
     def replica():
         if not made:
             made.append(tf.Variable(20.0 + index))
-        return alike + apart + made[0]
+        return alike + derived + made[0]
 
     return strategy.run(replica)
 
 
-if how == "step":
+if "step" in sys.argv:
     print("step", step().numpy().tolist(), apart.numpy().tolist(), made[0].numpy(), "sent", len(sent), flush=True)
     sys.exit()
-if how == "more" and index:
-    more = tf.Variable(0.0)
-layers = [keras.Input((1,)), keras.layers.Dense(1, kernel_initializer=keras.initializers.Constant(5.0 + index))]
-model = keras.Sequential(layers)
-model.compile(keras.optimizers.SGD(0.0), "mse")
+keras.utils.set_random_seed(index)
+model = keras.Sequential([keras.layers.Dense(1)])  # whose variables are made as `fit` begins
+model.compile(keras.optimizers.ScheduleFreeAdamW(0.1), "mse")  # which begins with a copy of the weights
+if "chief" in sys.argv and dt.is_chief():
+    strategy.run(lambda: alike + 1.0)
 dt.fit(model, np.ones((4, 1)), np.ones((4, 1)), batch_size=4, verbose=0)
-print("fit", [weight.tolist() for weight in model.get_weights()], apart.numpy().tolist(), "sent", len(sent), flush=True)
+weights = [*model.get_weights(), *(v.numpy() for v in model.optimizer.variables)]
+sums = np.sum([np.sum(weight) for weight in weights], dtype=np.float64)
+print("fit", sums, derived.numpy().tolist(), "sent", len(sent), flush=True)

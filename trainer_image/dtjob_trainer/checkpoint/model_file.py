@@ -30,7 +30,7 @@ def save(model: Any, path: str) -> None:
             _save(model, path if here.is_chief else f"{scratch}/{path.rpartition('/')[2]}", here)
             Group(here.strategy, here.task).leave_together()
     elif here.is_chief:
-        # saving makes variables of its own, which in the strategy's scope would wait for the other tasks' share
+        # saving makes variables of its own, which in the strategy's scope all tasks would have to make
         (outside_strategy(_save) if collective else _save)(model, path, here)
 
 

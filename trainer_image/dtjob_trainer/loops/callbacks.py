@@ -234,7 +234,7 @@ def _last(base: Any) -> Any:
 def _alone(callback: Any, base: Any) -> Any:
     """A callback of the chief among several tasks, called outside of the strategy. `base` as above.
 
-    In its scope, whatever makes variables (saving a model does) would wait for the other tasks' share.
+    In its scope, all tasks have to make what one makes, and saving a model makes variables.
     """
 
     class Alone(base):  # type: ignore[misc]

@@ -151,6 +151,7 @@ def _begin(here: runtime.Runtime) -> None:
     if here.began and here.task is not None and here.task.checkpoint is not None:
         raise FitError("fit() was called a second time, but a job's checkpoints hold one run; start a job for each")
     here.began, here.trained = True, False
+    initial_values.agree_on_new()
 
 
 def _remark(here: runtime.Runtime, trained: TrainedModel) -> None:

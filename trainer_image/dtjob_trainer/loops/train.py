@@ -13,7 +13,7 @@ from dtjob_trainer.engines import choose, feed
 from dtjob_trainer.errors import TrainError
 from dtjob_trainer.loops import exactness
 from dtjob_trainer.loops.train_loop import TrainLoop
-from dtjob_trainer.models import optimizer_steps, optimizers
+from dtjob_trainer.models import initial_values, optimizer_steps, optimizers
 from dtjob_trainer.models.trackables import Trackables
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
@@ -56,6 +56,7 @@ def train(
     traits = here.traits
     _check(here, step_fn, data, total_steps)
     here.began, here.trained = True, False
+    initial_values.agree_on_new()
     group = Group(here.strategy, here.task)
     place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
     here.progress.report(state="starting", totalSteps=total_steps)

@@ -3,20 +3,23 @@
 TensorFlow has the chief send each variable's initial value as it is made, and every task wait for it: of the 10 seconds
 in which three tasks on two cores made the 750 variables of a ResNet50 and its Adam, these exchanges took 6 (measured).
 But all tasks draw from one seed, so that they have the same values already, and after a restart all come from the
-checkpoint. So each task keeps its own until the next step or the start of `fit` or `train`, and takes the chief's there
-where one has another.
+checkpoint. So each task keeps its own until the next step or the start of `fit` or `train`, and where some began with
+another value, all take there what the chief has.
 """
 
 from __future__ import annotations
 
 import contextlib
+import weakref
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from tensorflow.python.autograph.impl.api import autograph_artifact
 
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
@@ -27,14 +30,22 @@ _CREATE, _INITIAL = "_create_variable", "_get_variable_creator_initial_value"
 """Where TensorFlow's strategy makes a variable, and takes its initial value."""
 
 
+@dataclass(frozen=True)
+class _Made:
+    """A variable, and digests of its kind and of its initial value."""
+
+    variable: weakref.ref[Any]
+    kind: int
+    initial: int
+
+
 class InitialValues:
     """The initial values of the variables that were made under a strategy since the last comparison."""
 
     def __init__(self, group: Group, tasks: tuple[str, ...]) -> None:
         """`tasks`: their ids, in the group's order."""
         self._group, self._tasks = group, tasks
-        self._made: list[tuple[Any, int, int]] = []
-        """Each variable, and digests of its kind and of its initial value."""
+        self._made: list[_Made] = []
         self._digests: list[tuple[int, int]] = []
         """Those of the variable that is being made."""
         self._held = self._in_step = False
@@ -48,7 +59,8 @@ class InitialValues:
         create, initial, run = getattr(extended, _CREATE), getattr(extended, _INITIAL), strategy.run
         setattr(extended, _CREATE, lambda *args, **kwargs: self._create(create, *args, **kwargs))
         setattr(extended, _INITIAL, lambda **kwargs: self._initial_value(initial, **kwargs))
-        strategy.run = lambda *args, **kwargs: self._run(run, *args, **kwargs)
+        # as it leaves TensorFlow's own alone, AutoGraph is not to convert this
+        strategy.run = autograph_artifact(lambda *args, **kwargs: self._run(run, *args, **kwargs))
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -59,27 +71,25 @@ class InitialValues:
         finally:
             self._held = False
 
+    def agree_on_new(self) -> None:
+        """The same where variables were made since. Collective: all tasks have made them, or none."""
+        if self._made:
+            self.agree()
+
     def agree(self, restored: State | None = None) -> None:
-        """Give the variables made so far the chief's initial value wherever some task has another. Collective.
+        """Give the variables made so far the chief's values, where some task began with another one. Collective.
 
         `restored`: what has got the values of a checkpoint. Raises StateError, in all tasks alike, where one has made
         other variables.
         """
         made, self._made = self._made, []
-        group, digests = self._group, np.array([digest for _, _, digest in made], np.int64)
+        group = self._group
         told = np.zeros((group.tasks, 3), np.int64)
-        told[group.index] = len(made), _digest_of([kind for _, kind, _ in made]), _digest_of(digests)
+        told[group.index] = len(made), _of_all(one.kind for one in made), _of_all(one.initial for one in made)
         told = group.sum(told)
         self._see_same_kinds(told)
-        if (told == told[0]).all():
-            return
-        chiefs = group.sum(digests if group.index == 0 else np.zeros_like(digests))
-        differs = group.sum((digests != chiefs).astype(np.int64)) > 0
-        apart = [variable for (variable, _, _), other in zip(made, differs, strict=True) if other]
-        if restored is not None:
-            apart = [variable for variable in apart if restored.not_among([variable])]
-        if apart:
-            self._take_the_chiefs(apart)
+        if not (told == told[0]).all():
+            self._take_the_chiefs(made, set() if restored is None else restored.handles())
 
     def _see_same_kinds(self, told: npt.NDArray[np.int64]) -> None:
         for task, (number, kinds, _) in zip(self._tasks, told, strict=True):
@@ -87,24 +97,38 @@ class InitialValues:
                 self._group.leave_together()
                 raise StateError(
                     f"task {task} has made {number} variables and {self._tasks[0]} {told[0, 0]}, or others; make the "
-                    "same ones in every task, in the same order"
+                    "same ones in every task, in the same order, and call strategy.run() in all tasks alike"
                 )
 
-    def _take_the_chiefs(self, variables: list[Any]) -> None:
+    def _take_the_chiefs(self, made: list[_Made], restored: set[int]) -> None:
+        """Give variables the chief's values, also those that a task has derived from its own meanwhile."""
         group, arrays = self._group, None
-        plain = named("initial", [Plain(variable) for variable in variables])
+        variables = [one.variable() for one in made]
+        digests, gone = np.zeros(len(made), np.int64), np.ones(len(made), np.int64)
+        for number, (variable, one) in enumerate(zip(variables, made, strict=True)):
+            if variable is None:
+                continue
+            first, *_ = parts_of(group.strategy, Plain(variable))
+            gone[number] = id(first.handle) in restored
+            if not gone[number]:  # what replicas count for themselves may differ by now
+                counts = variable.synchronization is tf.VariableSynchronization.ON_READ
+                digests[number] = one.initial if counts else digests_of(first.numpy())[1]
+        chiefs = group.sum(digests if group.index == 0 else np.zeros_like(digests))
+        other, gone = group.sum(np.stack([digests != chiefs, gone]).astype(np.int64))
+        apart = [variables[number] for number in np.flatnonzero((other > 0) & (gone == 0))]
+        plain = named("initial", [Plain(variable) for variable in apart])
         if group.index == 0:
             arrays = {name: parts_of(group.strategy, variable)[0].numpy() for name, variable in plain.items()}
             arrays["replicas"] = np.zeros((group.replicas, 0), np.uint8)
-        State(group, plain, {}, []).restore(arrays)
+        if plain:
+            State(group, plain, {}, []).restore(arrays)
 
     def _run(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A step of the program's own, whose variables must be alike before it; those that it makes, as it does so."""
         if self._held or self._in_step:
             return run(*args, **kwargs)
-        if self._made:
-            with tf.init_scope():  # the step may be being traced
-                self.agree()
+        with tf.init_scope():  # the step may be being traced
+            self.agree_on_new()
         self._in_step = True
         try:
             return run(*args, **kwargs)
@@ -116,7 +140,7 @@ class InitialValues:
         try:
             variable = create(*args, **kwargs)
             if self._digests:
-                self._made.append((variable, *self._digests[0]))
+                self._made.append(_Made(weakref.ref(variable), *self._digests[0]))
             return variable
         finally:
             self._digests = around
@@ -129,7 +153,9 @@ class InitialValues:
 
         def own() -> Any:
             in_one = self._group.local == 1 or tf.distribute.in_cross_replica_context()
-            if self._in_step or not (tf.executing_eagerly() and in_one):
+            shape = kwargs.get("shape")
+            fixed = shape is None or tf.TensorShape(shape).is_fully_defined()
+            if self._in_step or not (tf.executing_eagerly() and in_one and fixed):
                 return of_tensorflow()
             with tf.device(kwargs["device"]):
                 value = kwargs["initial_value"]
@@ -149,8 +175,8 @@ def digests_of(value: npt.NDArray[Any]) -> tuple[int, int]:
     return zlib.crc32(f"{value.shape} {value.dtype}".encode()), zlib.crc32(content.data)
 
 
-def _digest_of(digests: Any) -> int:
-    return zlib.crc32(np.asarray(digests, np.int64).tobytes())
+def _of_all(digests: Iterable[int]) -> int:
+    return zlib.crc32(np.array([*digests], np.int64).tobytes())
 
 
 _watched: InitialValues | None = None
@@ -168,6 +194,12 @@ def watch(strategy: Any, task: Task) -> None:
 def held() -> contextlib.AbstractContextManager[None]:
     """While this lasts, steps are traced of which none is run."""
     return contextlib.nullcontext() if _watched is None else _watched.held()
+
+
+def agree_on_new() -> None:
+    """Have variables begin alike where some were made. Collective."""
+    if _watched is not None:
+        _watched.agree_on_new()
 
 
 def agree(restored: State | None) -> None:

@@ -1,7 +1,7 @@
 """Mends how Keras 3 saves where making a variable takes all tasks, so that one of them can save alone.
 
 As Keras walks over a model, it makes an optimizer of its own beside each of the model's, to see which attributes all
-optimizers have. In the scope of MultiWorkerMirrored, the variables of that sample are broadcast: a `model.save` at the
+optimizers have. In the scope of MultiWorkerMirrored, all tasks have to make what one makes: a `model.save` at the
 chief alone would break off the training of all. tf_keras has to have all tasks save, as it sums up their statistics.
 """
 

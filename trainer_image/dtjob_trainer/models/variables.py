@@ -76,10 +76,13 @@ class State:
             first += sizes[name]
         return rows_fit
 
+    def handles(self) -> set[int]:
+        """The ids of the handles of all that is kept here."""
+        return {id(part.handle) for v in (self._shared | self._local).values() for part in self._parts(v)}
+
     def not_among(self, used: Sequence[Any]) -> list[str]:
         """Names of those `tf.Variable`s of `used` (a traced function's) that are not kept here."""
-        kept = {id(part.handle) for v in (self._shared | self._local).values() for part in self._parts(v)}
-        return names_not_among(self._group.strategy, used, kept)
+        return names_not_among(self._group.strategy, used, self.handles())
 
     def leave_out_untouched(self) -> None:
         """From now on, have a moving statistic that still is what it is now count for nothing in its mean: the task of
