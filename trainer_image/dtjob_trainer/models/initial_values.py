@@ -71,13 +71,13 @@ class InitialValues:
         finally:
             self._held = False
 
-    def agree_on_new(self) -> None:
-        """The same where variables were made since. Collective: all tasks have made them, or none."""
-        if self._made:
-            self.agree()
+    @property
+    def are_new(self) -> bool:
+        """Whether variables were made since the last comparison: in all tasks, or in none."""
+        return bool(self._made)
 
     def agree(self, restored: State | None = None) -> None:
-        """Give the variables made so far the chief's values, where some task began with another one. Collective.
+        """Give variables made since the last comparison the chief's values, where one began apart. Collective.
 
         `restored`: what has got the values of a checkpoint. Raises StateError, in all tasks alike, where one has made
         other variables.
@@ -127,8 +127,9 @@ class InitialValues:
         """A step of the program's own, whose variables must be alike before it; those that it makes, as it does so."""
         if self._held or self._in_step:
             return run(*args, **kwargs)
-        with tf.init_scope():  # the step may be being traced
-            self.agree_on_new()
+        if self.are_new:
+            with tf.init_scope():  # the step may be being traced
+                self.agree()
         self._in_step = True
         try:
             return run(*args, **kwargs)
@@ -197,12 +198,12 @@ def held() -> contextlib.AbstractContextManager[None]:
 
 
 def agree_on_new() -> None:
-    """Have variables begin alike where some were made. Collective."""
-    if _watched is not None:
-        _watched.agree_on_new()
+    """Have variables begin alike where some were made since the last comparison. Collective."""
+    if _watched is not None and _watched.are_new:
+        _watched.agree()
 
 
 def agree(restored: State | None) -> None:
-    """Have the variables made so far begin alike, but those that have been `restored`. Collective."""
+    """Have variables begin alike, but those that have been `restored`. Collective."""
     if _watched is not None:
         _watched.agree(restored)
