@@ -87,7 +87,7 @@ def agree(
     something else.
     """
     flags = [callbacks.per_batch, callbacks.per_test_batch, bool(callbacks.classes)]
-    table = _gathered(group, [*facts(epochs, validation, validates, order), *flags])
+    table = group.of_each(np.array([*facts(epochs, validation, validates, order), *flags], np.float64))
     if (error := difference(table[:, :-3], tasks)) is not None:
         group.leave_together()
         raise error
@@ -101,7 +101,7 @@ def see_rates_agree(group: Group, tasks: Sequence[str], rates: Sequence[float]) 
 
     Collective. Raises CallbackError, in all tasks alike, where one has another rate.
     """
-    if rates and (error := other_rates(_gathered(group, rates), tasks)) is not None:
+    if rates and (error := other_rates(group.of_each(np.array(rates, np.float64)), tasks)) is not None:
         group.leave_together()
         raise error
 
@@ -151,13 +151,6 @@ def difference(table: npt.NDArray[np.float64], tasks: Sequence[str]) -> Argument
                 mine, his = _words(number, value), _words(number, column[0])
                 return fact.error(fact.line.format(task=task, chief=tasks[0], mine=mine, his=his))
     return None
-
-
-def _gathered(group: Group, mine: Sequence[float]) -> npt.NDArray[np.float64]:
-    """Every task's numbers, a row each. Collective."""
-    table = np.zeros((group.tasks, len(mine)))
-    table[group.index] = mine
-    return group.sum(table)
 
 
 def _data(source: Source) -> list[float]:

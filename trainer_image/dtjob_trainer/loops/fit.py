@@ -147,7 +147,10 @@ def fit(
 
 
 def _begin(here: runtime.Runtime) -> None:
-    """Note that training begins. Raises FitError where the job's checkpoints are of an earlier call."""
+    """Note that training begins, and have what was made so far begin alike in all tasks. Collective.
+
+    Raises FitError where the job's checkpoints are of an earlier call.
+    """
     if here.began and here.task is not None and here.task.checkpoint is not None:
         raise FitError("fit() was called a second time, but a job's checkpoints hold one run; start a job for each")
     here.began, here.trained = True, False

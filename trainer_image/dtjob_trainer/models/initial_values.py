@@ -83,10 +83,8 @@ class InitialValues:
         other variables.
         """
         made, self._made = self._made, []
-        group = self._group
-        told = np.zeros((group.tasks, 3), np.int64)
-        told[group.index] = len(made), _of_all(one.kind for one in made), _of_all(one.initial for one in made)
-        told = group.sum(told)
+        mine = len(made), _of_all(one.kind for one in made), _of_all(one.initial for one in made)
+        told = self._group.of_each(np.array(mine, np.int64))
         self._see_same_kinds(told)
         if not (told == told[0]).all():
             self._take_the_chiefs(made, set() if restored is None else restored.handles())
@@ -113,7 +111,9 @@ class InitialValues:
             if not gone[number]:  # what replicas count for themselves may differ by now
                 counts = variable.synchronization is tf.VariableSynchronization.ON_READ
                 digests[number] = one.initial if counts else digests_of(first.numpy())[1]
-        chiefs = group.sum(digests if group.index == 0 else np.zeros_like(digests))
+        chiefs = np.frombuffer(
+            group.broadcast(digests.tobytes() if group.index == 0 else None, digests.nbytes), np.int64
+        )
         other, gone = group.sum(np.stack([digests != chiefs, gone]).astype(np.int64))
         apart = [variables[number] for number in np.flatnonzero((other > 0) & (gone == 0))]
         plain = named("initial", [Plain(variable) for variable in apart])

@@ -60,7 +60,8 @@ class Group:
             )
         if self.tasks == 1 or not vector.size:
             return vector
-        flat = tf.constant(vector.ravel())
+        with tf.device("CPU:0"):
+            flat = tf.constant(vector.ravel())
         summed: npt.NDArray[Any] = (
             self._sum_tasks(flat) if vector.size <= self.most_on_host else self._sum_by_function(flat)
         ).numpy()
@@ -73,6 +74,12 @@ class Group:
         joined = self.sum(np.concatenate([array.ravel() for array in arrays]))
         parts = np.split(joined, np.cumsum([array.size for array in arrays])[:-1])
         return [part.reshape(array.shape) for part, array in zip(parts, arrays, strict=True)]
+
+    def of_each(self, mine: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Every task's vector, a row each: [size] → [tasks, size]."""
+        table = np.zeros((self.tasks, mine.size), mine.dtype)
+        table[self.index] = mine
+        return self.sum(table)
 
     def leave_together(self) -> None:
         """Return when every task has come here too: one that ended before would break its last sum off for the others.

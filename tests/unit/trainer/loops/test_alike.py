@@ -11,6 +11,7 @@ import pytest
 from dtjob_trainer.data.sharding import Sizes
 from dtjob_trainer.errors import CallbackError, DataError, FitError
 from dtjob_trainer.loops import alike
+from dtjob_trainer.strategies.collective import Group
 
 TASKS = ("chief-0", "worker-0", "worker-1")
 SAME = "give every task the same data; dtjob takes each task's share of it"
@@ -150,7 +151,7 @@ def test_where_one_task_calls_back_at_each_batch_all_do() -> None:
     theirs = np.array([*given(), True, False, True])
 
     class Two:
-        tasks, index = 2, 1
+        tasks, index, of_each = 2, 1, Group.of_each
 
         def sum(self, table: Any) -> Any:
             return np.add(table, [theirs, np.zeros_like(theirs)])

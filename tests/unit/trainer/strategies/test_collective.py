@@ -38,6 +38,10 @@ def test_what_is_large_is_summed_on_gpus_where_there_are_any(most_on_host: int, 
     assert group.sum(np.array([[1.0, 2.0, 3.0]])).tolist() == [[factor, 2 * factor, 3 * factor]]
 
 
+def test_the_tasks_vectors_become_rows() -> None:
+    assert TwoTasks().of_each(np.array([1, 2])).tolist() == [[1, 2], [0, 0]]
+
+
 def test_nothing_is_exchanged_where_there_is_nothing() -> None:
     group = TwoTasks()
     assert group.sum(np.zeros((2, 0))).shape == (2, 0)
