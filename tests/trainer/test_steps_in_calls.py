@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.trainer.support.harness import PROGRAMS, ROOT
+from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
 STEPS, EPOCHS = 40, 3
 FIRST_CALLS = 3
@@ -69,3 +70,15 @@ def test_compiled_by_xla_it_is_what_keras_makes_of_it(found: dict[str, Any]) -> 
             np.testing.assert_allclose(other_logs[name], logs[name], rtol=1e-5, atol=1e-6, err_msg=f"{kind} {name}")
         for one, other in zip(weights, other_weights, strict=True):
             np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6, err_msg=kind)
+
+
+@pytest.mark.parametrize(("strategy", "counts"), [("Default", {"chief": 1}), ("MultiWorkerMirrored", {"worker": 2})])
+def test_deterministic_steps_are_taken_without_a_clock(tmp_path: Path, strategy: str, counts: dict[str, int]) -> None:
+    """TensorFlow refuses `tf.timestamp` then, on CPUs too; each call is at most twice as long as the one before."""
+    with Cluster(tmp_path, strategy, counts, "deterministic.py") as run:
+        run.run()
+        said = next(iter(run.members.values())).output()
+    calls = json.loads(said.partition("calls ")[2].partition("]")[0] + "]")
+    # the first steps are timed one by one, and a group looks at each AGREE_SECONDS whether one wants to stop
+    assert sum(calls) == STEPS
+    assert all(steps <= 2 * sum(calls[: number + 1]) for number, steps in enumerate(calls[1:])), calls

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from dtjob_trainer.data import elements
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, flat
 from dtjob_trainer.engines import collectives
 from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
+from dtjob_trainer.engines.pace import Pace
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.strategies.collective import Group
@@ -34,6 +37,8 @@ class SynchronousEngine(Engine):
         self.steps_per_call = trained.steps_per_call
         self._apart: dict[int, bool] = {}
         """By a function that runs several steps in one call, whether it must not."""
+        self._pace = Pace(CALL_SECONDS) if is_op_determinism_enabled() else None
+        """Where TensorFlow lets no step look at the clock: of `tf.timestamp` it says that determinism forbids it."""
 
     def train(self, source: Source, work: Work) -> int:
         """Train one step on each batch, in one call."""
@@ -96,9 +101,14 @@ class SynchronousEngine(Engine):
         # tasks that take steps together must take equally many, and callbacks are told of those of steps_per_execution
         cut_short = self.group.tasks == 1 and portion.most > self.steps_per_call
         seconds = CALL_SECONDS if cut_short else math.inf
-        numbers = tf.constant([stream.step, portion.most, seconds], tf.float64)
+        most = (
+            min(portion.most, max(self._pace.most, self.steps_per_call)) if cut_short and self._pace else portion.most
+        )
+        numbers, began = tf.constant([stream.step, most, seconds], tf.float64), time.monotonic()
         found, result, ahead = function(stream.iterator, stream.ahead, numbers)
         done, there, fits = found.numpy().tolist()
+        if self._pace:
+            self._pace.took(done, time.monotonic() - began)
         stream.advance(ahead, done, there=bool(there), fits=bool(fits))
         return result, done
 
@@ -206,11 +216,12 @@ def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source, on_host: On
         iterator = _packed(tf.data.IteratorSpec(source.element_spec), iterator)
         ahead = _packed(tf.OptionalSpec(source.element_spec), ahead)
         first, most = tf.cast(numbers[0], tf.int32), tf.cast(numbers[1], tf.int32)
-        end = tf.timestamp() + numbers[2]
+        now = (lambda: tf.constant(0.0, tf.float64)) if is_op_determinism_enabled() else tf.timestamp
+        end = now() + numbers[2]
 
         def goes_on(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
             with on_host():
-                in_time = tf.logical_or(tf.equal(done, 0), tf.timestamp() < end)
+                in_time = tf.logical_or(tf.equal(done, 0), now() < end)
                 wanted = tf.logical_and(tf.logical_and(done < most, fits), in_time)
                 return tf.logical_and(wanted, ahead.has_value())
 

@@ -1,0 +1,35 @@
+"""Trains on a Dataset of unknown length where every operation is to be deterministic, and tells the steps of each call.
+
+Under a group as in one process. It is given all the time that it needs.
+"""
+
+import json
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import dtjob_trainer as dt
+from dtjob_trainer.engines import synchronous
+from dtjob_trainer.process import runtime
+
+STEPS, BATCH = 40, 8
+tf.config.experimental.enable_op_determinism()
+synchronous.CALL_SECONDS = 1e6
+calls = []
+run = synchronous.SynchronousEngine._run
+
+
+def counting(self, kind, source, work):
+    made = run(self, kind, source, work)
+    calls.append(made[1])
+    return made
+
+
+synchronous.SynchronousEngine._run = counting
+x = np.random.default_rng(3).normal(size=(STEPS * BATCH, 5)).astype("float32")
+data = tf.data.Dataset.from_tensor_slices((x, x.sum(1, keepdims=True))).batch(BATCH).filter(lambda *_: True)
+model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(4), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+dt.fit(model, data, epochs=1)
+runtime.current().log(f"calls {json.dumps(calls)}")
