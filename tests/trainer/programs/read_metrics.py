@@ -63,10 +63,15 @@ class Traced(keras.metrics.Metric):
 
 
 class Told(keras.callbacks.Callback):
-    batches = 0
+    batches, ended = 0, None
 
     def on_train_batch_begin(self, batch, logs=None):
         self.before = exchanges
+        if batch == 0 and self.ended is not None:
+            assert exchanges == self.ended, f"{exchanges - self.ended} exchanges to begin the metrics anew"
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.ended = exchanges
 
     def on_train_batch_end(self, batch, logs=None):
         self.batches += 1

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
+from dtjob_trainer.models import resets
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
@@ -90,7 +91,8 @@ class Engine(ABC):
     def reset_metrics(self) -> None:
         """Begin the metrics anew."""
         self.wait()
-        self.trained.model.reset_metrics()
+        with resets.without_reading():
+            self.trained.model.reset_metrics()
 
     def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, over all tasks. Collective."""

@@ -1,0 +1,29 @@
+"""Metrics begin anew without an exchange between tasks for each of their variables.
+
+What `assign` of a variable of replicas that is summed when it is read (ON_READ) gives is the new sum: TensorFlow reads
+it there and then, in one all-reduce for each variable, also where nobody takes it. Between GPUs of several tasks it
+reduces no int32, so that a metric which counts in that type could not be reset at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from tensorflow.python.distribute.values import SyncOnReadVariable
+
+
+@contextlib.contextmanager
+def without_reading() -> Iterator[None]:
+    """Within this, `assign` of such a variable gives nothing."""
+    assign = SyncOnReadVariable.assign
+
+    def unread(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return assign(self, *args, **{**kwargs, "read_value": False})
+
+    SyncOnReadVariable.assign = unread
+    try:
+        yield
+    finally:
+        SyncOnReadVariable.assign = assign
