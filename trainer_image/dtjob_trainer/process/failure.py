@@ -74,10 +74,10 @@ def kind_of(error: BaseException) -> str:
 def line_of(error: BaseException) -> str:
     """The first line of the message that is not only about where; empty where it says nothing."""
     text = _CONVERTED.sub("", _COLOUR.sub("", str(error)))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for each in text.splitlines() if (line := _AROUND.sub("", each.strip()))]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
     notes = "; ".join(getattr(error, "__notes__", ()))
-    return _cut(_AROUND.sub("", said) + (f" ({notes})" if notes and "\n" not in notes else ""))
+    return _cut(said + (f" ({notes})" if notes and "\n" not in notes else ""))
 
 
 def described(error: BaseException) -> dict[str, Any]:

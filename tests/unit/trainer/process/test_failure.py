@@ -39,6 +39,13 @@ TWO_REPLICAS = (
     "  (1) INVALID_ARGUMENT:  indices[0,0] = 98 is not in [0, 9)\n\t [[{{node b}}]]"
 )
 
+NUMERICS = (
+    "Graph execution error:\n\nDetected at node c defined at (most recent call last):\n<stack traces unavailable>\n"
+    '2 root error(s) found.\n  (0) INVALID_ARGUMENT:  \n\n!!! Detected Infinity or NaN in output 0 of graph op "c" (# '
+    "of outputs: 2) !!!\n  dtype: <dtype: 'float32'>\n\n : Tensor had NaN values\n\t [[{{node c}}]]"
+)
+"""Of tf.debugging.enable_check_numerics(), on a GPU."""
+
 
 class _ArrayMemoryError(MemoryError):
     """Named as NumPy's."""
@@ -81,6 +88,10 @@ class UnavailableError(Exception):
         (
             ValueError(CONVERTED.format(message=KERAS.replace("\n", "\n    "))),
             "ValueError: Input 0 of layer 'dense' is incompatible with the layer: expected axis -1 to have value 5",
+        ),
+        (
+            RuntimeError(NUMERICS),
+            'RuntimeError: !!! Detected Infinity or NaN in output 0 of graph op "c" (# of outputs: 2) !!!',
         ),
         (RuntimeError(TWO_REPLICAS), "RuntimeError: indices[0,0] = 99 is not in [0, 9)"),
         (
