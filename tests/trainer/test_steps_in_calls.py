@@ -46,6 +46,12 @@ def test_each_batch_of_a_callback_is_a_call_and_no_bit_differs(found: dict[str, 
     assert all(found["alike"].values()), found["alike"]
 
 
+def test_a_step_that_is_a_call_of_its_own_is_traced_without_a_loop(found: dict[str, Any]) -> None:
+    """The loop's trace would be a good part of what a start takes."""
+    each, fourth = list(range(STEPS)), list(range(3, STEPS, 4))
+    assert found["loops"] == {"unseen": [[True], []], "seen": [[False], [each]], "seen together": [[True], [fourth]]}
+
+
 def test_data_that_turns_slow_holds_no_call_up(found: dict[str, Any]) -> None:
     """A stop is looked for between two calls."""
     calls, ready = found["slow"], 3

@@ -19,7 +19,7 @@ N = STEPS * BATCH - 3
 random = np.random.default_rng(3)
 x = random.normal(size=(N, 5)).astype("float32")
 y = (x @ random.normal(size=(5, 1))).astype("float32")
-calls = []
+calls, loops = [], set()
 run = synchronous.SynchronousEngine._run
 usual_seconds = getattr(engine, "CALL_SECONDS", None)
 
@@ -27,6 +27,8 @@ usual_seconds = getattr(engine, "CALL_SECONDS", None)
 def counting(self, kind, source, work):
     made = run(self, kind, source, work)
     calls.append((kind, made[1] if isinstance(made, tuple) else len(work)))
+    if kind == "train":
+        loops.add(any("While" in operation.type for operation in self.traced(source).graph.get_operations()))
     return made
 
 
@@ -102,6 +104,12 @@ for name, make in KINDS.items():
     each, data, arguments = EachBatch(), *make()
     watched = trained(*data, callbacks=[each], validation_data=(x, y), **arguments)
     found["alike"][name] = watched[:2] == (weights, history) and each.seen == list(range(STEPS)) * EPOCHS
+
+found["loops"] = {}
+for name, steps, callbacks in (("unseen", 1, []), ("seen", 1, [EachBatch()]), ("seen together", 4, [EachBatch()])):
+    loops.clear()
+    dt.fit(compiled(steps_per_execution=steps), x, y, batch_size=BATCH, callbacks=callbacks)
+    found["loops"][name] = sorted(loops), [callback.seen for callback in callbacks]
 
 patient(usual_seconds)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.engines.engine import Engine
+from dtjob_trainer.engines.engine import Engine, Kind
 from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.engines.parameter_server import ParameterServerEngine
 from dtjob_trainer.engines.step_function import ScheduledSteps, Steps
@@ -16,11 +16,12 @@ from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.collective import Group
 
 
-def engine(trained: TrainedModel, group: Group, traits: Traits) -> Engine:
-    """The engine that runs steps of `trained`, which is built, under a strategy like that."""
+def engine(trained: TrainedModel, group: Group, traits: Traits, watched: Collection[Kind] = ()) -> Engine:
+    """The engine that runs steps of `trained`, which is built, under a strategy like that; callbacks see each step of
+    the `watched` kinds."""
     if traits.asynchronous:
-        return ParameterServerEngine(trained, group)
-    return (TpuEngine if traits.tpu else SynchronousEngine)(trained, group)
+        return ParameterServerEngine(trained, group, watched)
+    return (TpuEngine if traits.tpu else SynchronousEngine)(trained, group, watched)
 
 
 def steps(step_fn: Callable[[Any], Any], feed: Feed, group: Group, traits: Traits) -> Steps:

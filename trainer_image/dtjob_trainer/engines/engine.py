@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from dtjob_trainer.data.batches import Batch, Source
@@ -31,8 +31,9 @@ class Engine(ABC):
     batches_ahead = 1
     """Of evaluation, after how many batches to see that all are done before more are handed out."""
 
-    def __init__(self, trained: TrainedModel, group: Group) -> None:
-        self.trained, self.group = trained, group
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
+        """`watched`: kinds of steps that callbacks see, so that none but those of `steps_per_call` share a call."""
+        self.trained, self.group, self.watched = trained, group, watched
         self.steps_per_call = 1
         """Steps that one call of `train` or `evaluate` runs where something happens between calls."""
         self._own_step, self._own_test = trained.own_step, trained.own_test
@@ -56,8 +57,8 @@ class Engine(ABC):
         """Whether steps take the batches of `source` out of a `Stream` by themselves."""
         return False
 
-    def most_in_one_call(self, source: Source, wanted: int) -> int:
-        """How many steps to run in one call where `wanted` could be.
+    def most_in_one_call(self, kind: Kind, source: Source, wanted: int) -> int:
+        """How many steps of a `kind` to run in one call where `wanted` could be.
 
         Tasks that take steps together must want equally many: TensorFlow matches their sums by the number of the step
         within the call.
@@ -119,15 +120,15 @@ class Engine(ABC):
         returns, by name."""
 
     @abstractmethod
-    def _make_function(self, body: Callable[..., Any], source: Source) -> Any:
-        """The `tf.function` of steps on batches of `source`; `body` is the step of one replica."""
+    def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
+        """The `tf.function` of steps of a `kind` on batches of `source`; `body` is the step of one replica."""
 
     def _function(self, kind: Kind, source: Source) -> Any:
         """The function of such steps, made once."""
         key = (kind, id(source))
         if key not in self._functions:
             body = self.trained.train_replica if kind == "train" else self.trained.evaluate_replica
-            self._functions[key] = self._make_function(body, source)
+            self._functions[key] = self._make_function(kind, body, source)
         return self._functions[key]
 
     def _own_logs(self, kind: Kind, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:

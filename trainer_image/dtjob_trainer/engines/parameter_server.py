@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import keras
@@ -34,8 +34,8 @@ class ParameterServerEngine(Engine):
 
     exact = False
 
-    def __init__(self, trained: TrainedModel, group: Group) -> None:
-        super().__init__(trained, group)
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
+        super().__init__(trained, group, watched)
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
         self.batches_ahead = BATCHES_AHEAD * group.strategy._num_workers
 
@@ -69,7 +69,7 @@ class ParameterServerEngine(Engine):
         self.wait()
         return step.fetch()
 
-    def _make_function(self, body: Callable[..., Any], source: Source) -> Any:
+    def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
         def step(inputs: Any, total: Any) -> Any:
             def replica() -> Any:
                 return body(Cut(1, total, total, False), *source.decode(*inputs))

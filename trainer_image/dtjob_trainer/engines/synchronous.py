@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import keras
@@ -30,8 +30,8 @@ class SynchronousEngine(Engine):
     fills_up = False
     """Whether batches are filled up until they divide by the replicas, so that a replica's rows may all be fill."""
 
-    def __init__(self, trained: TrainedModel, group: Group) -> None:
-        super().__init__(trained, group)
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
+        super().__init__(trained, group, watched)
         self._one_at_a_time = self._own_step or self._own_test
         """What a step of the model's own returns is of one batch, and not known before it is traced."""
         self.steps_per_call = trained.steps_per_call
@@ -55,9 +55,9 @@ class SynchronousEngine(Engine):
         agreed = self.group.tasks == 1 or source.steps is not None
         return source.element_spec is not None and agreed and not self._one_at_a_time
 
-    def most_in_one_call(self, source: Source, wanted: int) -> int:
+    def most_in_one_call(self, kind: Kind, source: Source, wanted: int) -> int:
         """All, where a call takes none of the batches from Python but the numbers of their rows."""
-        many = self.streams(source) or (source.numbered and not self._one_by_one(source))
+        many = self.streams(source) or (source.numbered and not self._one_by_one(kind, source))
         return max(wanted, self.steps_per_call) if many else self.steps_per_call
 
     def wait(self) -> None:
@@ -75,7 +75,7 @@ class SynchronousEngine(Engine):
         function, result = self._function(kind, source), None
         if isinstance(work, Portion):
             return self._run_stream(function, work)
-        if self._one_by_one(source):
+        if self._one_by_one(kind, source):
             for batch in work:
                 result = function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
             return result, len(work)
@@ -120,7 +120,7 @@ class SynchronousEngine(Engine):
             self._apart[id(function)] = collectives.have_open_shapes(function.get_concrete_function().graph)
         return self._apart[id(function)]
 
-    def _make_function(self, body: Callable[..., Any], source: Source) -> Any:
+    def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
         # One trace with an open batch dimension: graphs for other shapes differ in their last bits, and which of
         # them a restarted run traces first depends on the step at which it resumes.
         step, number, numbers = self._step(body, source), tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
@@ -129,7 +129,7 @@ class SynchronousEngine(Engine):
             signature = [tf.TensorSpec([], tf.resource), tf.TensorSpec([], tf.variant), tf.TensorSpec([3], tf.float64)]
             return tf.function(_of_stream(step, source, self._on_host), autograph=False, input_signature=signature)
         spec = source.input_spec()
-        if self._one_by_one(source):
+        if self._one_by_one(kind, source):
             return tf.function(step, autograph=False, input_signature=[spec, number, number])
         spec = keras.tree.map_structure(lambda part: tf.TensorSpec([None, *part.shape], part.dtype), spec)
         signature = [spec, numbers, numbers, numbers]
@@ -154,11 +154,11 @@ class SynchronousEngine(Engine):
 
         return step
 
-    def _one_by_one(self, source: Source) -> bool:
+    def _one_by_one(self, kind: Kind, source: Source) -> bool:
         """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked."""
         if self._one_at_a_time:
             return True
-        if source.numbered and not self.fills_up:
+        if source.numbered and not self.fills_up and kind not in self.watched:
             return False
         return self.steps_per_call == 1 or any(map(elements.is_composite, keras.tree.flatten(source.input_spec())))
 

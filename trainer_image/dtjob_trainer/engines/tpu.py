@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
-from dtjob_trainer.engines.engine import Work
+from dtjob_trainer.engines.engine import Kind, Work
 from dtjob_trainer.engines.synchronous import SynchronousEngine
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.models import returned
@@ -25,8 +25,8 @@ class TpuEngine(SynchronousEngine):
 
     fills_up = True
 
-    def __init__(self, trained: TrainedModel, group: Group) -> None:
-        super().__init__(trained, group)
+    def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
+        super().__init__(trained, group, watched)
         self.steps_per_call = 1  # several in one call have shapes that depend on data
 
     def streams(self, source: Source) -> bool:

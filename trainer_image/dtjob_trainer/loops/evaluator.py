@@ -112,7 +112,7 @@ def _evaluate(
     engine.trained.load(engine.trained.averaged(arrays) if due else arrays)
     engine.reset_metrics()
     source.epoch_ends()
-    size, streams = engine.most_in_one_call(source, STEPS_PER_CALL), engine.streams(source)
+    size, streams = engine.most_in_one_call("evaluate", source, STEPS_PER_CALL), engine.streams(source)
     for work in whole_pass(source, engine.group, lambda: size, streams=streams):
         engine.evaluate(source, work)
     found = engine.evaluation_logs()

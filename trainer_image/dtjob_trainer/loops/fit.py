@@ -8,6 +8,7 @@ from typing import Any
 from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
+from dtjob_trainer.engines.engine import Kind
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops import alike, evaluator, shapes
 from dtjob_trainer.loops.callbacks import Callbacks
@@ -136,7 +137,7 @@ def fit(
         alike.agree(group, here.task.members, course, validation, validates, order, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
     _build(trained, training.spec())
-    engine = engine_of(trained, group, here.traits)
+    engine = engine_of(trained, group, here.traits, _watched(user_callbacks))
     loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates, scale_lr)
     with trained.of_global_batch():
         history = loop.fit()
@@ -170,6 +171,12 @@ def _build(trained: TrainedModel, spec: tuple[Any, Any, Any]) -> None:
     with initial_values.held():
         trained.build(*spec)
         trained.build_further(*spec)
+
+
+def _watched(callbacks: Callbacks) -> list[Kind]:
+    """The kinds of steps of which some callback of any task sees each."""
+    seen: dict[Kind, bool] = {"train": callbacks.per_batch, "evaluate": callbacks.per_test_batch}
+    return [kind for kind, each in seen.items() if each]
 
 
 def _say_start(here: runtime.Runtime, total_steps: int | None, of_shapes: Callable[[], str]) -> None:

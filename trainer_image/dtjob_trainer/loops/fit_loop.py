@@ -134,7 +134,7 @@ class FitLoop(TrainingRun):
         every, step, most = self._saves.every_steps, self._step, self._engine.steps_per_call
         if not self._callbacks.per_batch:
             wanted = self._board.left(step, self._control.left(step))
-            most = self._engine.most_in_one_call(self._source, wanted)
+            most = self._engine.most_in_one_call("train", self._source, wanted)
         return min(most, every - step % every) if every else most
 
     def _train_steps(self, work: Work) -> None:

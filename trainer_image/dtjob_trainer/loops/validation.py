@@ -31,7 +31,7 @@ def validated(source: Source, engine: Engine, callbacks: Callbacks, here: Runtim
     def size() -> int:
         # the first batches by themselves, after which a callback may have had enough
         few = callbacks.per_test_batch or step == 0
-        return engine.steps_per_call if few else engine.most_in_one_call(source, stop.left(step))
+        return engine.steps_per_call if few else engine.most_in_one_call("evaluate", source, stop.left(step))
 
     for work in whole_pass(source, engine.group, size, streams=engine.streams(source)):
         if callbacks.per_test_batch:
