@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dtjob_trainer.errors import MissingDeviceError
+from dtjob_trainer.process.peer_loss import NCCL_ERRORS, SHARED_GPU
 
 LONGEST_LINE = 400
 """Characters: the line goes into a job's status, and into the 2 KiB of a log's end that the kubelet keeps."""
@@ -58,6 +59,12 @@ def note_shapes(error: BaseException, shapes: Callable[[], str]) -> None:
     with contextlib.suppress(Exception):  # whatever the model is, this must not hide the error
         if told := shapes():
             error.add_note(told)
+
+
+def note_shared_gpus(error: BaseException) -> None:
+    """Have NCCL's words for two tasks on one GPU, which name neither, say what to do."""
+    if type(error).__name__ in NCCL_ERRORS and SHARED_GPU in str(error):
+        error.add_note("NCCL wants a GPU of its own for each task: tasks that share one need communication Ring")
 
 
 def in_one_line(error: BaseException) -> str:

@@ -8,8 +8,10 @@ PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
 """Words in a FailedPreconditionError that comes from collectives or the coordinator, and not from the program."""
 NCCL_ERRORS = ("InternalError", "UnknownError")
 """What becomes of an error of NCCL's (TensorFlow's nccl_manager.cc names it), which has none for a lost peer."""
+SHARED_GPU = "NCCL: invalid usage"
+"""What comes of two tasks on one GPU (seen on an H200, with NCCL 2.27)."""
 NCCL_MISTAKES = ("invalid usage", "invalid argument")
-"""Words of NCCL's for what will not pass, such as two tasks on one GPU."""
+"""Words of NCCL's for what will not pass, such as that."""
 
 
 def is_peer_loss(error: BaseException, members: int) -> bool:

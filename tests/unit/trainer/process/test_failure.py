@@ -8,7 +8,7 @@ from email.message import Message
 import pytest
 
 from dtjob_trainer.errors import FitError, MissingDeviceError, StrategyError
-from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass, note_shapes
+from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass, note_shapes, note_shared_gpus
 
 KERAS = (
     "Exception encountered when calling Sequential.call().\n\n"
@@ -105,6 +105,16 @@ class UnavailableError(Exception):
 )
 def test_an_error_is_told_in_one_line(error: BaseException, text: str) -> None:
     assert in_one_line(error) == text
+
+
+def test_two_tasks_on_one_gpu_are_told_what_to_do() -> None:
+    error = InternalError("Collective ops is aborted by: NCCL: invalid usage (run with NCCL_DEBUG=WARN for details).")
+    note_shared_gpus(error)
+    assert in_one_line(error).endswith("tasks that share one need communication Ring)")
+    assert not may_pass(error)
+    other = InternalError("Collective ops is aborted by: NCCL: remote process exited")
+    note_shared_gpus(other)
+    assert in_one_line(other) == "InternalError: Collective ops is aborted by: NCCL: remote process exited"
 
 
 def test_an_error_about_shapes_tells_those_of_the_model_and_its_data() -> None:
