@@ -1,0 +1,122 @@
+"""Training on a real GPU, which tasks share: every strategy, kills, and who holds the GPU."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.trainer.support.gpus import holders, is_here
+from tests.trainer.support.harness import PROGRAMS, Cluster
+from tests.trainer.support.local_runs import LocalRun, assert_identical, manifest
+
+pytestmark = [pytest.mark.skipif(not is_here(), reason="no GPU here"), pytest.mark.timeout(400)]
+
+PROGRAM = "on_gpus.py"
+STRATEGIES = {
+    "Default": {"chief": 1},
+    "OneDevice": {"chief": 1},
+    "Mirrored": {"chief": 1},
+    "CentralStorage": {"chief": 1},
+    "MultiWorkerMirrored": {"chief": 1, "worker": 1},
+    "ParameterServer": {"chief": 1, "worker": 2, "ps": 1},
+}
+POLICIES = ("float32", "mixed_float16", "mixed_bfloat16")
+CHECKPOINT = {"directory": "/checkpoints", "everySteps": 20}
+GROUP = {"chief": {}, "worker": {"count": 1}}
+
+
+def job(directory: Path, strategy: str, *args: str, **spec: object) -> Path:
+    """The manifest of a job of this program that `dtjob run` takes."""
+    directory.mkdir()
+    program = {"entry": str(PROGRAMS / PROGRAM), "args": list(args)}
+    blocks = {"strategy": strategy, "checkpoint": CHECKPOINT, "image": None, "program": program, **spec}
+    return manifest("digits.yaml", directory / "job.yaml", 1, **blocks)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_it_learns_on_the_gpu(tmp_path: Path, strategy: str, policy: str) -> None:
+    with Cluster(tmp_path, strategy, STRATEGIES[strategy], PROGRAM, f"--policy={policy}") as run:
+        run.start()
+        run.expect_success(*(["chief-0"] if strategy == "ParameterServer" else run.tasks))
+        said = run["chief-0"].output()
+    assert re.search(rf"weights are on {'ps CPU' if strategy == 'ParameterServer' else '[a-z]+ GPU'}:0", said), said
+    first, last = (float(each) for each in re.search(r"loss fell from (\S+) to (\S+)", said).groups())  # type: ignore[union-attr]
+    assert last < first < 3
+
+
+@pytest.mark.parametrize("strategy", ["Mirrored", "MultiWorkerMirrored"])
+def test_a_killed_task_comes_back_with_the_same_bits(tmp_path: Path, strategy: str) -> None:
+    args, replicas = ("--deterministic", "--epochs=40", "--policy=mixed_float16"), GROUP
+    if strategy == "Mirrored":
+        replicas = {"chief": {}}
+    with LocalRun(job(tmp_path / "one", strategy, *args, replicas=replicas), tmp_path / "undisturbed") as run:
+        code, undisturbed = run.end()
+        assert code == 0, run.told
+    with LocalRun(job(tmp_path / "two", strategy, *args, replicas=replicas), tmp_path / "killed") as run:
+        for step in (100, 300):
+            statuses = run.wait_for_step(step)
+            os.kill(statuses[f"{list(replicas)[-1]}-0"]["trainingPid"], signal.SIGKILL)
+        code, killed = run.end()
+        assert code == 0, run.told
+    assert killed["restarts"]["byCause"]
+    assert killed["phase"] == "Succeeded"
+    print("seconds to train again", killed["recoverySeconds"])
+    assert_identical(undisturbed["model"], killed["model"])
+
+
+def test_only_what_trains_holds_the_gpu(tmp_path: Path) -> None:
+    """A template from which the next process is forked must not: CUDA does not outlive a fork."""
+    file = job(tmp_path / "job", "MultiWorkerMirrored", "--epochs=500", replicas=GROUP)
+    with LocalRun(file, tmp_path / "work") as run:
+        statuses = run.wait_for_step(40)
+        trains = {each["trainingPid"] for each in statuses.values()}
+        assert holders(run.process.pid) == trains
+        os.kill(statuses["worker-0"]["trainingPid"], signal.SIGKILL)
+        again = run.wait_until(
+            lambda now: (
+                {"chief-0", "worker-0"} <= now.keys()
+                and all(each.get("state") == "training" for each in now.values())
+                and not trains & {each["trainingPid"] for each in now.values()}
+            ),
+            "training again",
+        )
+        assert holders(run.process.pid) == {each["trainingPid"] for each in again.values()}
+
+
+def test_a_killed_process_leaves_its_memory_to_the_next(tmp_path: Path) -> None:
+    """Each takes more than half of the GPU."""
+    file = job(tmp_path / "job", "Mirrored", "--fill=0.6", "--epochs=100", replicas={"chief": {}})
+    with LocalRun(file, tmp_path / "work") as run:
+        for step in (50, 200, 400):
+            statuses = run.wait_for_step(step)
+            os.kill(statuses["chief-0"]["trainingPid"], signal.SIGKILL)
+        code, result = run.end()
+        assert code == 0, run.told
+    print("seconds to train again", result["recoverySeconds"])
+    assert result["restarts"]["total"] == 3
+
+
+def test_no_memory_left_on_the_gpu_is_told(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "Default", {"chief": 1}, PROGRAM, "--fill=1.5") as run:
+        run.start()
+        assert run["chief-0"].exit_code() == 1
+        assert run["chief-0"].status["exception"]["type"] == "ResourceExhaustedError"
+
+
+def test_nccl_between_two_tasks_on_one_gpu_is_told(tmp_path: Path) -> None:
+    counts, options = {"chief": 1, "worker": 1}, {"communication": "NCCL"}
+    with Cluster(tmp_path, "MultiWorkerMirrored", counts, PROGRAM, options=options) as run:
+        run.start()
+        assert 1 in [run[task].exit_code() for task in run.tasks]
+        assert any("need communication Ring" in run[task].status.get("message", "") for task in run.tasks)
+
+
+def test_compiled_by_xla(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "Default", {"chief": 1}, PROGRAM, "--jit") as run:
+        run.run()
+        assert re.search(r"weights are on \w+ GPU:0", run["chief-0"].output())
