@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.by_hand import HandWritten
-from benchmarks.programs.sizes import STEPS
+from benchmarks.programs.sizes import ON_GPUS, STEPS
 from tests.trainer.support.harness import Cluster
 
 PROGRAM = Path(__file__).parent / "programs" / "one_side.py"
@@ -47,12 +47,13 @@ class Side:
 
 
 @contextmanager
-def running(name: str, row: Sequence[str], strategy: str, epochs: int, folder: Path) -> Iterator[Side]:
-    """The side of this name on a row (model, kind of data)."""
+def running(name: str, row: Sequence[str], options: Sequence[str], epochs: int, folder: Path) -> Iterator[Side]:
+    """The side of this name on a row (model, kind of data) under `options` (strategy, policy of types)."""
+    strategy = options[0]
     folder.mkdir()
     for fifo in ("go", "told"):
         os.mkfifo(folder / fifo)
-    arguments = (name, *row, strategy, str(epochs), str(folder))
+    arguments = (name, *row, *options, str(epochs), str(folder))
     counts = {"chief": 1, "worker": 1} if strategy == GROUP else {"chief": 1}
     with ExitStack() as stack:
         if name.startswith("dtjob"):
@@ -69,13 +70,13 @@ def running(name: str, row: Sequence[str], strategy: str, epochs: int, folder: P
         yield Side(*ends, lambda: all(process.poll() is None for process in processes))
 
 
-def measured(row: Sequence[str], sides: Sequence[str], strategy: str, rounds: int) -> dict[str, list[float]]:
+def measured(row: Sequence[str], sides: Sequence[str], options: Sequence[str], rounds: int) -> dict[str, list[float]]:
     """The seconds of each side's epochs, round by round."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         run = {}
         for name in sides:
-            side = running(name, row, strategy, WARM_UP + rounds, Path(directory) / name)
+            side = running(name, row, options, WARM_UP + rounds, Path(directory) / name)
             run[name] = stack.enter_context(side)
             for _ in range(WARM_UP):
                 run[name].epoch()
@@ -93,7 +94,7 @@ def ratio(others: list[float], mine: list[float]) -> float:
 def cells(model: str, seconds: dict[str, list[float]], sides: Sequence[str]) -> list[str]:
     """A row's steps per second of dt.fit, and what that is of each other side."""
     mine = seconds["dtjob"]
-    rate = STEPS[model] / statistics.median(mine)
+    rate = {**STEPS, **ON_GPUS}[model] / statistics.median(mine)
     return [f"{rate:,.0f}" if rate >= 100 else f"{rate:.1f}", *(f"{ratio(seconds[side], mine):.2f}" for side in sides)]
 
 
@@ -104,10 +105,11 @@ def _names(known: Sequence[str]) -> dict[str, object]:
 def main() -> None:
     """Measure each row, and print the table as it comes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", **_names(tuple(STEPS)))  # type: ignore[arg-type]
+    parser.add_argument("--models", nargs="+", choices=[*STEPS, *ON_GPUS], default=list(STEPS))
     parser.add_argument("--kinds", **_names(KINDS))  # type: ignore[arg-type]
     parser.add_argument("--sides", **_names(SIDES))  # type: ignore[arg-type]
-    parser.add_argument("--strategy", choices=["Default", "OneDevice", GROUP], default="Default")
+    parser.add_argument("--strategy", choices=["Default", "OneDevice", "Mirrored", GROUP], default="Default")
+    parser.add_argument("--policy", default="float32", help="Keras's policy of types, such as mixed_float16")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     known = ("dtjob", "hand") if options.strategy == GROUP else SIDES  # Model.fit does not train there
@@ -116,7 +118,7 @@ def main() -> None:
     print("|---|---|---:|" + "---:|" * len(others))
     for model in options.models:
         for kind in options.kinds:
-            seconds = measured((model, kind), ["dtjob", *others], options.strategy, options.rounds)
+            seconds = measured((model, kind), ["dtjob", *others], (options.strategy, options.policy), options.rounds)
             print(f"| {model} | {kind} |", *(f"{cell} |" for cell in cells(model, seconds, others)))
             sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""One side of `steps_per_second`: one_side.py SIDE MODEL KIND STRATEGY EPOCHS FOLDER.
+"""One side of `steps_per_second`: one_side.py SIDE MODEL KIND STRATEGY POLICY EPOCHS FOLDER.
 
 The chief trains an epoch for each line that it reads from FOLDER/go, and writes its seconds to FOLDER/told, both FIFOs.
 SIDE: dtjob (dt.fit), hand (a hand-written tf.distribute loop) or keras (Model.fit); with -jit it is compiled by XLA.
@@ -15,7 +15,8 @@ import keras
 import tensorflow as tf
 from workloads import WORKLOADS, arrays, dataset, loss, model
 
-side, name, kind, strategy_name, epochs, folder = sys.argv[1:]
+side, name, kind, strategy_name, policy, epochs, folder = sys.argv[1:]
+keras.config.set_dtype_policy(policy)
 side, _, jit = side.partition("-")
 workload, epochs = WORKLOADS[name], int(epochs)
 config = json.loads(os.environ.get("TF_CONFIG", "{}"))
@@ -50,7 +51,9 @@ def data():
 
 def strategy():
     if strategy_name == "OneDevice":
-        return tf.distribute.OneDeviceStrategy("/cpu:0")
+        return tf.distribute.OneDeviceStrategy("/gpu:0" if tf.config.list_physical_devices("GPU") else "/cpu:0")
+    if strategy_name == "Mirrored":
+        return tf.distribute.MirroredStrategy()
     if strategy_name == "MultiWorkerMirrored":
         return tf.distribute.MultiWorkerMirroredStrategy()
     return tf.distribute.get_strategy()
@@ -60,7 +63,7 @@ def by_dtjob():
     import dtjob_trainer as dt
 
     network = model(name)
-    network.compile("adam", loss(), metrics=["accuracy"], jit_compile=True if jit else "auto")
+    network.compile("adam", loss(), metrics=["accuracy"], jit_compile=bool(jit))
     x, others = data()
     dt.fit(network, x, epochs=epochs, callbacks=[Turns()], **others)
 
@@ -80,6 +83,8 @@ def by_hand():
     with chosen.scope():
         network = model(name)
         optimizer = keras.optimizers.Adam()
+        if policy == "mixed_float16":  # as `compile` does
+            optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
         optimizer.build(network.trainable_variables)
         accuracy, mean = keras.metrics.SparseCategoricalAccuracy(), keras.metrics.Mean()
         per_example = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
@@ -101,7 +106,8 @@ def by_hand():
     def compiled(images, classes):
         with tf.GradientTape() as tape:
             value = tf.reduce_sum(per_example(classes, answers := network(images, training=True))) / workload.batch
-        gradients = tape.gradient(value, network.trainable_variables)
+            scaled = optimizer.scale_loss(value)
+        gradients = tape.gradient(scaled, network.trainable_variables)
         optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
         accuracy.update_state(classes, answers)
         mean.update_state(value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 import tensorflow as tf
-from sizes import STEPS
+from sizes import ON_GPUS, STEPS
 
 CLASSES = 10
 
@@ -23,6 +23,7 @@ WORKLOADS = {
     "small": Workload((32,), 32, STEPS["small"]),
     "5m": Workload((784,), 64, STEPS["5m"]),
     "resnet": Workload((32, 32, 3), 32, STEPS["resnet"]),
+    "resnet-512": Workload((32, 32, 3), 512, ON_GPUS["resnet-512"]),
 }
 
 
@@ -45,7 +46,7 @@ def dataset(workload, kind):
 
 def model(name):
     """A model of this name, not compiled."""
-    if name == "resnet":
+    if name.startswith("resnet"):
         return _resnet()
     widths = [64, 64] if name == "small" else [2000, 1600]
     hidden = [keras.layers.Dense(width, activation="relu") for width in widths]
