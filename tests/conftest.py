@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainer.support import gpus
 from tools.cluster.rest import Api
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
@@ -28,6 +29,7 @@ def tier_of(path: Path) -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gpus.hide()
     config.stash[LEFT_OUT] = Counter()
     if config.pluginmanager.hasplugin("xdist"):
         from tests import side_by_side

@@ -7,17 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.support import gpus
 from tests.trainer.support.supervisors import Job, MakeJob
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _on_cpus(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where there are GPUs, only tests of them see any: on others bits are compared, and CPUs split into devices."""
-    with pytest.MonkeyPatch.context() as patch:
-        if gpus.is_here() and request.path.name != "test_on_gpus.py":
-            patch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-        yield
 
 
 @pytest.fixture

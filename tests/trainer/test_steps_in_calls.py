@@ -80,10 +80,12 @@ def test_compiled_by_xla_it_is_what_keras_makes_of_it(found: dict[str, Any]) -> 
 
 @pytest.mark.parametrize(("strategy", "counts"), [("Default", {"chief": 1}), ("MultiWorkerMirrored", {"worker": 2})])
 def test_deterministic_steps_are_taken_without_a_clock(tmp_path: Path, strategy: str, counts: dict[str, int]) -> None:
-    """TensorFlow refuses `tf.timestamp` then, on CPUs too; each call is at most twice as long as the one before."""
+    """TensorFlow refuses `tf.timestamp` then, on CPUs too."""
     with Cluster(tmp_path, strategy, counts, "deterministic.py") as run:
         run.run()
         said = next(iter(run.members.values())).output()
     calls = json.loads(said.partition("calls ")[2].partition("]")[0] + "]")
     assert sum(calls) == STEPS
-    assert all(steps <= 2**number for number, steps in enumerate(calls)), calls
+    assert len(calls) < STEPS
+    if strategy == "Default":  # a group is told how many by other means
+        assert all(steps <= 2**number for number, steps in enumerate(calls)), calls

@@ -1,15 +1,18 @@
 """Trains a small convolutional network on GPUs, and says where its weights are and how far its loss fell.
 
 --fill: the fraction of a GPU's memory that it takes and keeps, as large models do. --deterministic: the same bits at
-each run.
+each run. --until: the file for which it waits at its end.
 """
 
 import argparse
 import subprocess
+import time
+from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 
 import dtjob_trainer as dt
 
@@ -22,7 +25,18 @@ parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--fill", type=float, default=0.0)
 parser.add_argument("--deterministic", action="store_true")
 parser.add_argument("--jit", action="store_true")
+parser.add_argument("--until", type=Path)
 options = parser.parse_args()
+
+
+class Noted(keras.layers.Layer):
+    """Notes whether its step is traced for XLA."""
+
+    by_xla = False
+
+    def call(self, inputs):
+        Noted.by_xla |= GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+        return inputs
 
 
 def filled(fraction):
@@ -50,6 +64,7 @@ model = keras.Sequential(
         keras.layers.Dropout(0.1),
         keras.layers.GlobalAveragePooling2D(),
         keras.layers.Dense(64, activation="relu"),
+        Noted(),
         keras.layers.Dense(10, dtype="float32"),
     ]
 )
@@ -62,4 +77,7 @@ if dt.is_chief():
     part = dt.strategy().experimental_local_results(weight)[0]
     device = tf.DeviceSpec.from_string(part.device)
     print(f"weights are on {device.job or 'localhost'} {device.device_type}:{device.device_index}")
-    print(f"loss fell from {history.history['loss'][0]:.4f} to {history.history['loss'][-1]:.4f}", flush=True)
+    print(f"loss fell from {history.history['loss'][0]:.4f} to {history.history['loss'][-1]:.4f}")
+    print(f"compiled by XLA: {Noted.by_xla}", flush=True)
+while options.until and not options.until.exists():
+    time.sleep(0.01)

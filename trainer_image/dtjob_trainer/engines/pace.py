@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Pace:
-    """As many steps as took `seconds` at the rate of the call before, at most twice as many as that one was to run.
+    """As many steps as took `seconds` at the rate of the call before, at most twice as many as for that one.
 
     One that turns slow holds up for longer than `seconds` once.
     """

@@ -16,11 +16,12 @@ from tensorflow.python.distribute.values import SyncOnReadVariable
 
 @contextlib.contextmanager
 def without_reading() -> Iterator[None]:
-    """Within this, `assign` of such a variable gives nothing."""
+    """Within this, `assign` of such a variable gives the variable, which is read where somebody looks."""
     assign = SyncOnReadVariable.assign
 
     def unread(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return assign(self, *args, **{**kwargs, "read_value": False})
+        done = assign(self, *args, **{**kwargs, "read_value": False})
+        return self if done is None else done  # within a graph it is an operation
 
     SyncOnReadVariable.assign = unread
     try:

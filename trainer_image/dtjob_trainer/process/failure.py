@@ -62,9 +62,9 @@ def note_shapes(error: BaseException, shapes: Callable[[], str]) -> None:
 
 
 def note_shared_gpus(error: BaseException) -> None:
-    """Have NCCL's words for two tasks on one GPU, which name neither, say what to do."""
+    """Have NCCL's words for two tasks on one GPU, which name neither, say what to do; of a job of several tasks."""
     if type(error).__name__ in NCCL_ERRORS and SHARED_GPU in str(error):
-        error.add_note("NCCL wants a GPU of its own for each task: tasks that share one need communication Ring")
+        error.add_note("NCCL wants a GPU of its own for each task: where tasks share one, communication must be Ring")
 
 
 def in_one_line(error: BaseException) -> str:

@@ -110,7 +110,7 @@ def test_an_error_is_told_in_one_line(error: BaseException, text: str) -> None:
 def test_two_tasks_on_one_gpu_are_told_what_to_do() -> None:
     error = InternalError("Collective ops is aborted by: NCCL: invalid usage (run with NCCL_DEBUG=WARN for details).")
     note_shared_gpus(error)
-    assert in_one_line(error).endswith("tasks that share one need communication Ring)")
+    assert in_one_line(error).endswith("where tasks share one, communication must be Ring)")
     assert not may_pass(error)
     other = InternalError("Collective ops is aborted by: NCCL: remote process exited")
     note_shared_gpus(other)
