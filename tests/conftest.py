@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.support import gpus
+from tests import gpus
 from tools.cluster.rest import Api
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()

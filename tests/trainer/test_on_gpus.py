@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.support import gpus
+from tests import gpus
 from tests.trainer.support.harness import PROGRAMS, Cluster
 from tests.trainer.support.local_runs import LocalRun, assert_identical, manifest
 

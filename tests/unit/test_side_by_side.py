@@ -29,7 +29,7 @@ def test_two_processes_and_one_for_what_is_alone(tmp_path: Path) -> None:
     for folder in ("unit", "cluster", "trainer", "e2e"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
         (tmp_path / "tests" / folder / "test_them.py").write_text(PROGRAM)
-    for file in ("conftest.py", "side_by_side.py", "__init__.py"):
+    for file in ("conftest.py", "gpus.py", "side_by_side.py", "__init__.py"):
         (tmp_path / "tests" / file).write_text((ROOT / "tests" / file).read_text())
     (tmp_path / "tools").symlink_to(ROOT / "tools")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
