@@ -45,6 +45,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
         directory = tmp_path / str(killed)
         gate = directory / "gate"
         program = ("train.py", f"--package={package}", "--split", f"--hold={HELD_EPOCH}", f"--gate={gate}")
+        program = (*program, "--chief-holds")  # the others are to wait where they notice that it is gone
         with Cluster(directory, strategy, counts, *program, checkpoint={"everySteps": EVERY}, options=options) as run:
             run.start()
             chief = run["chief-0"]
