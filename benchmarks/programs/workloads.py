@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 import tensorflow as tf
-from sizes import ON_GPUS, STEPS
+from sizes import STEPS
 
 CLASSES = 10
 
@@ -23,7 +23,7 @@ WORKLOADS = {
     "small": Workload((32,), 32, STEPS["small"]),
     "5m": Workload((784,), 64, STEPS["5m"]),
     "resnet": Workload((32, 32, 3), 32, STEPS["resnet"]),
-    "resnet-512": Workload((32, 32, 3), 512, ON_GPUS["resnet-512"]),
+    "resnet-512": Workload((32, 32, 3), 512, STEPS["resnet-512"]),
 }
 
 

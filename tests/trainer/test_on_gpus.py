@@ -12,6 +12,7 @@ import pytest
 from tests import gpus
 from tests.trainer.support.harness import PROGRAMS, Cluster
 from tests.trainer.support.local_runs import LocalRun, assert_identical, manifest
+from tests.trainer.support.strategy_table import CLUSTERS
 
 pytestmark = [
     pytest.mark.skipif(gpus.first() is None, reason="no GPU here, or no TensorFlow for one"),
@@ -21,14 +22,7 @@ pytestmark = [
 PROGRAM = "on_gpus.py"
 STEPS = 60
 """Of its three epochs."""
-STRATEGIES = {
-    "Default": {"chief": 1},
-    "OneDevice": {"chief": 1},
-    "Mirrored": {"chief": 1},
-    "CentralStorage": {"chief": 1},
-    "MultiWorkerMirrored": {"chief": 1, "worker": 1},
-    "ParameterServer": {"chief": 1, "worker": 2, "ps": 1},
-}
+STRATEGIES = {name: counts for name, (counts, _) in CLUSTERS.items() if name != "TPU"}
 POLICIES = ("float32", "mixed_float16", "mixed_bfloat16")
 CHECKPOINT = {"directory": "/checkpoints", "everySteps": 20}
 GROUP = {"chief": {}, "worker": {"count": 1}}

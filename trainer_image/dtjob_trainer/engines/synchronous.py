@@ -101,9 +101,9 @@ class SynchronousEngine(Engine):
         # tasks that take steps together must take equally many, and callbacks are told of those of steps_per_execution
         cut_short = self.group.tasks == 1 and portion.most > self.steps_per_call
         seconds = CALL_SECONDS if cut_short else math.inf
-        most = (
-            min(portion.most, max(self._pace.most, self.steps_per_call)) if cut_short and self._pace else portion.most
-        )
+        most = portion.most
+        if cut_short and self._pace:
+            most = min(most, max(self._pace.most, self.steps_per_call))
         numbers, began = tf.constant([stream.step, most, seconds], tf.float64), time.monotonic()
         found, result, ahead = function(stream.iterator, stream.ahead, numbers)
         done, there, fits = found.numpy().tolist()
@@ -155,7 +155,8 @@ class SynchronousEngine(Engine):
         return step
 
     def _one_by_one(self, kind: Kind, source: Source) -> bool:
-        """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked."""
+        """Whether each step that Python gives its batch is a call of its own: not all batches can be stacked, and of
+        steps that callbacks see there is one in a call."""
         if self._one_at_a_time:
             return True
         if source.numbered and not self.fills_up and kind not in self.watched:
