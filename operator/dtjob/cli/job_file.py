@@ -9,6 +9,7 @@ import yaml
 
 from dtjob.api.job import KIND, Job
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.generated_name import of_the_begin, with_a_name
 from dtjob.cli.manifest_yaml import documents
 from dtjob.crd.problems import problems, to_job
 
@@ -18,8 +19,11 @@ LARGEST_BYTES = 1536 * 1024
 
 def read_job(path: Path) -> Job:
     """The job in this file. Raises BadInput with a line for each thing that is wrong."""
-    manifest = read_manifest(path)
+    written = read_manifest(path)
+    manifest = with_a_name(written)
     found = problems(manifest)
+    if manifest is not written:
+        found = [of_the_begin(problem) for problem in found]
     if found:
         raise BadInput(*(f"{path}: {problem}" for problem in found))
     return to_job(manifest)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dtjob.cli.bad_input import BadInput
+from dtjob.cli.generated_name import hint
 from dtjob.cli.job_file import read_job
 from dtjob.crd.other_words import of_managed_by
 
@@ -20,7 +21,7 @@ def verdicts(files: Iterable[Path]) -> Iterator[str]:
             wrong += error.lines
         else:
             needs = "" if job.spec.image else "; it leaves out spec.image, so the operator must have a default image"
-            hint = of_managed_by(job.spec.managed_by)
-            yield f"{file}: {job.metadata.name} is valid{needs}{hint and f'; {hint}'}"
+            hints = "".join(f"; {said}" for said in (of_managed_by(job.spec.managed_by), hint(job.metadata)) if said)
+            yield f"{file}: {job.metadata.name} is valid{needs}{hints}"
     if wrong:
         raise BadInput(*wrong)

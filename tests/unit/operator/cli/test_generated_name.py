@@ -1,0 +1,47 @@
+"""A file that leaves its job's name to the API server (tests/cluster/test_generated_name.py asks one)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob.cli.generated_name import with_a_name
+from tests.unit.operator.cli.manifest import GOOD
+
+
+def _file(tmp_path: Any, metadata: str) -> Any:
+    file = tmp_path / "job.yaml"
+    file.write_text(GOOD.replace("{name: digits}", metadata))
+    return file
+
+
+def test_it_is_valid_and_which_command_takes_it(dtjob, tmp_path):
+    file = _file(tmp_path, "{generateName: digits-}")
+    said = f"{file}: digits-xxxxx is valid; kubectl create takes it, as kubectl apply wants metadata.name\n"
+    assert dtjob("validate", file) == (0, said, "")
+
+
+def test_a_name_beside_it_counts(dtjob, tmp_path):
+    file = _file(tmp_path, "{generateName: A_, name: digits}")
+    assert "metadata.generateName: 'A_' begins no name" in dtjob("validate", file)[2]
+    file = _file(tmp_path, "{generateName: other-, name: digits}")
+    assert dtjob("validate", file) == (0, f"{file}: digits is valid\n", "")
+
+
+@pytest.mark.parametrize(("begin", "says"), [("A_", "'A_' begins no name"), ("a" * 50, "the name is too long")])
+def test_what_is_wrong_is_said_of_the_field_that_is_there(dtjob, tmp_path, begin, says):
+    file = _file(tmp_path, f"{{generateName: {begin}}}")
+    code, out, err = dtjob("validate", file)
+    assert (code, out) == (2, "")
+    assert all(line.startswith(f"dtjob: {file}: metadata.generateName: {says}") for line in err.splitlines())
+
+
+def test_explain_shows_such_a_name(dtjob, tmp_path):
+    assert dtjob("explain", _file(tmp_path, "{generateName: digits-}"))[1].startswith("digits-xxxxx: ")
+
+
+@pytest.mark.parametrize("metadata", [None, "x", [], {}, {"generateName": 5}, {"generateName": ""}])
+def test_what_begins_no_name_is_left_as_it_is(metadata: Any) -> None:
+    manifest = {"metadata": metadata}
+    assert with_a_name(manifest) is manifest
