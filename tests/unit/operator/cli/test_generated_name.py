@@ -34,6 +34,7 @@ def test_what_is_wrong_is_said_of_the_field_that_is_there(dtjob, tmp_path, begin
     file = _file(tmp_path, f"{{generateName: {begin}}}")
     code, out, err = dtjob("validate", file)
     assert (code, out) == (2, "")
+    assert err
     assert all(line.startswith(f"dtjob: {file}: metadata.generateName: {says}") for line in err.splitlines())
 
 
