@@ -53,8 +53,8 @@ def manifest(name: str, workers: int) -> Manifest:
                 "args": ["--epochs=90", "--batch-size=8192", "--data=/data/imagenet"],
                 "env": [{"name": f"OPTION_{number}", "value": f"value-{number}"} for number in range(8)],
             },
-            "replicas": {"chief": {"template": template}, "worker": {"count": workers, "template": template}},
-            "checkpoint": {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": name}}},
+            "replicaSpecs": {"chief": {"template": template}, "worker": {"replicas": workers, "template": template}},
+            "checkpoint": {"storage": {"volume": {"persistentVolumeClaim": {"claimName": name}}}},
         },
     }
 

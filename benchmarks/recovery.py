@@ -19,8 +19,8 @@ BEFORE, EVERY = 50, 40
 def by_dtjob(directory: Path) -> float:
     """`dtjob run` of the digits example without its evaluator."""
     directory.mkdir(parents=True)
-    replicas = {"chief": {}, "worker": {"count": 2}}
-    checkpoint = {"directory": "/checkpoints", "everySteps": EVERY}
+    replicas = {"chief": {}, "worker": {"replicas": 2}}
+    checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": EVERY}
     file = manifest("digits.yaml", directory / "job.yaml", 60, replicas=replicas, checkpoint=checkpoint)
     with LocalRun(file, directory / "work") as run:
         before = run.wait_for_step(BEFORE)

@@ -15,7 +15,7 @@ GROUP = {"chief": 1, "worker": 2}
 def by_dtjob(directory: Path) -> float:
     """`dtjob run` of the digits example without its evaluator."""
     directory.mkdir(parents=True)
-    replicas = {"chief": {}, "worker": {"count": 2}}
+    replicas = {"chief": {}, "worker": {"replicas": 2}}
     file = manifest("digits.yaml", directory / "job.yaml", 20, replicas=replicas)
     began = time.monotonic()
     with LocalRun(file, directory / "work") as run:

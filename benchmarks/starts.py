@@ -150,14 +150,14 @@ def by_run(directory: Path, case: str) -> Start:
     arguments, files = _files(directory, case)
     spec: dict[str, Any] = {
         "strategy": strategy,
-        "program": {"entry": str(PROGRAM), "args": arguments},
-        "replicas": {role: {"count": count} for role, count in GROUPS[strategy].items()},
-        "checkpoint": {"directory": "/checkpoints", "everySteps": 1},
+        "program": {"entrypoint": str(PROGRAM), "args": arguments},
+        "replicaSpecs": {role: {"replicas": count} for role, count in GROUPS[strategy].items()},
+        "checkpoint": {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 1},
     }
     if strategy in TWO_CPUS:
         spec["strategyOptions"] = {"logicalCPUs": 2}
     job = {
-        "apiVersion": "training.dtjob.dev/v1alpha1",
+        "apiVersion": "training.dtjob.dev/v1beta1",
         "kind": "DistributedTrainingJob",
         "metadata": {"name": "first-step"},
         "spec": spec,

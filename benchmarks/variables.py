@@ -19,8 +19,8 @@ PROGRAM = Path(__file__).parent / "programs" / "variables.py"
 def by_dtjob(directory: Path) -> float:
     """The program under `dtjob run`."""
     directory.mkdir(parents=True)
-    replicas, result = {role: {"count": count} for role, count in GROUP.items()}, directory / "seconds"
-    program = {"entry": str(PROGRAM), "args": [str(result)]}
+    replicas, result = {role: {"replicas": count} for role, count in GROUP.items()}, directory / "seconds"
+    program = {"entrypoint": str(PROGRAM), "args": [str(result)]}
     file = manifest("digits.yaml", directory / "job.yaml", 1, replicas=replicas, program=program, checkpoint=None)
     with LocalRun(file, directory / "work") as run:
         said, _ = run.process.communicate()

@@ -35,11 +35,11 @@ def dtjob(name: str, shape: Shape) -> Object:
     """The job for dtjob."""
     replicas: Object = {"chief": {}}
     if shape.workers:
-        replicas["worker"] = {"count": shape.workers}
+        replicas["worker"] = {"replicas": shape.workers}
     if shape.ps:
-        replicas["ps"] = {"count": shape.ps}
+        replicas["ps"] = {"replicas": shape.ps}
     strategy = "ParameterServer" if shape.ps else "MultiWorkerMirrored"
-    spec = {"strategy": strategy, "image": IMAGE, "replicas": replicas}
+    spec = {"strategy": strategy, "image": IMAGE, "replicaSpecs": replicas}
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": spec}
 
 
@@ -52,7 +52,7 @@ def tfjob(name: str, shape: Shape) -> Object:
         for role, count in counts.items()
         if count
     }
-    spec = {"runPolicy": {"cleanPodPolicy": "Running"}, "tfReplicaSpecs": replicas}
+    spec = {"cleanPodPolicy": "Running", "tfReplicaSpecs": replicas}
     return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name}, "spec": spec}
 
 

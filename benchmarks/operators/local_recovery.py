@@ -102,8 +102,8 @@ class ByDtjob(Group):
         spec = {
             "strategy": self._strategy,
             "image": "dtjob-trainer:dev",
-            "program": {"entry": str(PROGRAM), "args": ["dtjob", str(bed.directory), str(self._every)]},
-            "replicas": {role: {"count": count} for role, count in GROUPS[self._strategy].items()},
+            "program": {"entrypoint": str(PROGRAM), "args": ["dtjob", str(bed.directory), str(self._every)]},
+            "replicaSpecs": {role: {"replicas": count} for role, count in GROUPS[self._strategy].items()},
             "checkpoint": {"directory": str(bed.directory / "checkpoints"), "everySteps": self._every},
         }
         manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "recovery"}, "spec": spec}

@@ -55,7 +55,9 @@ class Supervised(Dtjob, Trains):
     def training(self, training: Training) -> Object:
         """The manifest."""
         entry, *arguments = training.command("dtjob")
-        return _dtjob(training, {"program": {"entry": entry, "args": arguments}}, {}, {"everySteps": training.every})
+        return _dtjob(
+            training, {"program": {"entrypoint": entry, "args": arguments}}, {}, {"everySteps": training.every}
+        )
 
 
 class OwnImage(Dtjob, Trains):
@@ -91,7 +93,7 @@ class Restarted(TFJob, Trains):
             _TFJOB_ROLES[role]: {"replicas": count, "restartPolicy": self._policy, "template": template}
             for role, count in GROUPS[training.strategy].items()
         }
-        spec = {"runPolicy": {"cleanPodPolicy": "Running"}, "tfReplicaSpecs": replicas}
+        spec = {"cleanPodPolicy": "Running", "tfReplicaSpecs": replicas}
         return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": training.name}, "spec": spec}
 
 
@@ -110,8 +112,8 @@ def _dtjob(training: Training, more: Object, each: Object, saves: Object) -> Obj
     spec = {
         "strategy": training.strategy,
         "image": training.image,
-        "replicas": {role: {"count": count, **each} for role, count in GROUPS[training.strategy].items()},
-        "checkpoint": {"directory": DIRECTORY, "volume": volume, "mount": "All", **saves},
+        "replicaSpecs": {role: {"replicas": count, **each} for role, count in GROUPS[training.strategy].items()},
+        "checkpoint": {"storage": {"volume": volume, "mountPath": DIRECTORY, "mountOn": "All"}, **saves},
         **more,
     }
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": training.name}, "spec": spec}

@@ -26,7 +26,7 @@ def counted(causes: dict[str, int], charged: int) -> Callable[[Object | None], b
 
 def image_only(api: Api, namespace: str, name: str, restarts: int) -> None:
     """A running group of an image that knows nothing of dtjob."""
-    api.create("dtjobs", namespace, job(name, program=False, failurePolicy={"maxRestarts": restarts}))
+    api.create("dtjobs", namespace, job(name, program=False, failurePolicy={"maxRestartsWithoutProgress": restarts}))
     wait_phase(api, namespace, "Running", name)
 
 
@@ -96,7 +96,7 @@ def test_a_job_does_not_fail_over_a_lost_node_before_that_is_noticed(
 def test_a_pod_that_outgrows_its_own_storage_is_charged_and_the_limit_named(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    policy = {"maxRestarts": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    policy = {"maxRestartsWithoutProgress": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
     api.create("dtjobs", namespace, job("full", failurePolicy=policy))
     wait_phase(api, namespace, "Running", "full")
     limit = 'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". '
@@ -108,5 +108,5 @@ def test_a_pod_that_outgrows_its_own_storage_is_charged_and_the_limit_named(
     assert counted({"StorageLimitExceeded": 1}, 1)(found), found["status"]
     assert found["status"]["message"] == (
         'worker-0 was evicted: Usage of EmptyDir volume "scratch" exceeds the limit "1Gi"; '
-        "failurePolicy.maxRestarts (1) is used up"
+        "failurePolicy.maxRestartsWithoutProgress (1) is used up"
     )

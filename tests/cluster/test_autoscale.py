@@ -24,7 +24,7 @@ def test_an_hpa_scales_the_workers_up_and_down(
     auto_kubelet: Kubelet,
 ) -> None:
     made = elastic(2)
-    made["spec"]["replicas"]["worker"]["resources"] = REQUEST
+    made["spec"]["replicaSpecs"]["worker"]["resources"] = REQUEST
     api.create("dtjobs", namespace, made)
     api.wait_for("dtjobs", namespace, "digits", settled)
     with Autoscaling(cluster, api) as metrics:

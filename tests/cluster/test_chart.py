@@ -127,7 +127,7 @@ def test_without_the_finalizers_right_strict_admission_refuses_children(
 def succeed_and_be_deleted(cluster: AuditedControlPlane, api: Api, namespace: str) -> None:
     """The job has succeeded, and the operator deletes it."""
     wait_phase(api, namespace, "Succeeded")
-    at_once = json.dumps({"spec": {"runPolicy": {"ttlSecondsAfterFinished": {"succeeded": 0}}}})
+    at_once = json.dumps({"spec": {"ttlSecondsAfterFinished": 0}})
     cluster.kubectl("patch", "dtjob", "digits", "--type=merge", f"--patch={at_once}", f"--namespace={namespace}")
     api.wait_for("dtjobs", namespace, "digits", lambda found: found is None)
 

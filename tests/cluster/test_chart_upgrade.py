@@ -44,17 +44,19 @@ def test_upgrade_with_a_job_that_the_new_rules_refuse(
     tmp_path: Path,
 ) -> None:
     bad = job("old")
-    bad["spec"]["replicas"] |= {"ps": {"count": 1}, "worker": {"count": -1}}
+    bad["spec"]["replicaSpecs"] |= {"ps": {"replicas": 1}, "worker": {"replicas": -1}}
     odd = job("odd", "Default")  # which this version refuses, and can run
     odd["spec"]["checkpoint"]["directory"] = "relative"
     api.delete("customresourcedefinitions", None, CRD)
     api.wait_for("customresourcedefinitions", None, CRD, lambda crd: crd is None)
     install(helm, api, chart=older_chart(tmp_path))
-    path = f"apis/{GROUP}/v1alpha1/namespaces/{namespace}/distributedtrainingjobs"
+    path = f"apis/{GROUP}/v1beta1/namespaces/{namespace}/distributedtrainingjobs"
     until_answers(lambda: api.call("POST", path, bad), 200)
     api.call("POST", path, odd)
     install(helm, api, verb="upgrade")
-    api.wait_for("customresourcedefinitions", None, CRD, lambda crd: crd and "maxRestarts" in json.dumps(crd))
+    api.wait_for(
+        "customresourcedefinitions", None, CRD, lambda crd: crd and "maxRestartsWithoutProgress" in json.dumps(crd)
+    )
     for old in (bad, odd):
         refused = {**old, "metadata": {"name": "new"}}
         until_answers(lambda refused=refused: api.create("dtjobs", namespace, refused, dryRun="All"), 422)

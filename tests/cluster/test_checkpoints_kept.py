@@ -34,11 +34,11 @@ def mounted(volume: Object) -> Object:
 @pytest.mark.parametrize(
     ("spec", "status"),
     [
-        ({"checkpoint": {"directory": "/checkpoints", "volume": CLAIM}}, "True"),
-        ({"checkpoint": {"directory": "/checkpoints"}, "replicas": mounted(CLAIM)}, "True"),
-        ({"checkpoint": {"directory": "/checkpoints"}}, "False"),
-        ({"checkpoint": {"directory": "/checkpoints", "volume": {"emptyDir": {}}}}, "False"),
-        ({"checkpoint": {"directory": "/checkpoints", "volume": {"hostPath": {"path": "/data"}}}}, "Unknown"),
+        ({"checkpoint": {"storage": {"volume": CLAIM}}}, "True"),
+        ({"checkpoint": {"storage": {"volume": {"emptyDir": {}}}}, "replicaSpecs": mounted(CLAIM)}, "True"),
+        ({"checkpoint": {"storage": {"volume": {"emptyDir": {}}}}}, "False"),
+        ({"checkpoint": {"storage": {"volume": {"emptyDir": {}}}}}, "False"),
+        ({"checkpoint": {"storage": {"volume": {"hostPath": {"path": "/data"}}}}}, "Unknown"),
     ],
     ids=["claim", "claim-of-the-template", "no-volume", "emptyDir", "hostPath"],
 )
@@ -73,7 +73,7 @@ def test_what_was_really_restored_is_said_and_no_step_is_promised_that_nothing_h
     kept: bool,
 ) -> None:
     volume: dict[str, Any] = {"persistentVolumeClaim": {"claimName": "digits"}} if kept else {"emptyDir": {}}
-    checkpoint = {"directory": "/checkpoints", "volume": volume}
+    checkpoint = {"storage": {"volume": volume}}
     api.create(
         "dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": supervisor.port}, checkpoint=checkpoint)
     )

@@ -28,7 +28,7 @@ def test_killed_while_it_creates_pods(
     operator: OperatorProcess, api: Api, namespace: str, births: Births, auto_kubelet: Kubelet
 ) -> None:
     manifest = job()
-    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    manifest["spec"]["replicaSpecs"]["worker"]["replicas"] = WORKERS
     api.create("dtjobs", namespace, manifest)
     for some in (1, 5, 12):
         api.wait("pods", namespace, lambda pods, some=some: len(pods) >= some)
@@ -43,7 +43,7 @@ def test_killed_while_it_restarts_a_group(
     operator: OperatorProcess, api: Api, namespace: str, births: Births, auto_kubelet: Kubelet
 ) -> None:
     manifest = job(program=False)
-    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    manifest["spec"]["replicaSpecs"]["worker"]["replicas"] = WORKERS
     api.create("dtjobs", namespace, manifest)
     wait_phase(api, namespace, "Running")
     auto_kubelet.exit("digits-worker-3-0", 137, "OOMKilled")

@@ -19,9 +19,9 @@ REASONS = ("Resizing", "Resized")
 
 
 def elastic(count: int = 2, strategy: str = "MultiWorkerMirrored", **spec: Any) -> Object:
-    roles: Object = {"chief": {}, "worker": {"count": count, "min": 1, "max": 6}}
+    roles: Object = {"chief": {}, "worker": {"replicas": count, "min": 1, "max": 6}}
     roles |= {"ps": {}} if strategy == "ParameterServer" else {}
-    return job(strategy=strategy, replicas=roles, **spec)
+    return job(strategy=strategy, replicaSpecs=roles, **spec)
 
 
 def group(attempt: int, workers: int, *more: str) -> set[str]:
@@ -67,7 +67,11 @@ def test_kubectl_scale_makes_a_new_group_that_goes_on(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet, strategy: str
 ) -> None:
     ps = ("ps-0",) if strategy == "ParameterServer" else ()
-    api.create("dtjobs", namespace, elastic(2, strategy, failurePolicy={"maxRestarts": 0, "maxDisruptions": 0}))
+    api.create(
+        "dtjobs",
+        namespace,
+        elastic(2, strategy, failurePolicy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 0}),
+    )
     first = group(0, 2, *ps)
     wait_for_group(api, namespace, first)
     run_all(kubelet, api, namespace, *first)
@@ -130,8 +134,8 @@ def test_the_operator_may_be_killed_while_the_group_changes(
 def test_without_room_it_goes_on_with_what_there_is_and_grows_again(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
-    policy = {"elasticity": {"scheduleDeadlineSeconds": 1, "growPeriodSeconds": 1}}
-    api.create("dtjobs", namespace, elastic(3, runPolicy=policy))
+    policy = {"elasticity": {"scheduleTimeoutSeconds": 1, "growPeriodSeconds": 1}}
+    api.create("dtjobs", namespace, elastic(3, **policy))
     wait_for_group(api, namespace, group(0, 3))
     for name in ("digits-chief-0-0", "digits-worker-1-0"):
         kubelet.run(name)
@@ -141,7 +145,7 @@ def test_without_room_it_goes_on_with_what_there_is_and_grows_again(
             kubelet.unschedulable(name)
     api.wait("pods", namespace, lambda pods: group(1, 1) <= set(pods))  # without gaps
     found = run_all(kubelet, api, namespace, *group(1, 1))
-    assert found["spec"]["replicas"]["worker"]["count"] == 3
+    assert found["spec"]["replicaSpecs"]["worker"]["replicas"] == 3
     waiting = group(1, 1) | {"digits-worker-1-placeholder", "digits-worker-2-placeholder"}
     wait_for_group(api, namespace, waiting)
     kubelet.unschedulable("digits-worker-1-placeholder")
@@ -157,8 +161,8 @@ def test_a_quota_that_refuses_workers_shrinks_the_group(
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": 3}}}
     api.create("resourcequotas", namespace, quota)
     api.wait_for("resourcequotas", namespace, "small", lambda one: bool(one and one.get("status", {}).get("hard")))
-    policy = {"elasticity": {"scheduleDeadlineSeconds": 1}}
-    api.create("dtjobs", namespace, elastic(4, runPolicy=policy))
+    policy = {"elasticity": {"scheduleTimeoutSeconds": 1}}
+    api.create("dtjobs", namespace, elastic(4, **policy))
     api.wait("pods", namespace, lambda pods: len(pods) == 3 and pods.keys() < group(0, 4))  # whichever came first
     wait_for_group(api, namespace, group(1, 2))
     assert run_all(kubelet, api, namespace, *group(1, 2))["status"]["workers"]["replicas"] == 2

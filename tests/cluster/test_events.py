@@ -36,7 +36,7 @@ def test_events_tell_of_all_pods_at_once(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet, kubectl: Kubectl, workers: int
 ) -> None:
     manifest = job(program=False)
-    manifest["spec"]["replicas"]["worker"]["count"] = workers
+    manifest["spec"]["replicaSpecs"]["worker"]["replicas"] = workers
     api.create("dtjobs", namespace, manifest)
     wait_phase(api, namespace, "Running")
     auto_kubelet.exit("digits-worker-0-0", 1)  # which takes the group along

@@ -20,7 +20,7 @@ AT_ONCE = {"initialSeconds": 0, "maxSeconds": 0}
 @pytest.mark.parametrize("name", BLOCKS)
 def test_the_pages_blocks_are_taken(api: Api, namespace: str, name: str) -> None:
     roles = {**PS_ROLES, "evaluator": {}}
-    whole = manifest("ParameterServer", replicas=roles, checkpoint=CHECKPOINT, failurePolicy=BLOCKS[name])
+    whole = manifest("ParameterServer", replicaSpecs=roles, checkpoint=CHECKPOINT, failurePolicy=BLOCKS[name])
     stored = api.create("dtjobs", namespace, whole, dryRun="All", fieldValidation="Strict")["spec"]["failurePolicy"]
     assert len(stored.get("rules", ())) == len(BLOCKS[name].get("rules", ()))
 
@@ -28,7 +28,7 @@ def test_the_pages_blocks_are_taken(api: Api, namespace: str, name: str) -> None
 def begin(api: Api, namespace: str, kubelet: Kubelet, policy: Object, *, waiting: str = "") -> None:
     """A job with this policy and an evaluator, whose pods run, all but `waiting`."""
     made = job(failurePolicy={**policy, "backoff": AT_ONCE})
-    made["spec"]["replicas"]["evaluator"] = {}
+    made["spec"]["replicaSpecs"]["evaluator"] = {}
     api.create("dtjobs", namespace, made)
     for task in ("chief-0", "worker-0", "worker-1", "evaluator-0"):
         if task != waiting:
@@ -83,24 +83,27 @@ def test_rules_that_are_added_to_a_running_job_hold_from_then_on(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, kubectl: Kubectl
 ) -> None:
     """As a job of the last release, which has none, gets them."""
-    begin(api, namespace, kubelet, {"maxRestarts": 5})
+    begin(api, namespace, kubelet, {"maxRestartsWithoutProgress": 5})
     assert "rules" not in wait_phase(api, namespace, "Running")["spec"]["failurePolicy"]
     kubelet.exit("digits-worker-0-0", 3)
     kubelet.run("digits-worker-0-1")
     assert wait_phase(api, namespace, "Running")["status"]["incident"]["charged"] == 1
-    rules = '[{"action": "RestartUncounted", "onExitCodes": {"operator": "In", "values": [3]}}]'
+    rules = '[{"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [3]}}]'
     kubectl("patch", "dtjob", "digits", "--type=merge", "-p", f'{{"spec": {{"failurePolicy": {{"rules": {rules}}}}}}}')
     kubelet.exit("digits-worker-0-1", 3)
     kubelet.run("digits-worker-0-2")
     found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"]["restarts"]["total"] == 2)
     assert found is not None
-    assert (found["status"]["incident"]["charged"], found["status"]["incident"]["action"]) == (1, "RestartUncounted")
+    assert (found["status"]["incident"]["charged"], found["status"]["incident"]["action"]) == (
+        1,
+        "RestartAndIgnoreMaxRestarts",
+    )
 
 
 def test_kubectl_explains_them(kubectl: Kubectl) -> None:
     text = " ".join(kubectl("explain", "dtjob.spec.failurePolicy.rules", "--recursive").stdout.split())
     for part in ("action", "onExitCodes", "operator", "onSignals", "onReasons", "onPodConditions", "roles"):
         assert part in text
-    assert "RestartUncounted: counted by" in " ".join(
+    assert "RestartAndIgnoreMaxRestarts: counted by" in " ".join(
         kubectl("explain", "dtjob.spec.failurePolicy.rules.action").stdout.split()
     )

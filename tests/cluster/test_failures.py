@@ -74,7 +74,7 @@ def test_a_rejected_pod_is_not_charged(running: Kubelet, api: Api, namespace: st
 def test_the_budget_ends_the_job_with_its_cause(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    policy = {"maxRestarts": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    policy = {"maxRestartsWithoutProgress": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
     api.create("dtjobs", namespace, job(failurePolicy=policy))
     for attempt in range(2):
         name = f"digits-worker-0-{attempt}"
@@ -83,17 +83,17 @@ def test_the_budget_ends_the_job_with_its_cause(
     found = wait_phase(api, namespace, "Failed")
     assert found["status"]["reason"] == "MaxRestartsExceeded"
     assert "worker-0 failed (exit code 2)" in found["status"]["message"]
-    assert "failurePolicy.maxRestarts (1)" in found["status"]["message"]
+    assert "failurePolicy.maxRestartsWithoutProgress (1)" in found["status"]["message"]
     assert found["status"]["firstFailure"]["message"] == "FileNotFoundError: /data/train"
-    # cleanPods: Running. What has ended stays for `kubectl logs`.
+    # cleanPodPolicy: Running. What has ended stays for `kubectl logs`.
     wait_pods(api, namespace, "digits-worker-0-1")
 
 
 def test_an_evaluator_may_fail_for_ever(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    manifest = job(failurePolicy={"maxRestarts": 0, "backoff": {"initialSeconds": 0, "maxSeconds": 0}})
-    manifest["spec"]["replicas"]["evaluator"] = {}
+    manifest = job(failurePolicy={"maxRestartsWithoutProgress": 0, "backoff": {"initialSeconds": 0, "maxSeconds": 0}})
+    manifest["spec"]["replicaSpecs"]["evaluator"] = {}
     api.create("dtjobs", namespace, manifest)
     for attempt in range(3):
         name = f"digits-evaluator-0-{attempt}"

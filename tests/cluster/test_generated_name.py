@@ -14,7 +14,7 @@ LONGEST = 49
 
 
 def _left_to_the_server(begin: str) -> Manifest:
-    manifest = job(replicas={"chief": {}, "worker": {"count": 10}})
+    manifest = job(replicaSpecs={"chief": {}, "worker": {"replicas": 10}})
     return {**manifest, "metadata": {"generateName": begin}}
 
 

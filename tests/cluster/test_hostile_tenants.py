@@ -23,11 +23,13 @@ API_SERVERS_DEEPEST = 9980
 def create_deep(kubectl: Kubectl, namespace: str, directory: Path, name: str) -> None:
     """Apply a job whose template is nested as deep as the API server lets through (Python's parser does not)."""
     manifest = job(name, strategy="Mirrored")
-    manifest["spec"]["replicas"]["chief"]["template"] = {"spec": {"containers": [{"name": "tensorflow", "x": "DEEP"}]}}
+    manifest["spec"]["replicaSpecs"]["chief"]["template"] = {
+        "spec": {"containers": [{"name": "tensorflow", "x": "DEEP"}]}
+    }
     deep = '{"a":' * API_SERVERS_DEEPEST + "1" + "}" * API_SERVERS_DEEPEST
     file = directory / f"{name}.json"
     file.write_text(json.dumps(manifest).replace('"DEEP"', deep))
-    path = f"/apis/{GROUP}/v1alpha1/namespaces/{namespace}/distributedtrainingjobs"
+    path = f"/apis/{GROUP}/v1beta1/namespaces/{namespace}/distributedtrainingjobs"
     kubectl("create", "--raw", path, "-f", str(file))
 
 

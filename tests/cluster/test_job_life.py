@@ -122,8 +122,8 @@ def test_an_image_of_ones_own_gets_tf_config(
 def test_ps_and_workers_without_a_chief_under_an_image_of_ones_own(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    replicas: Object = {"worker": {"count": 2}, "ps": {}}
-    api.create("dtjobs", namespace, job(strategy="ParameterServer", program=False, replicas=replicas))
+    replicas: Object = {"worker": {"replicas": 2}, "ps": {}}
+    api.create("dtjobs", namespace, job(strategy="ParameterServer", program=False, replicaSpecs=replicas))
     wait_phase(api, namespace, "Running")
     variables = environment(api.get("pods", namespace, "digits-worker-0-0"))
     assert json.loads(variables["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", "{}"))["task"] == {
@@ -173,7 +173,7 @@ def test_a_template_that_the_api_server_refuses_is_named(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
     manifest = job()
-    manifest["spec"]["replicas"]["worker"]["template"] = {"spec": {"nodeSelectr": {"disk": "ssd"}}}
+    manifest["spec"]["replicaSpecs"]["worker"]["template"] = {"spec": {"nodeSelectr": {"disk": "ssd"}}}
     api.create("dtjobs", namespace, manifest)
     blocked = api.wait_for(
         "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "Blocked"
@@ -182,4 +182,4 @@ def test_a_template_that_the_api_server_refuses_is_named(
     assert 'unknown field "spec.nodeSelectr"' in blocked["status"]["message"]
     conditions = {c["type"]: c["status"] for c in blocked["status"]["conditions"]}
     assert conditions["Blocked"] == "True"
-    assert f"{GROUP}/v1alpha1" == blocked["apiVersion"]
+    assert f"{GROUP}/v1beta1" == blocked["apiVersion"]

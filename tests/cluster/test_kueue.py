@@ -22,8 +22,8 @@ ASKED = {"requests": {"cpu": "1", "memory": "2Gi"}}
 
 def queued(name: str = "digits", **labels: str) -> Object:
     """A chief and two workers in a queue."""
-    replicas = {"chief": {"resources": ASKED}, "worker": {"count": 2, "resources": ASKED}}
-    made = job(name, replicas=replicas)
+    replicas = {"chief": {"resources": ASKED}, "worker": {"replicas": 2, "resources": ASKED}}
+    made = job(name, replicaSpecs=replicas)
     made["metadata"]["labels"] = {QUEUE: "team-a", **labels}
     return made
 
@@ -213,5 +213,5 @@ def test_a_prebuilt_workload_is_adopted(
 
 def test_a_scheduling_gate_is_named(shared_operator: OperatorProcess, api: Api, namespace: str) -> None:
     template = {"spec": {"schedulingGates": [{"name": "example.com/hold"}]}}
-    api.create("dtjobs", namespace, job(strategy="Default", replicas={"chief": {"template": template}}))
+    api.create("dtjobs", namespace, job(strategy="Default", replicaSpecs={"chief": {"template": template}}))
     wait_job(api, namespace, says("it is scheduled when its scheduling gate is taken away: example.com/hold"))

@@ -15,12 +15,12 @@ from tests.cluster.support.kubelet import Kubelet, now
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
 
-CLAIM = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
+CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
 
 
 def with_evaluator(**spec: Any) -> Object:
     manifest = job(strategy="Mirrored", **spec)
-    manifest["spec"]["replicas"]["evaluator"] = {}
+    manifest["spec"]["replicaSpecs"]["evaluator"] = {}
     return manifest
 
 

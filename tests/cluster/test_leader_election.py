@@ -93,7 +93,7 @@ def test_a_killed_leader_is_followed_when_its_lease_expires(
 ) -> None:
     births = Births(api, namespace)
     manifest = job()
-    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    manifest["spec"]["replicaSpecs"]["worker"]["replicas"] = WORKERS
     api.create("dtjobs", namespace, manifest)
     api.wait("pods", namespace, lambda pods: len(pods) >= 4)
     pair.leader.kill()
@@ -123,7 +123,7 @@ def test_a_leader_that_was_frozen_ends_when_it_wakes(
 ) -> None:
     births = Births(api, namespace)
     manifest = job()
-    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    manifest["spec"]["replicaSpecs"]["worker"]["replicas"] = WORKERS
     api.create("dtjobs", namespace, manifest)
     api.wait("pods", namespace, lambda pods: len(pods) >= 4)
     pair.leader.signal(signal.SIGSTOP)

@@ -19,7 +19,7 @@ MANY = 60
 
 def many(name: str) -> Object:
     """A job with MANY workers."""
-    return job(name, replicas={"worker": {"count": MANY}})
+    return job(name, replicaSpecs={"worker": {"replicas": MANY}})
 
 
 async def test_names_come_before_pods_and_pods_side_by_side(

@@ -123,11 +123,11 @@ def test_kubectl_argo_and_katib_see_that_a_job_has_failed(
     judge: Judge,
     why: str,
 ) -> None:
-    policy: Object = {"maxRestarts": 0}
+    policy: Object = {"maxRestartsWithoutProgress": 0}
     if why == "PodFailurePolicy":
         policy["rules"] = [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]
     limits = {"activeDeadlineSeconds": 1} if why == "DeadlineExceeded" else {}
-    api.create("dtjobs", namespace, job(strategy="Mirrored", failurePolicy=policy, runPolicy=limits))
+    api.create("dtjobs", namespace, job(strategy="Mirrored", failurePolicy=policy, **limits))
     if not limits:  # else it may be over before its pod runs
         kubelet.exit("digits-chief-0-0", 42)
     assert "condition met" in kubectl("wait", "--for=condition=Failed", "dtjob/digits", "--timeout=120s").stdout

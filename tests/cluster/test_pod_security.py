@@ -33,7 +33,7 @@ def test_templates_that_set_one_key_still_pass_the_restricted_profile(
             {"name": "log", "image": "busybox", "securityContext": {"runAsUser": 2000}},
         ],
     )
-    api.create("dtjobs", namespace, job(strategy="Mirrored", replicas=replicas))
+    api.create("dtjobs", namespace, job(strategy="Mirrored", replicaSpecs=replicas))
     pod = wait_pods(api, namespace, "digits-chief-0-0")["digits-chief-0-0"]["spec"]
     context = pod["securityContext"]
     assert (context["fsGroup"], context["supplementalGroups"], context["runAsNonRoot"]) == (2000, [3000], True)
@@ -48,7 +48,7 @@ def test_a_template_that_asks_for_root_gets_it_where_the_namespace_allows_it(
     replicas = chief_with(
         securityContext={"fsGroup": None}, containers=[{"name": "tensorflow", "securityContext": asked}]
     )
-    api.create("dtjobs", namespace, job(strategy="Mirrored", replicas=replicas))
+    api.create("dtjobs", namespace, job(strategy="Mirrored", replicaSpecs=replicas))
     pod = wait_pods(api, namespace, "digits-chief-0-0")["digits-chief-0-0"]["spec"]
     assert "fsGroup" not in pod["securityContext"]
     assert pod["containers"][0]["securityContext"] == {
@@ -63,7 +63,7 @@ def test_what_the_profile_refuses_is_said_in_the_jobs_status(
 ) -> None:
     kubectl("label", "namespace", namespace, ENFORCE)
     replicas = chief_with(securityContext={"runAsUser": 0})
-    api.create("dtjobs", namespace, job(strategy="Mirrored", replicas=replicas))
+    api.create("dtjobs", namespace, job(strategy="Mirrored", replicaSpecs=replicas))
     found = api.wait_for(
         "dtjobs", namespace, "digits", lambda found: found and found.get("status", {}).get("reason") == "Blocked"
     )

@@ -78,7 +78,7 @@ def test_step_and_checkpoint_come_from_the_chief(
 def test_a_new_checkpoint_refills_the_budget(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet, served: ServedStatus
 ) -> None:
-    policy = {"maxRestarts": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    policy = {"maxRestartsWithoutProgress": 1, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
     api.create("dtjobs", namespace, job(strategy="Mirrored", network={"statusPort": served.port}, failurePolicy=policy))
     uid = api.get("dtjobs", namespace, "digits")["metadata"]["uid"]
     for attempt in range(3):

@@ -64,7 +64,7 @@ def test_a_quota_is_asked_by_one_pod_now_and_then(
     api.create("resourcequotas", namespace, quota(ALLOWED))
     api.wait_for("resourcequotas", namespace, "small", lambda found: found and found.get("status", {}).get("used"))
     manifest = job()
-    manifest["spec"]["replicas"]["worker"]["count"] = WORKERS
+    manifest["spec"]["replicaSpecs"]["worker"]["replicas"] = WORKERS
     api.create("dtjobs", namespace, manifest)
     found = api.wait_for(
         "dtjobs", namespace, "digits", lambda f: f and "exceeded quota" in f.get("status", {}).get("message", "")

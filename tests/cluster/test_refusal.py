@@ -60,8 +60,8 @@ def test_good_manifests_are_taken(api: Api, shared: str, name: str) -> None:
 def test_what_was_left_empty_in_a_pod_is_kept_so(api: Api, namespace: str) -> None:
     """The hash of what a queued job asks for is taken of it, also of one that an earlier definition took."""
     stored = api.create("dtjobs", namespace, LEFT_EMPTY)
-    worker = stored["spec"]["replicas"]["worker"]["template"]["spec"]
-    assert worker == {**LEFT_EMPTY["spec"]["replicas"]["worker"]["template"]["spec"]}
+    worker = stored["spec"]["replicaSpecs"]["worker"]["template"]["spec"]
+    assert worker == {**LEFT_EMPTY["spec"]["replicaSpecs"]["worker"]["template"]["spec"]}
 
 
 @pytest.mark.parametrize("row", CHANGES, ids=names(CHANGES))
@@ -103,10 +103,13 @@ def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(
 ) -> None:
     kubectl("apply", "-f", "-", stdin=yaml.safe_dump(GOOD["smallest"]))
     spec = api.get("dtjobs", namespace, "digits")["spec"]
-    assert spec["replicas"] == {"chief": {"count": 1}}
+    assert spec["replicas"] == {"chief": {"replicas": 1}}
     assert spec["network"] == {"port": 2222, "policy": "Isolated"}
-    assert spec["failurePolicy"] == {"maxRestarts": 10, "backoff": {"initialSeconds": 10, "maxSeconds": 300}}
-    assert spec["runPolicy"] == {"cleanPods": "Running"}
+    assert spec["failurePolicy"] == {
+        "maxRestartsWithoutProgress": 10,
+        "backoff": {"initialSeconds": 10, "maxSeconds": 300},
+    }
+    assert spec["runPolicy"] == {"cleanPodPolicy": "Running"}
 
 
 def test_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> None:
@@ -144,7 +147,7 @@ def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api
 
 
 def test_explain_reads_well(kubectl: Kubectl) -> None:
-    text = " ".join(kubectl("explain", "dtjob.spec.replicas").stdout.split())
+    text = " ".join(kubectl("explain", "dtjob.spec.replica_specs").stdout.split())
     for part in ("chief", "worker", "ps", "evaluator", "Evaluates each checkpoint beside the training"):
         assert part in text
     assert "-required-" in kubectl("explain", "dtjob.spec").stdout

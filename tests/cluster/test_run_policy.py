@@ -33,12 +33,12 @@ def failed_over(api: Api, namespace: str, reason: str, name: str = "digits") -> 
 def test_a_job_in_which_nothing_happens_fails_when_its_time_is_up(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    api.create("dtjobs", namespace, job(runPolicy={"cleanPods": "None"}))
+    api.create("dtjobs", namespace, job(cleanPodPolicy="None"))
     since = times.parse(wait_phase(api, namespace, "Running")["status"]["active"]["since"])
     soon = int((datetime.now(UTC) - since).total_seconds()) + 4
-    api.patch("dtjobs", namespace, "digits", {"spec": {"runPolicy": {"activeDeadlineSeconds": soon}}})
+    api.patch("dtjobs", namespace, "digits", {"spec": {"activeDeadlineSeconds": soon}})
     message = failed_over(api, namespace, "DeadlineExceeded")
-    assert message == f"the job was active for longer than runPolicy.activeDeadlineSeconds ({soon})"
+    assert message == f"the job was active for longer than activeDeadlineSeconds ({soon})"
     api.wait("pods", namespace, lambda pods: not pods)
 
 
@@ -48,13 +48,13 @@ def test_a_job_that_does_not_start_says_what_it_waited_for(
     """Two jobs, so that the time is waited for once; it is ample for what the kubelet does meanwhile."""
     reasons = {"image": "ImagePullBackOff: Back-off pulling image", "node": "Unschedulable: 0/1 nodes are available"}
     for name in reasons:
-        api.create("dtjobs", namespace, job(name, runPolicy={"startDeadlineSeconds": 12}))
+        api.create("dtjobs", namespace, job(name, startDeadlineSeconds=12))
         kubelet.run(f"{name}-chief-0-0")
         for pod in (f"{name}-worker-0-0", f"{name}-worker-1-0"):
             kubelet.wait(pod) if name == "image" else kubelet.unschedulable(pod)
     for name, said in reasons.items():
         message = failed_over(api, namespace, "StartDeadlineExceeded", name)
-        assert message.startswith("not all tasks ran within runPolicy.startDeadlineSeconds (12): ")
+        assert message.startswith("not all tasks ran within startDeadlineSeconds (12): ")
         assert f"2 of 3 tasks did not run: worker-0, worker-1: {said}" in message
 
 
@@ -64,9 +64,9 @@ def test_a_job_that_a_quota_keeps_from_starting_says_so(
     quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}}
     api.create("resourcequotas", namespace, quota | {"spec": {"hard": {"pods": "1"}}})
     api.wait_for("resourcequotas", namespace, "small", lambda one: one and one.get("status", {}).get("hard"))
-    api.create("dtjobs", namespace, job(runPolicy={"startDeadlineSeconds": 6}))
+    api.create("dtjobs", namespace, job(startDeadlineSeconds=6))
     message = failed_over(api, namespace, "StartDeadlineExceeded")
-    assert message.startswith("not all tasks ran within runPolicy.startDeadlineSeconds (6): ")
+    assert message.startswith("not all tasks ran within startDeadlineSeconds (6): ")
     assert "exceeded quota: small" in message
 
 
@@ -75,7 +75,7 @@ def test_an_ended_job_goes_with_all_that_it_has(
 ) -> None:
     ttl = {"ttlSecondsAfterFinished": {"succeeded": 1, "failed": 3600}}
     for name in ("well", "badly"):
-        api.create("dtjobs", namespace, job(name, "Default", runPolicy=ttl, failurePolicy={"maxRestarts": 0}))
+        api.create("dtjobs", namespace, job(name, "Default", **ttl, failurePolicy={"maxRestartsWithoutProgress": 0}))
         kubelet.run(f"{name}-chief-0-0")
     kubelet.exit("badly-chief-0-0", 1)
     wait_phase(api, namespace, "Failed", "badly")
@@ -83,6 +83,6 @@ def test_an_ended_job_goes_with_all_that_it_has(
     api.wait_for("dtjobs", namespace, "well", lambda found: found is None)
     api.wait("pods", namespace, lambda pods: set(pods) == {"badly-chief-0-0"})
     assert api.get("dtjobs", namespace, "badly")["status"]["phase"] == "Failed"
-    at_once = json.dumps({"spec": {"runPolicy": {"ttlSecondsAfterFinished": {"failed": 0}}}})
+    at_once = json.dumps({"spec": {"ttlSecondsAfterFailed": 0}})
     kubectl("patch", "dtjob", "badly", "--type=merge", "--patch", at_once)
     api.wait_for("dtjobs", namespace, "badly", lambda found: found is None)

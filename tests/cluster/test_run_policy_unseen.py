@@ -19,8 +19,8 @@ def test_deadlines_are_known_to_the_next_operator(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
     """One is over when it comes, the other has yet to be: nothing happens in either job."""
-    api.create("dtjobs", namespace, job("over", "Default", runPolicy={"activeDeadlineSeconds": 5}))
-    api.create("dtjobs", namespace, job("left", "Default", runPolicy={"activeDeadlineSeconds": 15}))
+    api.create("dtjobs", namespace, job("over", "Default", activeDeadlineSeconds=5))
+    api.create("dtjobs", namespace, job("left", "Default", activeDeadlineSeconds=15))
     since = {}
     for name in ("over", "left"):
         found = api.wait_for("dtjobs", namespace, name, is_active)

@@ -15,7 +15,7 @@ SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew"
 def chief(training: Object, **pod: Any) -> Object:
     """A job of which this is said, and no more."""
     spec = {"containers": [{"name": "tensorflow", **training}], **pod}
-    return {"spec": {"replicas": {"chief": {"template": {"spec": spec}}}}}
+    return {"spec": {"replicaSpecs": {"chief": {"template": {"spec": spec}}}}}
 
 
 AUTHOR = chief(
@@ -59,7 +59,7 @@ def test_what_two_managers_apply_is_merged_by_keys(api: Api, namespace: str, oth
     """Under a definition whose spec may change: in ours that is so while a job is put together, and not afterwards."""
     group = other_definition(changeable)
     applied(api, namespace, group, "author", whole(AUTHOR))
-    pod = applied(api, namespace, group, "platform", PLATFORM)["spec"]["replicas"]["chief"]["template"]["spec"]
+    pod = applied(api, namespace, group, "platform", PLATFORM)["spec"]["replicaSpecs"]["chief"]["template"]["spec"]
     (training,) = pod["containers"]
     assert {one["name"]: one["value"] for one in training["env"]} == {"A": "1", "B": "2"}
     assert [(one["containerPort"], one["protocol"]) for one in training["ports"]] == [(80, "TCP"), (80, "UDP")]
@@ -68,7 +68,7 @@ def test_what_two_managers_apply_is_merged_by_keys(api: Api, namespace: str, oth
     assert [one["name"] for one in pod["imagePullSecrets"]] == ["registry", "mirror"]
     assert len(pod["topologySpreadConstraints"]) == 2
     # Who applies less gives up what was its own, and nothing of the other's.
-    pod = applied(api, namespace, group, "platform", chief({}))["spec"]["replicas"]["chief"]["template"]["spec"]
+    pod = applied(api, namespace, group, "platform", chief({}))["spec"]["replicaSpecs"]["chief"]["template"]["spec"]
     assert [one["name"] for one in pod["containers"][0]["env"]] == ["A"]
     assert [one["name"] for one in pod["volumes"]] == ["data"]
 

@@ -138,7 +138,7 @@ def test_a_suspended_job_makes_none_of_them(
     for kind, name in three.items():
         api.delete(kind, namespace, name)
     for seconds in (5000, 6000):  # the operator looks at the job again, each time
-        changed = api.patch("dtjobs", namespace, "digits", {"spec": {"runPolicy": {"activeDeadlineSeconds": seconds}}})
+        changed = api.patch("dtjobs", namespace, "digits", {"spec": {"activeDeadlineSeconds": seconds}})
         generation = changed["metadata"]["generation"]
         api.wait_for(
             "dtjobs",

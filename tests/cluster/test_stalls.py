@@ -45,7 +45,7 @@ def notes(api: Api, namespace: str) -> list[str]:
 def test_a_stall_is_counted_and_named_and_its_pod_replaced(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    api.create("dtjobs", namespace, job(failurePolicy={**POLICY, "maxRestarts": 1}))
+    api.create("dtjobs", namespace, job(failurePolicy={**POLICY, "maxRestartsWithoutProgress": 1}))
     made = api.wait_for("pods", namespace, "digits-worker-1-0", is_running)
     assert made is not None
     told = {one["name"]: one.get("value") for one in made["spec"]["containers"][0]["env"]}
@@ -62,7 +62,7 @@ def test_a_stall_is_counted_and_named_and_its_pod_replaced(
     api.wait("events", namespace, lambda _: any(note.startswith(sentence) for note in notes(api, namespace)))
     stall(auto_kubelet, "digits-worker-1-1", "worker-1")
     status = wait_phase(api, namespace, "Failed")["status"]
-    assert status["message"].startswith(sentence), "one more than maxRestarts"
+    assert status["message"].startswith(sentence), "one more than maxRestartsWithoutProgress"
 
 
 def test_a_rule_ends_a_job_over_its_first_stall(

@@ -27,7 +27,7 @@ def test_scheduling_and_resources_can_be_changed_while_it_is_suspended(api: Api,
     started = {"startTime": "2026-11-21T10:00:00Z", "phase": "Running"}
     existing = api.replace("dtjobs", namespace, {**existing, "status": started}, "status")
     for manifest in SUSPENDED_CHANGES_TAKEN.values():  # its pods are still there
-        with pytest.raises(ApiError, match=r"spec\.replicas"):
+        with pytest.raises(ApiError, match=r"spec\.replicaSpecs"):
             _change(api, namespace, existing, manifest)
     existing = api.replace("dtjobs", namespace, {**existing, "status": {**started, "phase": "Suspended"}}, "status")
     for manifest in SUSPENDED_CHANGES_TAKEN.values():

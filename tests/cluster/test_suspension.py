@@ -45,7 +45,7 @@ def running(kubelet: Kubelet, api: Api, namespace: str, *pods: str) -> Object:
 def test_a_job_that_is_created_suspended_has_nothing_until_it_goes_on(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
 ) -> None:
-    api.create("dtjobs", namespace, job(suspend=True, runPolicy={"startDeadlineSeconds": 1}))
+    api.create("dtjobs", namespace, job(suspend=True, startDeadlineSeconds=1))
     found = wait_phase(api, namespace, "Suspended")
     assert conditions(found)["Suspended"] == ("True", "JobSuspended")
     assert "startTime" not in found["status"]
@@ -55,7 +55,7 @@ def test_a_job_that_is_created_suspended_has_nothing_until_it_goes_on(
         assert api.list(kind, namespace) == []
     # As Kueue does: where its pods go is decided, and that it goes on, in one change.
     moved = {"worker": {"template": {"spec": {"nodeSelector": {"pool": "large"}}}}}
-    change = {"spec": {"suspend": False, "replicas": moved, "runPolicy": {"startDeadlineSeconds": None}}}
+    change = {"spec": {"suspend": False, "replicaSpecs": moved, "startDeadlineSeconds": None}}
     kubectl("patch", "dtjob", "digits", "--type=merge", "--patch", json.dumps(change))
     pods = wait_pods(api, namespace, *FIRST)
     assert pods["digits-worker-0-0"]["spec"]["nodeSelector"] == {"pool": "large"}

@@ -37,7 +37,7 @@ async def test_one_that_was_raised_a_moment_ago_holds(cluster: ControlPlane, api
             assert stored is not None, "the job was deleted"
             store.apply(stored)
 
-        created = api.create("dtjobs", namespace, job(strategy="Default", runPolicy=living(HOUR)))
+        created = api.create("dtjobs", namespace, job(strategy="Default", **living(HOUR)))
         status = {"phase": "Succeeded", "completionTime": times.rfc3339(ended)}
         await kube.write_status({**created, "kind": KIND}, status)
         for _ in range(2):  # it says all that there is to say of a job that has ended

@@ -4,107 +4,94 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, bad, changed, job
+from tests.refusals.manifests import CHECKPOINT, SINGLE, Manifest, bad, changed, job
 
-_MIN = ("spec.replicas.worker.count", "count is below min", "use a higher count, or a lower min")
-_MAX = ("spec.replicas.worker.count", "count is above max", "use a lower count, or a higher max")
+_REPLICAS = "spec.replicaSpecs.worker.replicas"
+_MIN = (_REPLICAS, "replicas is below elasticPolicy.minReplicas", "use more replicas, or a lower minReplicas")
+_MAX = (_REPLICAS, "replicas is above elasticPolicy.maxReplicas", "use fewer replicas, or a higher maxReplicas")
 
 
-def elastic(strategy: str = "MultiWorkerMirrored", worker: Manifest | None = None, **spec: Any) -> Manifest:
-    """A job whose workers are elastic."""
-    roles: Manifest = {"chief": {}, "worker": {"count": 3, "min": 2, "max": 6} if worker is None else worker}
+def elastic(
+    strategy: str = "MultiWorkerMirrored",
+    replicas: int | None = 3,
+    least: Any = 2,
+    most: Any = 6,
+    worker: Manifest | None = None,
+    **spec: Any,
+) -> Manifest:
+    """A job whose workers are elastic; None leaves a field out."""
+    number = {} if replicas is None else {"replicas": replicas}
+    roles: Manifest = {"chief": {}, "worker": {**number, **(worker or {})}}
     roles |= {"ps": {}} if strategy == "ParameterServer" else {}
-    return job(strategy, **{"replicas": roles, "checkpoint": {**CHECKPOINT, "volume": CLAIM}, **spec})
+    bounds = {name: value for name, value in (("minReplicas", least), ("maxReplicas", most)) if value is not None}
+    return job(strategy, **{"replicaSpecs": roles, "elasticPolicy": bounds, "checkpoint": CHECKPOINT, **spec})
 
 
-def _elasticity(**fields: Any) -> Manifest:
-    return elastic(runPolicy={"elasticity": fields})
-
-
-def _unknown(path: str) -> tuple[str, tuple[str, ...]]:
-    return f'unknown field "{path}"', (f"{path}: is an unknown field", "remove it")
-
-
-def _other_role(role: str) -> Manifest:
-    whole = elastic("ParameterServer", checkpoint={**CHECKPOINT, "volume": CLAIM})
-    return changed(whole, "spec", "replicas", role, to={"min": 1})
+def _policy(**fields: Any) -> Manifest:
+    return elastic(elasticPolicy=fields)
 
 
 ELASTIC = [
-    bad("count-below-min", elastic(worker={"count": 1, "min": 2}), *_MIN),
-    bad("count-left-out-below-min", elastic(worker={"min": 2}), *_MIN),
-    bad("count-above-max", elastic(worker={"count": 7, "max": 6}), *_MAX),
-    bad("min-above-max", elastic(worker={"count": 4, "min": 5, "max": 3}), *_MIN[1:], *_MAX[1:]),
-    bad("ps-count-below-min", elastic("ParameterServer", {"count": 1, "min": 2}), *_MIN),
+    bad("replicas-below-min", elastic(replicas=1), *_MIN),
+    bad("replicas-left-out-below-min", elastic(replicas=None), *_MIN),
+    bad("replicas-above-max", elastic(replicas=7), *_MAX),
+    bad("min-above-max", elastic(replicas=4, least=5, most=3), *_MIN[1:], *_MAX[1:]),
+    bad("replicas-below-min-of-ps", elastic("ParameterServer", replicas=1), *_MIN),
     *(
         bad(
             f"{name}-{value}",
-            elastic(worker={"count": 3, name: value}),
-            f"spec.replicas.worker.{name}",
+            _policy(**{name: value}),
+            f"spec.elasticPolicy.{name}",
             f"should be {'greater' if value < 1 else 'less'} than or equal to",
-            or_says=(f"spec.replicas.worker.{name}: must be at {'least' if value < 1 else 'most'}",),
+            or_says=(f"spec.elasticPolicy.{name}: must be at {'least' if value < 1 else 'most'}",),
         )
-        for name, value in (("min", 0), ("max", 4001))
+        for name, value in (("minReplicas", 0), ("maxReplicas", 4001))
     ),
     bad(
         "min-as-text",
-        elastic(worker={"count": 3, "min": "2"}),
-        "spec.replicas.worker.min",
+        _policy(minReplicas="2"),
+        "spec.elasticPolicy.minReplicas",
         "must be of type integer",
-        or_says=("spec.replicas.worker.min: must be a whole number",),
-    ),
-    *(
-        bad(f"elastic-{role}", _other_role(role), said, or_says=or_says)
-        for role in ("chief", "ps", "evaluator")
-        for said, or_says in (_unknown(f"spec.replicas.{role}.min"),)
+        or_says=("spec.elasticPolicy.minReplicas: must be a whole number",),
     ),
     *(
         bad(
             f"elastic-under-{strategy}",
             elastic(strategy),
-            "spec.replicas.worker",
+            "spec.replicaSpecs.worker",
             "this strategy trains in one pod, its chief: remove worker",
         )
         for strategy in SINGLE[:1]
     ),
     bad(
-        "elastic-without-checkpoint",
-        elastic(checkpoint=...),
-        "spec.checkpoint",
-        "add checkpoint, or remove replicas.worker.min and max",
+        "elastic-without-checkpoint", elastic(checkpoint=...), "spec.checkpoint", "add checkpoint, or remove elasticPo"
     ),
     bad(
-        "elasticity-without-min",
-        elastic(worker={"count": 3, "max": 6}, runPolicy={"elasticity": {"growPeriodSeconds": 60}}),
-        "spec.runPolicy.elasticity",
-        "add min, or remove elasticity",
-    ),
-    bad(
-        "elasticity-without-workers",
-        job("Default", runPolicy={"elasticity": {}}),
-        "spec.runPolicy.elasticity",
-        "add min, or remove elasticity",
+        "elastic-without-workers",
+        job("Default", elasticPolicy={}),
+        "spec.elasticPolicy",
+        "add replicaSpecs.worker, or remove elasticPolicy",
     ),
     *(
         bad(
             f"{name}-0",
-            _elasticity(**{name: 0}),
-            f"spec.runPolicy.elasticity.{name}",
+            _policy(**{name: 0}),
+            f"spec.elasticPolicy.{name}",
             "should be greater than or equal to 1",
-            or_says=(f"spec.runPolicy.elasticity.{name}: must be at least 1",),
+            or_says=(f"spec.elasticPolicy.{name}: must be at least 1",),
         )
-        for name in ("scheduleDeadlineSeconds", "growPeriodSeconds")
+        for name in ("scheduleTimeoutSeconds", "growPeriodSeconds")
     ),
     bad(
-        "elasticity-as-number",
-        elastic(runPolicy={"elasticity": 60}),
-        "spec.runPolicy.elasticity",
+        "elastic-policy-as-number",
+        elastic(elasticPolicy=60),
+        "spec.elasticPolicy",
         "must be of type object",
-        or_says=("spec.runPolicy.elasticity: must be a mapping",),
+        or_says=("spec.elasticPolicy: must be a mapping",),
     ),
     bad(
         "name-long-for-max-workers",
-        {**elastic(worker={"count": 1, "max": 11}), "metadata": {"name": "a" * 54}},
+        {**elastic(replicas=1, least=None, most=11), "metadata": {"name": "a" * 54}},
         "metadata.name",
         "worker",
         "use a shorter name",
@@ -114,38 +101,40 @@ ELASTIC = [
 ELASTIC_TAKEN = {
     "elastic": elastic(),
     "elastic-ps": elastic("ParameterServer"),
-    "elastic-without-max": elastic(worker={"count": 2, "min": 2}),
-    "elastic-without-min": elastic(worker={"count": 2, "max": 2}),
+    "elastic-without-max": elastic(replicas=2, most=None),
+    "elastic-without-min": elastic(replicas=2, least=None, most=2),
     "elastic-without-program": elastic(program=..., checkpoint=...),
-    "elastic-without-chief": elastic(replicas={"worker": {"count": 2, "min": 1}}),
-    "elasticity": _elasticity(scheduleDeadlineSeconds=60, growPeriodSeconds=3600),
-    "elasticity-of-defaults": _elasticity(),
+    "elastic-without-chief": elastic(replicaSpecs={"worker": {"replicas": 2}}),
+    "elastic-with-times": _policy(scheduleTimeoutSeconds=60, growPeriodSeconds=3600),
+    "elastic-without-bounds": _policy(),
 }
 
 ELASTIC_BEFORE = elastic()
 """The job that the changes below change."""
 
 
-def _worker(to: Manifest) -> Manifest:
-    return changed(ELASTIC_BEFORE, "spec", "replicas", "worker", to=to)
-
-
 _AGAIN = "delete the job and create it again"
 ELASTIC_CHANGES = [
-    bad("scale-below-min", _worker({"count": 1, "min": 2, "max": 6}), *_MIN),
-    bad("scale-above-max", _worker({"count": 7, "min": 2, "max": 6}), *_MAX),
-    bad("scale-and-no-longer-elastic", _worker({"count": 4}), "spec.replicas", _AGAIN, "worker.min or worker.max"),
+    bad("scale-below-min", elastic(replicas=1), *_MIN),
+    bad("scale-above-max", elastic(replicas=7), *_MAX),
+    bad(
+        "scale-and-no-longer-elastic",
+        changed(elastic(replicas=4), "spec", "elasticPolicy", to=...),
+        "spec.replicaSpecs",
+        _AGAIN,
+        "worker.replicas can only if elasticPolicy is set",
+    ),
     bad(
         "scale-and-other-resources",
-        _worker({"count": 4, "min": 2, "max": 6, "resources": {"limits": {"cpu": "2"}}}),
-        "spec.replicas",
+        elastic(replicas=4, worker={"resources": {"limits": {"cpu": "2"}}}),
+        "spec.replicaSpecs",
         _AGAIN,
     ),
 ]
 ELASTIC_CHANGES_TAKEN = {
-    "scale-up": _worker({"count": 6, "min": 2, "max": 6}),
-    "scale-down": _worker({"count": 2, "min": 2, "max": 6}),
-    "scale-beyond-the-old-max": _worker({"count": 9, "min": 2, "max": 9}),
-    "no-longer-elastic": _worker({"count": 3}),
-    "lower-min": _worker({"count": 3, "min": 1, "max": 6}),
+    "scale-up": elastic(replicas=6),
+    "scale-down": elastic(replicas=2),
+    "scale-beyond-the-old-max": elastic(replicas=9, most=9),
+    "no-longer-elastic": changed(ELASTIC_BEFORE, "spec", "elasticPolicy", to=...),
+    "lower-min": elastic(least=1),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
 
-WITH_EVALUATOR: Manifest = {"chief": {}, "worker": {"count": 2}, "evaluator": {}}
+WITH_EVALUATOR: Manifest = {"chief": {}, "worker": {"replicas": 2}, "evaluator": {}}
 
 
 def ruled(*rules: Any, **spec: Any) -> Manifest:
@@ -43,17 +43,17 @@ ACTIONS = [
     ),
     _bad("action-of-a-Job", {**codes(1), "action": "Count"}, ".action", '"Restart"', or_says=("must be one of",)),
     _bad("action-left-out", {"onReasons": ["Error"]}, ".action", "Required", or_says=("is required; add it",)),
-    _bad("Ignore-without-roles", {**codes(1), "action": "Ignore"}, ".action", "set roles to [evaluator]"),
-    _bad("Ignore-for-a-worker", {"action": "Ignore", "roles": ["worker"]}, ".action", "set roles to [evaluator]"),
+    _bad("Ignore-without-roles", {**codes(1), "action": "LeaveFailed"}, ".action", "set roles to [evaluator]"),
+    _bad("Ignore-for-a-worker", {"action": "LeaveFailed", "roles": ["worker"]}, ".action", "set roles to [evaluator]"),
     bad(
         "rule-Ignore-for-evaluator-and-worker",
-        evaluated({"action": "Ignore", "roles": ["evaluator", "worker"]}),
+        evaluated({"action": "LeaveFailed", "roles": ["evaluator", "worker"]}),
         "spec.failurePolicy.rules[0].action",
         "set roles to [evaluator], or another action",
     ),
     bad(
-        "rule-RestartUncounted-for-the-evaluator",
-        evaluated({"action": "RestartUncounted", "roles": ["evaluator"]}),
+        "rule-RestartAndIgnoreMaxRestarts-for-the-evaluator",
+        evaluated({"action": "RestartAndIgnoreMaxRestarts", "roles": ["evaluator"]}),
         "spec.failurePolicy.rules[0].action",
         "write Restart, or remove evaluator",
     ),
@@ -207,7 +207,7 @@ CONDITIONS_AND_ROLES = [
     *(
         bad(
             f"rule-for-{role}-that-is-not-there",
-            ruled(codes(1, roles=[role, other]), replicas={other: {}}),
+            ruled(codes(1, roles=[role, other]), replicaSpecs={other: {}}),
             "spec.failurePolicy.rules",
             f"remove {role} from its roles",
         )
@@ -224,7 +224,7 @@ FAILURE_RULES_TAKEN = {
     "rules": evaluated(
         codes(1, 2, 42, roles=["chief", "worker"]),
         codes(3, 1, operator="NotIn"),
-        {"action": "RestartUncounted", "onPodConditions": [{"type": "DisruptionTarget"}]},
+        {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [{"type": "DisruptionTarget"}]},
         {"action": "Restart", "onSignals": ["SIGSEGV", "SIGABRT"]},
         on(onReasons=["OOMKilled", "ImagePullBackOff", "OutOfnvidia.com/gpu"]),
         on(
@@ -233,7 +233,7 @@ FAILURE_RULES_TAKEN = {
                 {"type": "Ready", "status": "False"},
             ]
         ),
-        {"action": "Ignore", "roles": ["evaluator"]},
+        {"action": "LeaveFailed", "roles": ["evaluator"]},
         {"action": "Restart", "onReasons": ["Error"], "roles": ["evaluator", "chief"]},
         on(roles=["worker"]),
     ),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, CLAIM, Bad, Manifest, bad, job
+from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, job
 
 _GANG, _TOPOLOGY = "spec.scheduling.gang", "spec.scheduling.topology"
-_FIVE: Manifest = {"chief": {}, "worker": {"count": 3}, "evaluator": {}}
+_FIVE: Manifest = {"chief": {}, "worker": {"replicas": 3}, "evaluator": {}}
 
 
 def gang(**fields: Any) -> Manifest:
@@ -19,11 +19,11 @@ def _topology(value: Any) -> Manifest:
     return job(scheduling={"topology": value})
 
 
-def _elastic(worker: Manifest, chief: bool = True, **gang: Any) -> Manifest:
-    """Elastic workers in a gang."""
-    replicas: Manifest = {**({"chief": {}} if chief else {}), "worker": worker}
-    checkpoint: Manifest = {**CHECKPOINT, "volume": CLAIM}
-    return job(replicas=replicas, checkpoint=checkpoint, scheduling={"gang": gang})
+def _elastic(replicas: int, chief: bool = True, most: int | None = None, **gang: Any) -> Manifest:
+    """So many elastic workers in a gang; at most `most`."""
+    specs: Manifest = {**({"chief": {}} if chief else {}), "worker": {"replicas": replicas}}
+    policy = {"minReplicas": 1, **({"maxReplicas": most} if most else {})}
+    return job(replicaSpecs=specs, elasticPolicy=policy, checkpoint=CHECKPOINT, scheduling={"gang": gang})
 
 
 def _bad_topology(name: str, value: Any, *says: str, or_says: tuple[str, ...] = ()) -> Bad:
@@ -51,7 +51,11 @@ GANGS = [
     bad("gang-of-more-than-there-are", gang(minAvailable=4), f"{_GANG}.minAvailable", "write at most their number"),
     bad(
         "gang-with-the-evaluator",
-        job(replicas=_FIVE, checkpoint={"directory": "/checkpoints"}, scheduling={"gang": {"minAvailable": 5}}),
+        job(
+            replicaSpecs=_FIVE,
+            checkpoint={"storage": {"volume": {"emptyDir": {}}}},
+            scheduling={"gang": {"minAvailable": 5}},
+        ),
         f"{_GANG}.minAvailable",
         "the evaluator is outside of the gang",
     ),
@@ -64,28 +68,35 @@ GANGS = [
     ),
     bad(
         "gang-of-more-than-there-may-be",
-        _elastic({"count": 2, "min": 1, "max": 3}, minAvailable=5),
+        _elastic(2, most=3, minAvailable=5),
         f"{_GANG}.minAvailable",
         "write at most their number",
     ),
     bad("gang-of-one-pod", job("Mirrored", scheduling={"gang": {}}), _GANG, _ONE, "remove gang"),
-    bad("queue-of-Kubernetes", gang(provider="Kubernetes", queue="a"), f"{_GANG}.queue", "set provider to Volcano"),
-    bad("queue-of-Coscheduling", gang(provider="Coscheduling", queue="a"), f"{_GANG}.queue", "or remove queue"),
-    bad("queue-of-whichever-provider", gang(queue="a"), f"{_GANG}.queue", "set provider to Volcano, or remove queue"),
-    bad("queue-by-no-name", gang(provider="Volcano", queue="Team A"), f"{_GANG}.queue", "is no name of a Queue"),
-    bad(
-        "timeout-of-Kubernetes",
-        gang(provider="Kubernetes", timeoutSeconds=60),
-        f"{_GANG}.timeoutSeconds",
-        "set provider to Coscheduling, or remove timeoutSeconds",
+    *(
+        bad(f"{block}-of-{provider}", gang(**named, **{block: {}}), f"{_GANG}.{block}", f"set provider to {owner}")
+        for block, owner, other in (
+            ("volcano", "Volcano", "Coscheduling"),
+            ("coscheduling", "Coscheduling", "Volcano"),
+        )
+        for provider, named in {
+            "Kubernetes": {"provider": "Kubernetes"},
+            other: {"provider": other},
+            "whichever-provider": {},
+        }.items()
     ),
-    bad("timeout-of-Volcano", gang(provider="Volcano", timeoutSeconds=60), f"{_GANG}.timeoutSeconds", "as long as it"),
+    bad(
+        "queue-by-no-name",
+        gang(provider="Volcano", volcano={"queue": "Team A"}),
+        f"{_GANG}.volcano.queue",
+        "is no name of a Queue",
+    ),
     bad(
         "timeout-0",
-        gang(provider="Coscheduling", timeoutSeconds=0),
-        f"{_GANG}.timeoutSeconds",
+        gang(provider="Coscheduling", coscheduling={"scheduleTimeoutSeconds": 0}),
+        f"{_GANG}.coscheduling.scheduleTimeoutSeconds",
         "should be greater than or equal to 1",
-        or_says=(f"{_GANG}.timeoutSeconds: must be at least 1",),
+        or_says=(f"{_GANG}.coscheduling.scheduleTimeoutSeconds: must be at least 1",),
     ),
     _bad_topology("without-label", {}, _TOPOLOGY, _WHICH),
     _bad_topology("required-and-preferred", {"required": "a", "preferred": "b"}, _TOPOLOGY, _WHICH),
@@ -104,11 +115,11 @@ GANGS = [
 GANGS_TAKEN = {
     "gang": gang(),
     "gang-of-Kubernetes": gang(provider="Kubernetes", minAvailable=2),
-    "gang-of-Volcano": gang(provider="Volcano", queue="team-a.b", minAvailable=3),
-    "gang-of-Coscheduling": gang(provider="Coscheduling", timeoutSeconds=60),
+    "gang-of-Volcano": gang(provider="Volcano", volcano={"queue": "team-a.b"}, minAvailable=3),
+    "gang-of-Coscheduling": gang(provider="Coscheduling", coscheduling={"scheduleTimeoutSeconds": 60}),
     "gang-of-a-parameter-server": job("ParameterServer", scheduling={"gang": {"minAvailable": 4}}),
-    "gang-of-one-worker-that-may-be-more": _elastic({"count": 1, "min": 1}, chief=False),
-    "gang-of-more-than-there-are-yet": _elastic({"count": 2, "min": 1, "max": 3}, minAvailable=4),
+    "gang-of-one-worker-that-may-be-more": _elastic(1, chief=False),
+    "gang-of-more-than-there-are-yet": _elastic(2, most=3, minAvailable=4),
     "topology": _topology({"required": "topology.kubernetes.io/rack"}),
     "topology-preferred": job(scheduling={"gang": {}, "topology": {"preferred": "nvidia.com/gpu.clique"}}),
 }

@@ -7,7 +7,18 @@ from tests.refusals.failure_rules import FAILURE_RULES_TAKEN
 from tests.refusals.gangs import GANGS_TAKEN
 from tests.refusals.grace import GRACE_TAKEN
 from tests.refusals.life import LIFE_TAKEN
-from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, Manifest, checkpoint, job, options, pod, training
+from tests.refusals.manifests import (
+    CHECKPOINT,
+    CLAIM,
+    SINGLE,
+    Manifest,
+    checkpoint,
+    job,
+    options,
+    pod,
+    storage,
+    training,
+)
 from tests.refusals.metadata import METADATA_TAKEN
 from tests.refusals.stalls import STALLS_TAKEN
 
@@ -18,18 +29,20 @@ _EMPTY_CONTAINER = {
     "env": [{"name": "A", "value": None}],
 }
 LEFT_EMPTY = job(
-    replicas=pod(affinity=None, tolerations=None, securityContext=None, overhead=None, containers=[_EMPTY_CONTAINER])
+    replicaSpecs=pod(
+        affinity=None, tolerations=None, securityContext=None, overhead=None, containers=[_EMPTY_CONTAINER]
+    )
 )
 """As templates of other tools leave them, and pods take it."""
 
 EVERYTHING = job(
     "MultiWorkerMirrored",
     name="everything",
-    program={"entry": "train.main", "args": ["--epochs=20"], "env": [{"name": "A", "value": "1"}]},
-    replicas={
+    program={"entrypoint": "train.main", "args": ["--epochs=20"], "env": [{"name": "A", "value": "1"}]},
+    replicaSpecs={
         "chief": {"resources": {"limits": {"nvidia.com/gpu": 1, "memory": "16Gi"}, "requests": {"cpu": "500m"}}},
         "worker": {
-            "count": 3,
+            "replicas": 3,
             "template": {
                 "metadata": {"labels": {"team": "vision"}, "annotations": {"a": "b"}},
                 "spec": {
@@ -45,7 +58,6 @@ EVERYTHING = job(
                     "containers": [
                         {
                             "name": "tensorflow",
-                            "image": "other:1",
                             "env": [{"name": "NCCL_DEBUG", "value": "INFO"}],
                             "ports": [
                                 {"containerPort": 80, "name": "http", "hostPort": 80},
@@ -62,34 +74,32 @@ EVERYTHING = job(
     },
     strategyOptions={"communication": "Ring"},
     checkpoint={
-        "directory": "/checkpoints",
-        "volume": CLAIM,
-        "mount": "All",
+        "storage": {"volume": CLAIM, "mountOn": "All"},
         "everySteps": 100,
         "everySeconds": 60,
-        "keep": 5,
-        "async": False,
+        "maxToKeep": 5,
+        "writeMode": "Sync",
         "saveTimeoutSeconds": 120,
     },
     evaluation={"checkpoints": "Every", "best": {"metric": "accuracy", "mode": "Max"}},
     tensorBoard={"everySteps": 50, "profile": {"firstStep": 100, "steps": 3}},
     successPolicy="AllWorkers",
     failurePolicy={
-        "maxRestarts": 3,
-        "maxDisruptions": 20,
+        "maxRestartsWithoutProgress": 3,
+        "maxRestarts": 30,
+        "maxDisruptionsWithoutProgress": 20,
         "backoff": {"initialSeconds": 0, "maxSeconds": 60},
         "stallTimeoutSeconds": 600,
     },
-    runPolicy={
-        "cleanPods": "All",
-        "activeDeadlineSeconds": 86400,
-        "startDeadlineSeconds": 1800,
-        "ttlSecondsAfterFinished": {"succeeded": 3600, "failed": 604800},
-    },
+    cleanPodPolicy="All",
+    activeDeadlineSeconds=86400,
+    startDeadlineSeconds=1800,
+    ttlSecondsAfterFinished=3600,
+    ttlSecondsAfterFailed=604800,
     suspend=False,
     managedBy="training.dtjob.dev/dtjob-controller",
     scheduling={"priorityClassName": "high"},
-    network={"port": 3000, "statusPort": 3001, "policy": "None"},
+    network={"port": 3000, "statusPort": 3001, "rendezvousPort": 3002, "isolation": "None"},
 )
 
 GOOD: dict[str, Manifest] = {
@@ -99,36 +109,49 @@ GOOD: dict[str, Manifest] = {
     "smallest-with-program": job("Default"),
     **{f"single-{strategy}": job(strategy) for strategy in SINGLE},
     "chief-and-workers": job(),
-    "workers-without-chief": job(replicas={"worker": {"count": 3}}),
-    "chief-alone-under-MultiWorkerMirrored": job(replicas={"chief": {}}),
+    "workers-without-chief": job(replicaSpecs={"worker": {"replicas": 3}}),
+    "chief-alone-under-MultiWorkerMirrored": job(replicaSpecs={"chief": {}}),
     "parameter-server": job("ParameterServer"),
     "parameter-server-of-another-image": job(
-        "ParameterServer", program=..., replicas={"worker": {"count": 2}, "ps": {}, "evaluator": {}}
+        "ParameterServer", program=..., replicaSpecs={"worker": {"replicas": 2}, "ps": {}, "evaluator": {}}
     ),
     "all-workers": job(successPolicy="AllWorkers"),
     "all-workers-of-a-parameter-server": job("ParameterServer", program=..., successPolicy="AllWorkers"),
     "the-chief-decides": job("Mirrored", successPolicy="Chief"),
     "TF_CONFIG-without-program": job(program=..., replicas=training(env=[{"name": "TF_CONFIG", "value": "{}"}])),
     "TF_CONFIG-of-a-sidecar": job(
-        replicas=pod(containers=[{"name": "log", "env": [{"name": "TF_CONFIG", "value": "{}"}]}])
+        replicaSpecs=pod(containers=[{"name": "log", "image": "a", "env": [{"name": "TF_CONFIG", "value": "{}"}]}])
     ),
-    "evaluator": job("Mirrored", replicas={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
-    "evaluator-of-other-image": job(program=..., replicas={"chief": {}, "evaluator": {}}),
+    "evaluator": job("Mirrored", replicaSpecs={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
+    "evaluator-of-other-image": job(program=..., replicaSpecs={"chief": {}, "evaluator": {}}),
     "everything": EVERYTHING,
-    "bucket": checkpoint(directory="gs://bucket/digits"),
-    "bucket-without-program": job(program=..., checkpoint={"directory": "gs://bucket"}),
-    "directory-without-volume": checkpoint(),
-    "keep-and-async-with-program": checkpoint(keep=1, **{"async": True}),
-    "volume-not-read-only": checkpoint(volume={"persistentVolumeClaim": {"claimName": "a", "readOnly": False}}),
-    "volume-for-chief": checkpoint(volume=CLAIM),
-    "volume-for-all": checkpoint(volume={"nfs": {"server": "a", "path": "/"}}, mount="All"),
-    "volume-claim-template": checkpoint(volume={"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}),
+    "bucket": storage(uri="gs://bucket/digits"),
+    "bucket-without-program": job(program=..., checkpoint={"storage": {"uri": "gs://bucket"}}),
+    "volume": checkpoint(),
+    "volume-elsewhere": storage(volume=CLAIM, mountPath="/data/run 1", subPath="team-a/..digits"),
+    "keep-and-mode-with-program": checkpoint(maxToKeep=1, writeMode="Async"),
+    "defaults-without-program": job(
+        program=..., checkpoint={**CHECKPOINT, "everySeconds": 300, "maxToKeep": 3, "writeMode": "Async"}
+    ),
+    "never-by-time": checkpoint(everySteps=50, everySeconds=0),
+    "volume-not-read-only": storage(volume={"persistentVolumeClaim": {"claimName": "a", "readOnly": False}}),
+    "volume-for-chief": storage(volume=CLAIM),
+    "volume-for-all": storage(volume={"nfs": {"server": "a", "path": "/"}}, mountOn="All"),
+    "volume-claim-template": storage(volume={"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}),
     "longest-name": job("Default", name="a" * 55),
-    "longest-name-for-ten-workers": job(name="a" * 54, replicas={"worker": {"count": 10}}),
-    "most-workers": job(name="jobs", replicas={"worker": {"count": 4000}}),
-    "most-workers-at-the-longest-name": job(name="a" * 51, replicas={"worker": {"count": 1040}}),
-    "sidecar-only": job(replicas=pod(containers=[{"name": "log", "image": "busybox"}])),
-    "own-image-and-resources": job(replicas=training(image="other:1", resources={"limits": {"cpu": 1}})),
+    "longest-name-for-ten-workers": job(name="a" * 54, replicaSpecs={"worker": {"replicas": 10}}),
+    "most-workers": job(name="jobs", replicaSpecs={"worker": {"replicas": 4000}}),
+    "most-workers-at-the-longest-name": job(name="a" * 51, replicaSpecs={"worker": {"replicas": 1040}}),
+    "other-variables-in-program-and-template": job(
+        program={"entrypoint": "a.py", "env": [{"name": "A", "value": "1"}]},
+        replicaSpecs=training(env=[{"name": "B", "value": "1"}]),
+    ),
+    "ports-of-a-sidecar": job(
+        replicaSpecs=pod(containers=[{"name": "log", "image": "a", "ports": [{"containerPort": 8080}]}])
+    ),
+    "port-of-tensorflow-named-by-its-container": job(replicaSpecs=training(ports=[{"containerPort": 2222}])),
+    "sidecar-only": job(replicaSpecs=pod(containers=[{"name": "log", "image": "busybox"}])),
+    "own-image-and-resources": job(image=..., replicaSpecs=training(image="other:1", resources={"limits": {"cpu": 1}})),
     "command-without-program": job(program=..., replicas=training(command=["python", "a.py"], args=["-v"])),
     "options-Mirrored": job("Mirrored", strategyOptions={"crossDeviceOps": "HierarchicalCopy", "logicalCPUs": 2}),
     "options-CentralStorage": job("CentralStorage", strategyOptions={"logicalCPUs": 4}),
@@ -139,18 +162,18 @@ GOOD: dict[str, Manifest] = {
     "tpu-of-the-node": options("TPU", tpu={"accelerator": "tpu-v5-lite-podslice", "topology": "2x4"}),
     "tpu-with-other-resources": job(
         "TPU",
-        replicas={"chief": {"resources": {"limits": {"memory": "16Gi"}}}},
+        replicaSpecs={"chief": {"resources": {"limits": {"memory": "16Gi"}}}},
         strategyOptions={"tpu": {"accelerator": "tpu-v6e-slice", "topology": "2x2"}},
     ),
     "tpu-by-hand": job(
-        "TPU", replicas={"chief": {"resources": {"limits": {"google.com/tpu": 4}}}}, strategyOptions={"tpu": {}}
+        "TPU", replicaSpecs={"chief": {"resources": {"limits": {"google.com/tpu": 4}}}}, strategyOptions={"tpu": {}}
     ),
     "tpu-by-name": options("TPU", tpu={"address": "my-tpu"}),
     "tensorboard": job(checkpoint=CHECKPOINT, tensorBoard={}),
     "profile": job(checkpoint=CHECKPOINT, tensorBoard={"profile": {"firstStep": 100}}),
-    "no-restarts": job(failurePolicy={"maxRestarts": 0}),
+    "no-restarts": job(failurePolicy={"maxRestartsWithoutProgress": 0}),
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
-    "quantities": job(replicas={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
+    "quantities": job(replicaSpecs={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
     **GANGS_TAKEN,
     **GRACE_TAKEN,
     **LIFE_TAKEN,
@@ -160,8 +183,8 @@ GOOD: dict[str, Manifest] = {
     **METADATA_TAKEN,
     "parts-of-a-pod-left-empty": LEFT_EMPTY,
     "fields-left-empty": job(
-        replicas={"chief": None, "worker": {"count": None}},
-        program={"entry": "a.py", "args": None},
+        replicaSpecs={"chief": None, "worker": {"replicas": None}},
+        program={"entrypoint": "a.py", "args": None},
         checkpoint=None,
         network=None,
     ),

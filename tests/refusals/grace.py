@@ -16,11 +16,11 @@ def saving(role: str = "chief", hook: Manifest | None = None, **spec: Any) -> Ma
     containers = {"containers": [*training, {"name": "log", "image": "b"}]}
     template = {"template": {"spec": {**containers, **spec}}}
     replicas: Manifest = {"chief": {}, "worker": {}, **({"ps": {}} if role == "ps" else {}), role: template}
-    return job(strategy, replicas=replicas, checkpoint=CHECKPOINT)
+    return job(strategy, replicaSpecs=replicas, checkpoint=CHECKPOINT)
 
 
 def path(role: str, field: str) -> str:
-    return f"spec.replicas.{role}.template.spec.{field}"
+    return f"spec.replicaSpecs.{role}.template.spec.{field}"
 
 
 SLEEP = {"sleep": {"seconds": 30}}

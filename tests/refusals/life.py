@@ -7,16 +7,12 @@ from typing import Any
 from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, changed, job
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
-OUTCOMES = ("succeeded", "failed")
+TIMES_TO_LIVE = ("ttlSecondsAfterFinished", "ttlSecondsAfterFailed")
 _PATH = "managedBy is a domain-prefixed path, such as kueue.x-k8s.io/multikueue"
 
 
 def _run(**policy: Any) -> Manifest:
-    return job(runPolicy=policy)
-
-
-def _ttl(value: Any) -> Manifest:
-    return _run(ttlSecondsAfterFinished=value)
+    return job(**policy)
 
 
 def _number(name: str, field: str, made: Any) -> list[Bad]:
@@ -54,12 +50,12 @@ def _number(name: str, field: str, made: Any) -> list[Bad]:
 
 
 LIFE = [
-    *(row for name in SECONDS for row in _number(name, f"spec.runPolicy.{name}", lambda v, n=name: _run(**{n: v}))),
+    *(row for name in SECONDS for row in _number(name, f"spec.{name}", lambda v, n=name: _run(**{n: v}))),
     *(
         bad(
             f"{name}-0",
             _run(**{name: 0}),
-            f"spec.runPolicy.{name}",
+            f"spec.{name}",
             "should be greater than or equal to 1",
             or_says=(f"spec.runPolicy.{name}: must be at least 1",),
         )
@@ -69,31 +65,18 @@ LIFE = [
         bad(
             f"start-deadline-{start}-of-60",
             _run(activeDeadlineSeconds=60, startDeadlineSeconds=start),
-            "spec.runPolicy.startDeadlineSeconds",
+            "spec.startDeadlineSeconds",
             "use less than that, or leave it out",
         )
         for start in (60, 61)
     ),
-    *(
-        row
-        for name in OUTCOMES
-        for row in _number(
-            f"ttl-{name}", f"spec.runPolicy.ttlSecondsAfterFinished.{name}", lambda v, n=name: _ttl({n: v})
-        )
-    ),
+    *(row for name in TIMES_TO_LIVE for row in _number(name, f"spec.{name}", lambda v, n=name: _run(**{n: v}))),
     bad(
-        "ttl-as-number",
-        _ttl(100),
-        "spec.runPolicy.ttlSecondsAfterFinished",
-        "must be of type object",
-        or_says=("spec.runPolicy.ttlSecondsAfterFinished: must be a mapping",),
-    ),
-    bad("ttl-of-nothing", _ttl({}), "spec.runPolicy.ttlSecondsAfterFinished", "add succeeded, failed or both"),
-    bad(
-        "ttl-of-another-end",
-        _ttl({"suspended": 3}),
-        'unknown field "spec.runPolicy.ttlSecondsAfterFinished.suspended"',
-        or_says=("spec.runPolicy.ttlSecondsAfterFinished.suspended: is an unknown field",),
+        "ttl-by-outcome",
+        _run(ttlSecondsAfterFinished={"succeeded": 3600}),
+        "spec.ttlSecondsAfterFinished",
+        "must be of type integer",
+        or_says=("spec.ttlSecondsAfterFinished: must be a whole number",),
     ),
     bad(
         "suspend-as-text",
@@ -149,8 +132,8 @@ LIFE_TAKEN = {
     "managed-by-a-path": job(managedBy="a/b/c~d%20;e=f:g"),
     "deadlines": _run(activeDeadlineSeconds=86400, startDeadlineSeconds=1800),
     "longest-deadline": _run(activeDeadlineSeconds=2**31 - 1),
-    "deleted-at-once": _ttl({"succeeded": 0, "failed": 0}),
-    "deleted-where-it-succeeds": _ttl({"succeeded": 60}),
+    "deleted-at-once": _run(ttlSecondsAfterFinished=0, ttlSecondsAfterFailed=0),
+    "deleted-where-it-fails": _run(ttlSecondsAfterFailed=60),
 }
 
 TEMPLATE: Manifest = {
@@ -166,7 +149,7 @@ TEMPLATE: Manifest = {
 }
 SUSPENDED = job(
     suspend=True,
-    replicas={"chief": {}, "worker": {"count": 2, "template": TEMPLATE, "resources": {"limits": {"cpu": "1"}}}},
+    replicaSpecs={"chief": {}, "worker": {"replicas": 2, "template": TEMPLATE, "resources": {"limits": {"cpu": "1"}}}},
     checkpoint=CHECKPOINT,
 )
 """A suspended job that has never run, which the changes below change."""
@@ -174,7 +157,7 @@ SUSPENDED = job(
 
 def _worker(*path: Any, to: Any, **spec: Any) -> Manifest:
     """SUSPENDED with the field at this path of its worker set to `to`; `...` removes it."""
-    whole = changed(SUSPENDED, "spec", "replicas", "worker", *path, to=to)
+    whole = changed(SUSPENDED, "spec", "replicaSpecs", "worker", *path, to=to)
     whole["spec"] |= spec
     return whole
 
@@ -195,18 +178,18 @@ SUSPENDED_CHANGES_TAKEN = {
     "suspended-longer-grace": _worker(*_POD, "terminationGracePeriodSeconds", to=120),
     "suspended-and-goes-on": _worker(*_POD, "nodeSelector", to={"pool": "large"}, suspend=False),
 }
-_STAYS = ("spec.replicas", "cannot be changed: delete the job and create it again")
+_STAYS = ("spec.replicaSpecs", "cannot be changed: delete the job and create it again")
 SUSPENDED_CHANGES = [
     bad(
         "suspended-grace-shorter-than-a-save",
         _worker(*_POD, "terminationGracePeriodSeconds", to=5),
-        "spec.replicas.worker.template.spec.terminationGracePeriodSeconds",
+        "spec.replicaSpecs.worker.template.spec.terminationGracePeriodSeconds",
         "a save may take checkpoint.saveTimeoutSeconds",
     ),
     bad(
         "suspended-preStop-of-unknown-length",
         _worker(*_TRAINING, "lifecycle", to={"preStop": {"exec": {"command": ["sleep", "30"]}}}),
-        "spec.replicas.worker.template.spec.containers",
+        "spec.replicaSpecs.worker.template.spec.containers",
         "use preStop.sleep",
     ),
     bad("suspended-count", _worker("count", to=3), *_STAYS),

@@ -9,23 +9,23 @@ from typing import Any
 Manifest = dict[str, Any]
 
 SINGLE = ("Default", "OneDevice", "Mirrored", "CentralStorage", "TPU")
-PS_ROLES: Manifest = {"chief": {}, "worker": {"count": 2}, "ps": {}}
-CHECKPOINT: Manifest = {"directory": "/checkpoints"}
+PS_ROLES: Manifest = {"chief": {}, "worker": {"replicas": 2}, "ps": {}}
 CLAIM = {"persistentVolumeClaim": {"claimName": "digits"}}
+CHECKPOINT: Manifest = {"storage": {"volume": CLAIM}}
 
 
 def job(strategy: str = "MultiWorkerMirrored", name: str = "digits", **spec: Any) -> Manifest:
     """A good job with these fields of the spec; a field that is `...` is left out."""
-    roles: Manifest = {"MultiWorkerMirrored": {"chief": {}, "worker": {"count": 2}}, "ParameterServer": PS_ROLES}
+    roles: Manifest = {"MultiWorkerMirrored": {"chief": {}, "worker": {"replicas": 2}}, "ParameterServer": PS_ROLES}
     whole = {
         "strategy": strategy,
         "image": "dtjob-trainer:dev",
-        "program": {"entry": "digits.py"},
-        "replicas": roles.get(strategy, {"chief": {}}),
+        "program": {"entrypoint": "digits.py"},
+        "replicaSpecs": roles.get(strategy, {"chief": {}}),
         **spec,
     }
     return {
-        "apiVersion": "training.dtjob.dev/v1alpha1",
+        "apiVersion": "training.dtjob.dev/v1beta1",
         "kind": "DistributedTrainingJob",
         "metadata": {"name": name},
         "spec": deepcopy({field: value for field, value in whole.items() if value is not ...}),
@@ -45,6 +45,11 @@ def training(**container: Any) -> Manifest:
 def checkpoint(**fields: Any) -> Manifest:
     """A job with this checkpoint block."""
     return job(checkpoint={**CHECKPOINT, **fields})
+
+
+def storage(**fields: Any) -> Manifest:
+    """A job whose checkpoints have this storage."""
+    return checkpoint(storage=fields)
 
 
 def options(strategy: str, **fields: Any) -> Manifest:

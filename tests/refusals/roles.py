@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.refusals.manifests import CHECKPOINT, CLAIM, SINGLE, bad, job
+from tests.refusals.manifests import CHECKPOINT, SINGLE, bad, job
 
 _LONG = "a" * 50
 
@@ -14,14 +14,14 @@ NAMES = [
     bad("name-long-for-chief", job("Default", name="a" * 56), "metadata.name", "chief", "use a shorter name"),
     bad(
         "name-long-for-eleven-workers",
-        job(name="a" * 54, replicas={"worker": {"count": 11}}),
+        job(name="a" * 54, replicaSpecs={"worker": {"replicas": 11}}),
         "metadata.name",
         "worker",
         "use a shorter name",
     ),
     bad(
         "name-long-for-evaluator",
-        job("Default", name="a" * 52, replicas={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
+        job("Default", name="a" * 52, replicaSpecs={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
         "metadata.name",
         "evaluator",
         "use a shorter name",
@@ -35,15 +35,15 @@ NAMES = [
     ),
     bad(
         "cluster-spec-of-long-name",
-        job(name=_LONG, replicas={"worker": {"count": 1100}}),
-        "spec.replicas",
+        job(name=_LONG, replicaSpecs={"worker": {"replicas": 1100}}),
+        "spec.replicaSpecs",
         "128 KiB",
         "use fewer tasks or a shorter name",
     ),
     bad(
         "cluster-spec-of-all-roles",
-        job("ParameterServer", replicas={"chief": {}, "worker": {"count": 3000}, "ps": {"count": 2000}}),
-        "spec.replicas",
+        job("ParameterServer", replicaSpecs={"chief": {}, "worker": {"replicas": 3000}, "ps": {"replicas": 2000}}),
+        "spec.replicaSpecs",
         "128 KiB",
         "use fewer tasks",
     ),
@@ -53,8 +53,8 @@ ROLES = [
     *(
         bad(
             f"{role}-with-{strategy}",
-            job(strategy, replicas={"chief": {}, role: {}}),
-            f"spec.replicas.{role}",
+            job(strategy, replicaSpecs={"chief": {}, role: {}}),
+            f"spec.replicaSpecs.{role}",
             f"remove {role}",
         )
         for strategy in SINGLE
@@ -62,40 +62,45 @@ ROLES = [
     ),
     bad(
         "ps-with-MultiWorkerMirrored",
-        job(replicas={"chief": {}, "worker": {}, "ps": {}}),
-        "spec.replicas.ps",
+        job(replicaSpecs={"chief": {}, "worker": {}, "ps": {}}),
+        "spec.replicaSpecs.ps",
         "remove ps, or set that strategy",
     ),
     *(
         bad(
             f"no-chief-with-{strategy}",
-            job(strategy, replicas={"evaluator": {}}, checkpoint=CHECKPOINT),
-            "spec.replicas.chief",
+            job(strategy, replicaSpecs={"evaluator": {}}, checkpoint=CHECKPOINT),
+            "spec.replicaSpecs.chief",
             "add `chief: {}`",
         )
         for strategy in SINGLE
     ),
-    bad("nothing-trains", job(replicas={}), "spec.replicas", "nothing would train: add `chief: {}`"),
+    bad("nothing-trains", job(replicaSpecs={}), "spec.replicaSpecs", "nothing would train: add `chief: {}`"),
     bad(
-        "only-an-evaluator", job(replicas={"evaluator": {}}, checkpoint=CHECKPOINT), "spec.replicas", "add `chief: {}`"
+        "only-an-evaluator",
+        job(replicaSpecs={"evaluator": {}}, checkpoint=CHECKPOINT),
+        "spec.replicaSpecs",
+        "add `chief: {}`",
     ),
-    bad("chief-left-empty", job("Mirrored", replicas={"chief": None}), "spec.replicas.chief", "add `chief: {}`"),
+    bad(
+        "chief-left-empty", job("Mirrored", replicaSpecs={"chief": None}), "spec.replicaSpecs.chief", "add `chief: {}`"
+    ),
     bad(
         "ps-without-chief",
-        job("ParameterServer", replicas={"worker": {}, "ps": {}}),
-        "spec.replicas.chief",
+        job("ParameterServer", replicaSpecs={"worker": {}, "ps": {}}),
+        "spec.replicaSpecs.chief",
         "add `chief: {}`",
     ),
     bad(
         "ps-without-worker",
-        job("ParameterServer", replicas={"chief": {}, "ps": {}}),
-        "spec.replicas.worker",
+        job("ParameterServer", replicaSpecs={"chief": {}, "ps": {}}),
+        "spec.replicaSpecs.worker",
         "add worker with a count",
     ),
     bad(
         "ps-without-ps",
-        job("ParameterServer", replicas={"chief": {}, "worker": {}}),
-        "spec.replicas.ps",
+        job("ParameterServer", replicaSpecs={"chief": {}, "worker": {}}),
+        "spec.replicaSpecs.ps",
         "add ps with a count",
     ),
     bad(
@@ -106,7 +111,7 @@ ROLES = [
     ),
     bad(
         "all-workers-of-a-chief-alone",
-        job(replicas={"chief": {}}, successPolicy="AllWorkers"),
+        job(replicaSpecs={"chief": {}}, successPolicy="AllWorkers"),
         "spec.successPolicy",
         "no workers whose end could be waited for",
     ),
@@ -119,12 +124,12 @@ ROLES = [
     bad(
         "all-workers-and-an-evaluator-beside-the-chief",
         job(
-            replicas={"chief": {}, "worker": {}, "evaluator": {}},
+            replicaSpecs={"chief": {}, "worker": {}, "evaluator": {}},
             successPolicy="AllWorkers",
-            checkpoint={**CHECKPOINT, "volume": CLAIM},
+            checkpoint=CHECKPOINT,
         ),
         "spec.successPolicy",
-        "set checkpoint.mount to All",
+        "set checkpoint.storage.mountOn to All",
     ),
     bad(
         "success-of-the-ps",
@@ -133,17 +138,19 @@ ROLES = [
         '"Chief", "AllWorkers"',
         or_says=("spec.successPolicy", "Chief", "AllWorkers"),
     ),
-    bad("two-chiefs", job(replicas={"chief": {"count": 2}}), "spec.replicas.chief.count", "leave count out"),
-    bad(
-        "two-evaluators",
-        job(replicas={"chief": {}, "evaluator": {"count": 2}}, checkpoint=CHECKPOINT),
-        "spec.replicas.evaluator.count",
-        "leave count out",
+    *(
+        bad(
+            f"number-of-{role}s",
+            job(replicaSpecs={"chief": {}, role: {"replicas": 1}}, checkpoint=CHECKPOINT),
+            f'unknown field "spec.replicaSpecs.{role}.replicas"',
+            or_says=(f"spec.replicaSpecs.{role}.replicas: is an unknown field", "there is always one"),
+        )
+        for role in ("chief", "evaluator")
     ),
     bad(
         "evaluator-without-checkpoint",
-        job(replicas={"chief": {}, "evaluator": {}}),
-        "spec.replicas.evaluator",
-        "add checkpoint.directory, or remove evaluator",
+        job(replicaSpecs={"chief": {}, "evaluator": {}}),
+        "spec.replicaSpecs.evaluator",
+        "add checkpoint, or remove evaluator",
     ),
 ]

@@ -46,17 +46,17 @@ STALLS: list[Bad] = [
     *(
         bad(
             f"stall-of-600-in-{active}",
-            _stall(600, runPolicy={"activeDeadlineSeconds": active}),
+            _stall(600, activeDeadlineSeconds=active),
             FIELD,
             "use less than that, or leave it out",
         )
         for active in (60, 600)
     ),
     bad(
-        "stall-in-runPolicy",
-        job(runPolicy={"stallTimeoutSeconds": 600}),
-        'unknown field "spec.runPolicy.stallTimeoutSeconds"',
-        or_says=("spec.runPolicy.stallTimeoutSeconds: is an unknown field",),
+        "stall-outside-failurePolicy",
+        job(stallTimeoutSeconds=600),
+        'unknown field "spec.stallTimeoutSeconds"',
+        or_says=("spec.stallTimeoutSeconds: is an unknown field",),
     ),
     bad(
         "rule-on-stalls-that-nobody-finds",
@@ -67,6 +67,6 @@ STALLS: list[Bad] = [
 ]
 STALLS_TAKEN: dict[str, Manifest] = {
     "stall": _stall(600),
-    "stall-of-10-in-11": _stall(10, runPolicy={"activeDeadlineSeconds": 11}),
+    "stall-of-10-in-11": _stall(10, activeDeadlineSeconds=11),
     "rule-on-stalls": _on_stalls(stallTimeoutSeconds=604800),
 }

@@ -33,10 +33,10 @@ TPU = [
             f"tpu-chips-in-{kind}",
             job(
                 "TPU",
-                replicas={"chief": {"resources": {kind: {"google.com/tpu": 4}}}},
+                replicaSpecs={"chief": {"resources": {kind: {"google.com/tpu": 4}}}},
                 strategyOptions={"tpu": _V5E},
             ),
-            "spec.replicas.chief.resources",
+            "spec.replicaSpecs.chief.resources",
             "follows from strategyOptions.tpu.topology",
         )
         for kind in ("limits", "requests")

@@ -3,56 +3,63 @@
 from __future__ import annotations
 
 from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
-from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, checkpoint, job, options
+from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, job, options, storage
 
+STORAGE = "spec.checkpoint.storage"
 TRAINER = [
-    bad("relative-directory", checkpoint(directory="checkpoints"), "spec.checkpoint.directory", "such as /checkpoints"),
-    bad("s3", checkpoint(directory="s3://bucket/digits"), "spec.checkpoint.directory", "mount the bucket", "volume"),
-    bad("hdfs", checkpoint(directory="hdfs://a/b"), "spec.checkpoint.directory", "only gs://BUCKET/PATH"),
-    bad("gs-without-bucket", checkpoint(directory="gs://"), "spec.checkpoint.directory", "gs://BUCKET/PATH"),
-    bad("no-directory", job(checkpoint={}), "spec.checkpoint.directory: Required", or_says=("directory: is required",)),
     bad(
-        "gs-with-volume",
-        checkpoint(directory="gs://bucket/digits", volume=CLAIM),
-        "spec.checkpoint.volume",
-        "remove volume",
+        "relative-path", storage(volume=CLAIM, mountPath="checkpoints"), f"{STORAGE}.mountPath", "such as /checkpoints"
     ),
+    bad("s3", storage(uri="s3://bucket/digits"), f"{STORAGE}.uri", "use volume with a CSI driver"),
+    bad("hdfs", storage(uri="hdfs://a/b"), f"{STORAGE}.uri", "give a bucket as gs://BUCKET/PATH"),
+    bad("path-as-uri", storage(uri="/checkpoints"), f"{STORAGE}.uri", "or use volume for a directory"),
+    bad("gs-without-bucket", storage(uri="gs://"), f"{STORAGE}.uri", "gs://BUCKET/PATH"),
     bad(
-        "gs-with-mount",
-        checkpoint(directory="gs://bucket/digits", mount="All"),
-        "spec.checkpoint.mount",
-        "remove mount",
+        "no-storage",
+        job(checkpoint={"everySteps": 5}),
+        "spec.checkpoint.storage: Required",
+        or_says=("spec.checkpoint.storage: is required",),
     ),
-    bad("mount-without-volume", checkpoint(mount="All"), "spec.checkpoint.mount", "add volume, or remove mount"),
-    bad("volume-at-the-root", checkpoint(directory="/", volume=CLAIM), "spec.checkpoint.directory", "/checkpoints"),
-    bad("volume-with-name", checkpoint(volume={"name": "a", **CLAIM}), "spec.checkpoint.volume.name", "remove it"),
-    bad("volume-without-source", checkpoint(volume={}), "spec.checkpoint.volume", "exactly one volume source"),
+    bad("storage-of-nothing", storage(), STORAGE, "set exactly one of volume"),
+    bad("storage-of-both", storage(uri="gs://bucket/digits", volume=CLAIM), STORAGE, "set exactly one of volume"),
+    *(
+        bad(f"gs-with-{field}", storage(uri="gs://bucket/digits", **{field: value}), f"{STORAGE}.{field}", "remove")
+        for field, value in (("mountPath", "/a"), ("mountOn", "All"), ("subPath", "a"))
+    ),
+    bad("volume-at-the-root", storage(volume=CLAIM, mountPath="/"), f"{STORAGE}.mountPath", "/checkpoints"),
+    bad("path-with-colon", storage(volume=CLAIM, mountPath="/a:b"), f"{STORAGE}.mountPath", "without a colon"),
+    *(
+        bad(f"sub-path-{name}", storage(volume=CLAIM, subPath=path), f"{STORAGE}.subPath", "such as team-a/digits")
+        for name, path in {"from-the-root": "/a", "upwards": "a/../../b"}.items()
+    ),
+    bad("volume-with-name", storage(volume={"name": "a", **CLAIM}), "spec.checkpoint.storage.volume.name", "remove it"),
+    bad("volume-without-source", storage(volume={}), "spec.checkpoint.storage.volume", "exactly one volume source"),
     bad(
         "volume-with-two-sources",
-        checkpoint(volume={**CLAIM, "emptyDir": {}}),
-        "spec.checkpoint.volume",
+        storage(volume={**CLAIM, "emptyDir": {}}),
+        "spec.checkpoint.storage.volume",
         "exactly one volume source",
     ),
     bad(
         "volume-source-misspelt",
-        checkpoint(volume={"persistentVolumeClaims": {"claimName": "a"}}),
-        'unknown field "spec.checkpoint.volume.persistentVolumeClaims"',
+        storage(volume={"persistentVolumeClaims": {"claimName": "a"}}),
+        'unknown field "spec.checkpoint.storage.volume.persistentVolumeClaims"',
         or_says=(
-            "spec.checkpoint.volume.persistentVolumeClaims: is an unknown field; did you mean persistentVolumeClaim?",
+            "spec.checkpoint.storage.volume.persistentVolumeClaims: is an unknown field; did you mean persistentVolumeClaim?",
         ),
     ),
     bad(
         "volume-source-as-text",
-        checkpoint(volume={"persistentVolumeClaim": "digits"}),
-        "spec.checkpoint.volume.persistentVolumeClaim",
+        storage(volume={"persistentVolumeClaim": "digits"}),
+        "spec.checkpoint.storage.volume.persistentVolumeClaim",
         "must be of type object",
-        or_says=("spec.checkpoint.volume.persistentVolumeClaim: must be a mapping",),
+        or_says=("spec.checkpoint.storage.volume.persistentVolumeClaim: must be a mapping",),
     ),
     *(
         bad(
             f"checkpoints-on-{source}",
-            checkpoint(volume={source: {}}),
-            f"spec.checkpoint.volume.{source}",
+            storage(volume={source: {}}),
+            f"spec.checkpoint.storage.volume.{source}",
             "is read-only",
             "use a persistentVolumeClaim",
         )
@@ -61,8 +68,8 @@ TRAINER = [
     *(
         bad(
             f"checkpoints-on-read-only-{source}",
-            checkpoint(volume={source: {"readOnly": True}}),
-            f"spec.checkpoint.volume.{source}.readOnly",
+            storage(volume={source: {"readOnly": True}}),
+            f"spec.checkpoint.storage.volume.{source}.readOnly",
             "is read-only",
             "remove readOnly",
         )
@@ -70,10 +77,10 @@ TRAINER = [
     ),
     bad(
         "read-only-as-text",
-        checkpoint(volume={"nfs": {"server": "a", "path": "/", "readOnly": "no"}}),
-        "spec.checkpoint.volume.nfs.readOnly",
+        storage(volume={"nfs": {"server": "a", "path": "/", "readOnly": "no"}}),
+        "spec.checkpoint.storage.volume.nfs.readOnly",
         "must be of type boolean",
-        or_says=("spec.checkpoint.volume.nfs.readOnly: must be true or false, not 'no'",),
+        or_says=("spec.checkpoint.storage.volume.nfs.readOnly: must be true or false, not 'no'",),
     ),
     *(
         bad(
@@ -82,18 +89,12 @@ TRAINER = [
             f"spec.checkpoint.{field}",
             "set program, or remove it",
         )
-        for field, value in (("everySteps", 10), ("everySeconds", 10), ("keep", 3), ("async", False))
+        for field, value in (("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync"))
     ),
     bad(
         "strategyOptions-without-program",
         job(program=..., strategyOptions={"communication": "Ring"}),
         "spec.strategyOptions",
-        "set program, or remove it",
-    ),
-    bad(
-        "statusPort-without-program",
-        job(program=..., network={"statusPort": 3000}),
-        "spec.network.statusPort",
         "set program, or remove it",
     ),
     bad(
@@ -156,18 +157,20 @@ TRAINER = [
         "evaluation-without-evaluator",
         job(checkpoint=CHECKPOINT, evaluation={"checkpoints": "Every"}),
         "spec.evaluation",
-        "add `replicas.evaluator: {}`, or remove it",
+        "add `replicaSpecs.evaluator: {}`, or remove it",
     ),
     bad(
         "evaluation-without-program",
-        job(program=..., replicas={"chief": {}, "evaluator": {}}, evaluation={}),
+        job(program=..., replicaSpecs={"chief": {}, "evaluator": {}}, evaluation={}),
         "spec.evaluation",
         "set program, or remove it",
     ),
     bad(
         "best-without-mode",
         job(
-            replicas={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT, evaluation={"best": {"metric": "accuracy"}}
+            replicaSpecs={"chief": {}, "evaluator": {}},
+            checkpoint=CHECKPOINT,
+            evaluation={"best": {"metric": "accuracy"}},
         ),
         "spec.evaluation.best.mode: Required",
         or_says=("spec.evaluation.best.mode: is required",),
@@ -176,7 +179,7 @@ TRAINER = [
         "tensorboard-without-checkpoint",
         job(tensorBoard={}),
         "spec.tensorBoard",
-        "add checkpoint.directory, or remove tensorBoard",
+        "add checkpoint, or remove tensorBoard",
     ),
     bad(
         "tensorboard-without-program",
@@ -193,6 +196,16 @@ TRAINER = [
     bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "another number"),
     bad("status-port-of-tensorflow", job(network={"statusPort": 2222}), "spec.network.port", "another number"),
     bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "another number"),
+    bad("port-of-the-rendezvous", job(network={"port": 2224}), "spec.network.port", "rendezvousPort", "another number"),
+    bad(
+        "status-port-of-the-rendezvous", job(network={"statusPort": 2224}), "spec.network.statusPort", "another number"
+    ),
+    bad(
+        "rendezvous-port-low",
+        job(network={"rendezvousPort": 80}),
+        "spec.network.rendezvousPort",
+        or_says=("at least 1024",),
+    ),
     bad(
         "backoff-turned-round",
         job(failurePolicy={"backoff": {"initialSeconds": 60, "maxSeconds": 30}}),
@@ -205,7 +218,18 @@ TRAINER = [
         "spec.failurePolicy.backoff.maxSeconds",
         "raise it",
     ),
-    bad("shell-line-as-entry", job(program={"entry": "a.py --fast"}), "spec.program.entry", "ends in .py", "args"),
-    bad("python-as-entry", job(program={"entry": "python a.py"}), "spec.program.entry", "ends in .py"),
-    bad("no-entry", job(program={}), "spec.program.entry: Required", or_says=("spec.program.entry: is required",)),
+    bad(
+        "shell-line-as-entrypoint",
+        job(program={"entrypoint": "a.py --fast"}),
+        "spec.program.entrypoint",
+        "ends in .py",
+        "args",
+    ),
+    bad("python-as-entrypoint", job(program={"entrypoint": "python a.py"}), "spec.program.entrypoint", "ends in .py"),
+    bad(
+        "no-entrypoint",
+        job(program={}),
+        "spec.program.entrypoint: Required",
+        or_says=("spec.program.entrypoint: is required",),
+    ),
 ]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.trainer.support.local_runs import LocalRun, manifest
 
-CHECKPOINTS = {"directory": "/checkpoints", "everySteps": 100}
+CHECKPOINTS = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 100}
 
 
 @pytest.mark.slow
@@ -26,7 +26,7 @@ def test_it_trains(tmp_path: Path, example: str, arguments: list[str]) -> None:
     entry = re.sub(r"-.*|\.yaml", "", example)
     if entry == "big_input":
         arguments = [*arguments, f"--directory={tmp_path / 'data'}"]
-    program: dict[str, Any] = {"entry": f"examples/{entry}.py", "args": arguments}
+    program: dict[str, Any] = {"entrypoint": f"examples/{entry}.py", "args": arguments}
     file = manifest(example, tmp_path / "job.yaml", 1, program=program, checkpoint=CHECKPOINTS)
     with LocalRun(file, tmp_path / "runs") as run:
         code, result = run.end()

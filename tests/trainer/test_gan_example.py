@@ -12,8 +12,8 @@ import pytest
 from tests.trainer.support.local_runs import LocalRun, assert_identical, manifest
 
 STEPS = 700
-PROGRAM = {"entry": "examples/gan.py", "args": [f"--steps={STEPS}"]}
-CHECKPOINTS = {"directory": "/checkpoints", "everySteps": 100}
+PROGRAM = {"entrypoint": "examples/gan.py", "args": [f"--steps={STEPS}"]}
+CHECKPOINTS = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 100}
 
 
 @pytest.mark.slow  # test_custom_loop.py shows it of a smaller loop in every run

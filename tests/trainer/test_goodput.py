@@ -58,9 +58,9 @@ def test_what_two_kills_cost(tmp_path: Path) -> None:
         "digits.yaml",
         tmp_path / "job.yaml",
         EPOCHS,
-        program={"entry": "tests/trainer/programs/train.py", "args": arguments},
-        checkpoint={"directory": "/checkpoints", "everySteps": EVERY, "async": False},
-        replicas={"chief": {}, "worker": {"count": 1}},
+        program={"entrypoint": "tests/trainer/programs/train.py", "args": arguments},
+        checkpoint={"storage": {"volume": {"emptyDir": {}}}, "everySteps": EVERY, "writeMode": "Sync"},
+        replicaSpecs={"chief": {}, "worker": {"replicas": 1}},
         image=None,
     )
     with LocalRun(file, tmp_path) as run:

@@ -13,15 +13,15 @@ from tests.trainer.support.supervisors import runs, wait_until
 
 pytestmark = pytest.mark.timeout(300)
 
-CHECKPOINT = {"directory": "/checkpoints", "everySteps": 20}
-PROGRAM = {"entry": "tests/trainer/programs/train.py", "args": ["--epochs=100000"]}
+CHECKPOINT = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 20}
+PROGRAM = {"entrypoint": "tests/trainer/programs/train.py", "args": ["--epochs=100000"]}
 
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Path:
     """A job of a chief, a worker and no end."""
     replicas = {"chief": {}, "worker": {}}
-    options = {"program": PROGRAM, "checkpoint": CHECKPOINT, "replicas": replicas, "image": None}
+    options = {"program": PROGRAM, "checkpoint": CHECKPOINT, "replicaSpecs": replicas, "image": None}
     return manifest("digits.yaml", tmp_path / "job.yaml", 1, **options)
 
 
@@ -75,7 +75,7 @@ def test_nothing_outlives_a_killed_dtjob(endless: Path, tmp_path: Path) -> None:
 def test_each_environment_has_imports_of_its_own(endless: Path, tmp_path: Path) -> None:
     spec = {"containers": [{"name": "tensorflow", "env": [{"name": "TF_CPP_MIN_LOG_LEVEL", "value": "1"}]}]}
     replicas = {"chief": {}, "worker": {"template": {"spec": spec}}}
-    manifest("digits.yaml", endless, 1, program=PROGRAM, checkpoint=CHECKPOINT, replicas=replicas, image=None)
+    manifest("digits.yaml", endless, 1, program=PROGRAM, checkpoint=CHECKPOINT, replicaSpecs=replicas, image=None)
     with LocalRun(endless, tmp_path) as run:
         statuses = run.wait_for_step(1)
         assert len(launchers(run)) == 2

@@ -17,27 +17,30 @@ match os.environ["DTJOB_ATTEMPT"]:
 """
 RULES = [
     {"action": "FailJob", "onReasons": ["Error"]},
-    {"action": "RestartUncounted", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["chief"]},
+    {"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["chief"]},
     {"action": "Restart", "onSignals": ["SIGSEGV"]},
-    {"action": "RestartUncounted", "onPodConditions": [{"type": "DisruptionTarget"}]},
+    {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [{"type": "DisruptionTarget"}]},
     {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [3, 139]}},
 ]
 
 
 def test_a_programs_exit_codes_and_signals_are_what_the_rules_say(tmp_path):
-    """What the supervisor makes of them is what is asked about; maxRestarts 1 allows the second failure only."""
+    """What the supervisor makes of them is what is asked about; maxRestartsWithoutProgress 1 allows the second failure only."""
     program = tmp_path / "failing.py"
     program.write_text(PROGRAM)
-    policy = {"maxRestarts": 1, "rules": RULES, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    policy = {"maxRestartsWithoutProgress": 1, "rules": RULES, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
     job = manifest(
-        "digits-mirrored.yaml", tmp_path / "job.yaml", 1, program={"entry": str(program)}, failurePolicy=policy
+        "digits-mirrored.yaml", tmp_path / "job.yaml", 1, program={"entrypoint": str(program)}, failurePolicy=policy
     )
     with LocalRun(job, tmp_path / "runs") as run:
         code, result = run.end()
         assert run.processes() == {}
     assert code == 1
     assert "left out here: failurePolicy.rules[0].onReasons, failurePolicy.rules[3].onPodConditions" in run.told
-    assert "chief-0 failed (exit code 3); failurePolicy.rules[1] (RestartUncounted) matches exit code 3" in run.told
+    assert (
+        "chief-0 failed (exit code 3); failurePolicy.rules[1] (RestartAndIgnoreMaxRestarts) matches exit code 3"
+        in run.told
+    )
     assert "chief-0 was killed (SIGSEGV); failurePolicy.rules[2] (Restart) matches signal SIGSEGV" in run.told
     assert "chief-0 failed (exit code 42); failurePolicy.rules[4] (FailJob) matches exit code 42" in run.told
     assert (result["phase"], result["reason"]) == ("Failed", "PodFailurePolicy")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(300)
 EPOCHS = 16
 STEPS = EPOCHS * 23
 """1,437 training images in batches of 64."""
-CHECKPOINTS = {"directory": "/checkpoints", "everySteps": 50}
+CHECKPOINTS = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 50}
 
 
 def run_to_the_end(file: Path, work_directory: Path) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def test_kills_change_nothing(digits, undisturbed, tmp_path):
 def test_the_chief_is_killed_in_its_last_save(tmp_path):
     """Workers whose training is done by then are needed again: the group trains on from the checkpoint before."""
     file = tmp_path / "job.yaml"
-    program = {"entry": "tests/trainer/programs/train.py", "args": ["--epochs=2", "--slow-write=3"]}
-    checkpoint = {"directory": "/checkpoints", "everySteps": 20}
+    program = {"entrypoint": "tests/trainer/programs/train.py", "args": ["--epochs=2", "--slow-write=3"]}
+    checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 20}
     manifest(
         "digits.yaml",
         file,
@@ -103,7 +103,7 @@ def test_the_chief_is_killed_in_its_last_save(tmp_path):
         program=program,
         checkpoint=checkpoint,
         image=None,
-        replicas={"chief": {}, "worker": {"count": 2}},
+        replicaSpecs={"chief": {}, "worker": {"replicas": 2}},
     )
     with LocalRun(file, tmp_path) as run:
         statuses = run.wait_until(lambda now: now.get("chief-0", {}).get("writing") == 32, "the last save")
@@ -212,8 +212,8 @@ def test_a_program_that_fails_says_why(tmp_path):
         "digits-mirrored.yaml",
         tmp_path / "job.yaml",
         1,
-        program={"entry": str(program)},
-        failurePolicy={"maxRestarts": 0},
+        program={"entrypoint": str(program)},
+        failurePolicy={"maxRestartsWithoutProgress": 0},
     )
     with LocalRun(file, tmp_path / "runs") as run:
         code, result = run.end()

@@ -24,13 +24,13 @@ def job(directory: Path, *args: str, workers: int = 1) -> Path:
     """A job of a chief and workers; the program's directory is its run's own."""
     spec = {
         "strategy": "MultiWorkerMirrored",
-        "program": {"entry": str(PROGRAMS / "stalling.py"), "args": [f"--epochs={EPOCHS}", *args]},
-        "replicas": {"chief": {}, "worker": {"count": workers}},
-        "checkpoint": {"directory": "/checkpoints", "everySteps": STEPS},
+        "program": {"entrypoint": str(PROGRAMS / "stalling.py"), "args": [f"--epochs={EPOCHS}", *args]},
+        "replicaSpecs": {"chief": {}, "worker": {"replicas": workers}},
+        "checkpoint": {"storage": {"volume": {"emptyDir": {}}}, "everySteps": STEPS},
         "failurePolicy": {"stallTimeoutSeconds": LIMIT, "rules": [{"action": "Restart", "onReasons": ["Stalled"]}]},
     }
     manifest = {
-        "apiVersion": "training.dtjob.dev/v1alpha1",
+        "apiVersion": "training.dtjob.dev/v1beta1",
         "kind": "DistributedTrainingJob",
         "metadata": {"name": "stalling"},
         "spec": spec,

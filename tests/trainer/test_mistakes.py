@@ -43,8 +43,8 @@ def run(tmp_path: Path, mistake: str) -> tuple[dict[str, Any], str]:
         tmp_path / "job.yaml",
         1,
         checkpoint=None,
-        program={"entry": PROGRAM, "args": [mistake]},
-        failurePolicy={"maxRestarts": RESTARTS, "backoff": {"initialSeconds": 0}},
+        program={"entrypoint": PROGRAM, "args": [mistake]},
+        failurePolicy={"maxRestartsWithoutProgress": RESTARTS, "backoff": {"initialSeconds": 0}},
     )
     with LocalRun(file, tmp_path / "runs") as running:
         code, result = running.end()

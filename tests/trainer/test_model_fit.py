@@ -83,4 +83,4 @@ def test_fit_is_refused_in_an_evaluator_which_would_train_a_model_of_its_own(tmp
     with Cluster(tmp_path, "Mirrored", counts, "model_fit.py", options=TWO, checkpoint={"everySteps": 1}) as run:
         run.start("evaluator-0")
         assert run["evaluator-0"].exit_code() == 1
-        assert "in a job with replicas.evaluator" in run["evaluator-0"].output()
+        assert "in a job with replicaSpecs.evaluator" in run["evaluator-0"].output()

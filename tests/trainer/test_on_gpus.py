@@ -24,14 +24,14 @@ STEPS = 60
 """Of its three epochs."""
 STRATEGIES = {name: counts for name, (counts, _) in CLUSTERS.items() if name != "TPU"}
 POLICIES = ("float32", "mixed_float16", "mixed_bfloat16")
-CHECKPOINT = {"directory": "/checkpoints", "everySteps": 20}
-GROUP = {"chief": {}, "worker": {"count": 1}}
+CHECKPOINT = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 20}
+GROUP = {"chief": {}, "worker": {"replicas": 1}}
 
 
 def job(directory: Path, strategy: str, *args: str, **spec: object) -> Path:
     """The manifest of a job of this program that `dtjob run` takes."""
     directory.mkdir()
-    program = {"entry": str(PROGRAMS / PROGRAM), "args": list(args)}
+    program = {"entrypoint": str(PROGRAMS / PROGRAM), "args": list(args)}
     blocks = {"strategy": strategy, "checkpoint": CHECKPOINT, "image": None, "program": program, **spec}
     return manifest("digits.yaml", directory / "job.yaml", 1, **blocks)
 
@@ -64,10 +64,10 @@ def test_a_killed_task_comes_back_with_the_same_bits(tmp_path: Path, strategy: s
     args, replicas = ("--deterministic", "--epochs=40", "--policy=mixed_float16"), GROUP
     if strategy == "Mirrored":
         replicas = {"chief": {}}
-    with LocalRun(job(tmp_path / "one", strategy, *args, replicas=replicas), tmp_path / "undisturbed") as run:
+    with LocalRun(job(tmp_path / "one", strategy, *args, replicaSpecs=replicas), tmp_path / "undisturbed") as run:
         code, undisturbed = run.end()
         assert code == 0, run.told
-    with LocalRun(job(tmp_path / "two", strategy, *args, replicas=replicas), tmp_path / "killed") as run:
+    with LocalRun(job(tmp_path / "two", strategy, *args, replicaSpecs=replicas), tmp_path / "killed") as run:
         for step in (100, 300):
             statuses = run.wait_for_step(step)
             os.kill(statuses[f"{list(replicas)[-1]}-0"]["trainingPid"], signal.SIGKILL)
@@ -81,7 +81,7 @@ def test_a_killed_task_comes_back_with_the_same_bits(tmp_path: Path, strategy: s
 
 def test_only_what_trains_holds_the_gpu(tmp_path: Path) -> None:
     """A template from which the next process is forked must not: CUDA does not outlive a fork."""
-    file = job(tmp_path / "job", "MultiWorkerMirrored", "--epochs=500", replicas=GROUP)
+    file = job(tmp_path / "job", "MultiWorkerMirrored", "--epochs=500", replicaSpecs=GROUP)
     with LocalRun(file, tmp_path / "work") as run:
         statuses = run.wait_for_step(40)
         trains = {each["trainingPid"] for each in statuses.values()}
@@ -100,7 +100,7 @@ def test_only_what_trains_holds_the_gpu(tmp_path: Path) -> None:
 
 def test_a_killed_process_leaves_its_memory_to_the_next(tmp_path: Path) -> None:
     """Each takes more than half of the GPU."""
-    file = job(tmp_path / "job", "Mirrored", "--fill=0.6", "--epochs=100", replicas={"chief": {}})
+    file = job(tmp_path / "job", "Mirrored", "--fill=0.6", "--epochs=100", replicaSpecs={"chief": {}})
     with LocalRun(file, tmp_path / "work") as run:
         for step in (50, 200, 400):
             statuses = run.wait_for_step(step)

@@ -37,13 +37,13 @@ def step_of(now: Statuses) -> int:
 @pytest.mark.timeout(120 * (KILLS + 1))
 def test_kills_at_random_moments_change_no_bit(tmp_path: Path) -> None:
     chance = random.Random(SEED)
-    everlasting = {"maxRestarts": 10 * KILLS, "backoff": {"initialSeconds": 0}}
+    everlasting = {"maxRestartsWithoutProgress": 10 * KILLS, "backoff": {"initialSeconds": 0}}
     file = manifest(
         "digits.yaml",
         tmp_path / "job.yaml",
         EPOCHS,
-        replicas={"chief": {}, "worker": {"count": 2}},
-        checkpoint={"directory": "/checkpoints", "everySteps": 50},
+        replicaSpecs={"chief": {}, "worker": {"replicas": 2}},
+        checkpoint={"storage": {"volume": {"emptyDir": {}}}, "everySteps": 50},
         failurePolicy=everlasting,
         image=None,
     )

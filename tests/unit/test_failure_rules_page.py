@@ -80,7 +80,7 @@ def test_every_block_is_tested() -> None:
 @pytest.mark.parametrize("name", BLOCKS)
 def test_every_block_is_taken(name: str) -> None:
     roles = {**PS_ROLES, "evaluator": {}}
-    whole = manifest("ParameterServer", replicas=roles, checkpoint=CHECKPOINT, failurePolicy=BLOCKS[name])
+    whole = manifest("ParameterServer", replicaSpecs=roles, checkpoint=CHECKPOINT, failurePolicy=BLOCKS[name])
     assert problems(whole) == []
 
 

@@ -93,15 +93,15 @@ def test_the_dtjob_asks_for_what_the_tfjob_asks_for() -> None:
     policy, worker = theirs["runPolicy"], theirs["tfReplicaSpecs"]["Worker"]
     (container,) = worker["template"]["spec"]["containers"]
     made = pod(as_stored("mnist"), topology.Task(topology.Role.WORKER, 0), 0)["spec"]
-    assert ours["replicas"]["worker"]["count"] == worker["replicas"]
+    assert ours["replicaSpecs"]["worker"]["replicas"] == worker["replicas"]
     for field in ("image", "command", "resources"):
         assert made["containers"][0][field] == container[field]
     assert [port["containerPort"] for port in made["containers"][0]["ports"]] == [2222]
     assert made["priorityClassName"] == policy["schedulingPolicy"]["priorityClass"]
     assert set(ours["runPolicy"]["ttlSecondsAfterFinished"].values()) == {policy["ttlSecondsAfterFinished"]}
     assert ours["runPolicy"]["activeDeadlineSeconds"] == policy["activeDeadlineSeconds"]
-    assert ours["runPolicy"]["cleanPods"] == policy["cleanPodPolicy"]
-    assert ours["failurePolicy"]["maxRestarts"] == policy["backoffLimit"]
+    assert ours["runPolicy"]["cleanPodPolicy"] == policy["cleanPodPolicy"]
+    assert ours["failurePolicy"]["maxRestartsWithoutProgress"] == policy["backoffLimit"]
     assert (ours["suspend"], ours["successPolicy"]) == (policy["suspend"], theirs["successPolicy"])
 
 

@@ -52,7 +52,7 @@ GROUPS = {
     "multikueueclusters": "apis/kueue.x-k8s.io/v1beta2",
     "workloadpriorityclasses": "apis/kueue.x-k8s.io/v1beta2",
     "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
-    "distributedtrainingjobs": "apis/training.dtjob.dev/v1alpha1",
+    "distributedtrainingjobs": "apis/training.dtjob.dev/v1beta1",
     "tfjobs": "apis/kubeflow.org/v1",
 }
 """Where each resource is served."""

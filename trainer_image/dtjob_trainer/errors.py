@@ -12,7 +12,7 @@
     │   ├── CallbackError                 … a callback
     │   ├── VariablesError                … `variables` of `train`
     │   └── StepError                     … `step_fn` of `train`
-    ├── EvaluatorError (ValueError)       replicas.evaluator
+    ├── EvaluatorError (ValueError)       replicaSpecs.evaluator
     │   └── BestModelError                … spec.evaluation.best
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
     ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others

@@ -158,7 +158,7 @@ def _run_entry(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     sys.argv = list(arguments)
     if entry.endswith(".py"):
         if not Path(entry).is_file():
-            message = f"program.entry {entry!r} is no file in {Path.cwd()}"
+            message = f"program.entrypoint {entry!r} is no file in {Path.cwd()}"
             log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
             missing = {"type": FileNotFoundError.__name__, "message": message}
             here.progress.report(state="failed", message=message, exception=missing)

@@ -44,7 +44,7 @@ capabilities: {drop: [ALL]}
 {{- define "dtjob.rules" -}}
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs]
-  verbs: [list, watch, delete]  # delete: runPolicy.ttlSecondsAfterFinished
+  verbs: [list, watch, delete]  # delete: ttlSecondsAfterFinished
 - apiGroups: [training.dtjob.dev]
   resources: [distributedtrainingjobs/status]
   verbs: [update]

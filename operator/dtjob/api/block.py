@@ -24,6 +24,9 @@ class OpenBlock(Block):
 
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 
+LONGEST_SECONDS = 2**31 - 1
+"""The most seconds of a deadline: 68 years, as batch/v1 has it for ttlSecondsAfterFinished."""
+Seconds = Annotated[int, Field(ge=1, le=LONGEST_SECONDS)]
+
 UNSET_IN_CLUSTER = {"x-dtjob-default": "in Python only"}
-"""Marks a default that the API server does not fill in. Its presence means something: it is for `program` only; or it
-came later, and an earlier version of the operator refuses every job that has a field which it does not know."""
+"""Marks a default that the API server does not fill in, because it depends on another field."""

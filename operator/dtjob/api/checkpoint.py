@@ -7,46 +7,70 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api.block import UNSET_IN_CLUSTER, Block, Text
+from dtjob.api.block import LONGEST_SECONDS, UNSET_IN_CLUSTER, Block, Text
 from dtjob.api.volume_sources import VolumeSource
 
-DEFAULT_EVERY_SECONDS = 300
-"""How often training is saved where neither everySteps nor everySeconds says it."""
 
-
-class Mount(StrEnum):
+class MountOn(StrEnum):
     """Which pods mount the checkpoint volume."""
 
     CHIEF = "Chief"
     ALL = "All"
 
 
+class WriteMode(StrEnum):
+    """Whether training waits for a checkpoint to be written."""
+
+    ASYNC = "Async"
+    SYNC = "Sync"
+
+
+class CheckpointStorage(Block):
+    """Where checkpoints are kept: set exactly one of volume and uri."""
+
+    volume: VolumeSource | None = None
+    """Volume that holds the checkpoints: exactly one Kubernetes volume source that can be written to. Example:
+    {persistentVolumeClaim: {claimName: digits}}. Kubernetes deletes an emptyDir or ephemeral volume with the chief's
+    pod."""
+    sub_path: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    """Directory within the volume, relative to its root, so that several jobs can share one claim. The volume's root if
+    left out."""
+    mount_path: Annotated[str, Field(min_length=1, max_length=4096, json_schema_extra=UNSET_IN_CLUSTER)] = (
+        "/checkpoints"
+    )
+    """Absolute path at which the volume is mounted. Defaults to /checkpoints."""
+    mount_on: Annotated[MountOn, Field(json_schema_extra=UNSET_IN_CLUSTER)] = MountOn.CHIEF
+    """Pods that mount the volume. Chief (the default) suits every volume, and the evaluator then runs on the chief's
+    node. All needs a shared file system (ReadWriteMany)."""
+    uri: Text | None = None
+    """Bucket and path that hold the checkpoints. Example: gs://my-bucket/digits."""
+
+
 class Checkpoint(Block):
     """Where and how often training is saved."""
 
-    directory: Text
-    """Absolute path (or gs:// URI) of the checkpoints. It must outlive the chief's pod for a restart to resume."""
-    volume: VolumeSource | None = None
-    """Any one Kubernetes volume source that can be written to, such as {persistentVolumeClaim: {claimName: digits}};
-    mounted at directory. emptyDir and ephemeral end with the chief's pod, and the checkpoints with them."""
-    mount: Mount = Mount.CHIEF
-    """Which pods mount volume: Chief (any ReadWriteOnce volume will do; the evaluator runs on the chief's node) or All
-    (a shared file system)."""
+    storage: CheckpointStorage
+    """Where checkpoints are kept. Use storage that outlives the chief's pod, or a restart begins again at step 0."""
     every_steps: Annotated[int, Field(ge=1)] | None = None
-    """Save each time this many steps were trained."""
-    every_seconds: Annotated[int, Field(ge=1)] | None = None
-    """Save each time this many seconds have passed. 300 where everySteps is not set either."""
-    keep: Annotated[int, Field(ge=1, le=1000, json_schema_extra=UNSET_IN_CLUSTER)] = 3
-    """How many checkpoints are kept; 3 where left out."""
-    asynchronous: Annotated[bool, Field(alias="async", json_schema_extra=UNSET_IN_CLUSTER)] = True
-    """Whether training goes on while a checkpoint is written; true where left out."""
+    """Steps between two saves. If everySeconds passes first, that saves too. Never by steps if left out."""
+    every_seconds: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] = 300
+    """Seconds between two saves. If everySteps comes first, that saves too. 0: never by time. Defaults to 300."""
+    max_to_keep: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Number of checkpoints that are kept; older ones are deleted. Defaults to 3."""
+    write_mode: WriteMode = WriteMode.ASYNC
+    """Async (the default): training continues while a checkpoint is written. Sync: training waits for it."""
     save_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
-    """Time that a pod is given to save before it is removed (its terminationGracePeriodSeconds, if its template sets
-    none)."""
+    """Seconds that a pod gets to save before it is killed. It is the pod's terminationGracePeriodSeconds unless its
+    template sets that. Defaults to 60."""
+
+    @property
+    def directory(self) -> str:
+        """Where the trainer finds the checkpoints: the URI, or the path of the mounted volume."""
+        return self.storage.uri or self.storage.mount_path
 
 
 class EvaluatedCheckpoints(StrEnum):
-    """Which checkpoints the evaluator looks at."""
+    """Which checkpoints the evaluator evaluates."""
 
     LATEST = "Latest"
     EVERY = "Every"
@@ -60,36 +84,38 @@ class BestMode(StrEnum):
 
 
 class BestModel(Block):
-    """The model that was best so far, kept beside the checkpoints as best.keras."""
+    """The best model so far. It is kept beside the checkpoints as best.keras."""
 
     metric: Annotated[str, Field(min_length=1, max_length=253)]
-    """Name of the metric as the evaluator reports it, such as loss or accuracy."""
+    """Name of the metric that decides, as the evaluator reports it. Example: accuracy."""
     mode: BestMode
-    """Max: the highest value is the best (accuracy). Min: the lowest is (loss)."""
+    """Max: the highest value is the best. Example: accuracy. Min: the lowest value is the best. Example: loss."""
 
 
 class Evaluation(Block):
     """What the evaluator does."""
 
     checkpoints: EvaluatedCheckpoints = EvaluatedCheckpoints.LATEST
-    """Latest: whenever it is free, the newest. Every: each in turn, but those that checkpoint.keep removes."""
+    """Checkpoints that are evaluated. Latest (the default): the newest one whenever the evaluator is idle. Every: each
+    one in order, unless checkpoint.maxToKeep deletes it first."""
     best: BestModel | None = None
-    """Keeps the best model."""
+    """Keeps the best model. No model is kept if left out."""
 
 
 class Profile(Block):
-    """A profile of a few steps, as TensorBoard's profile plugin shows it."""
+    """A profile of a few steps for TensorBoard's profile plugin."""
 
     first_step: Annotated[int, Field(ge=1)]
-    """The first step to profile, counted from 1; those of a start are slower than the others."""
+    """First step to profile, counted from 1. The first steps after a start are slower than later ones."""
     steps: Annotated[int, Field(ge=1, le=1000)] = 5
-    """How many steps to profile."""
+    """Number of steps to profile. Defaults to 5."""
 
 
 class TensorBoard(Block):
-    """What the chief writes for TensorBoard while it trains, to events/train below the checkpoint directory."""
+    """What the chief writes for TensorBoard, to events/train in the checkpoint directory."""
 
     every_steps: Annotated[int, Field(ge=1)] = 100
-    """Write loss, metrics, learning rate and speed each time this many steps were trained, and at each epoch's end."""
+    """Steps between two points of loss, metrics, learning rate and speed. The end of each epoch adds one. Defaults to
+    100."""
     profile: Profile | None = None
-    """Profiles the chief for a few steps. Left out: no profile."""
+    """Profiles the chief for a few steps. No profile is taken if left out."""

@@ -8,19 +8,19 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dtjob.api.block import Block
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 
 _SET: Any = {"x-kubernetes-list-type": "set"}
 """Of a list whose entries are told apart by their value: an API server takes none twice."""
 
 
 class RuleAction(StrEnum):
-    """What is done about a failure."""
+    """What happens on a failure."""
 
     RESTART = "Restart"
-    RESTART_UNCOUNTED = "RestartUncounted"
+    RESTART_AND_IGNORE_MAX_RESTARTS = "RestartAndIgnoreMaxRestarts"
     FAIL_JOB = "FailJob"
-    IGNORE = "Ignore"
+    LEAVE_FAILED = "LeaveFailed"
 
 
 class ExitCodeOperator(StrEnum):
@@ -66,41 +66,41 @@ class Signal(StrEnum):
 
 
 class OnExitCodes(Block):
-    """Matches on how the training container ended, or an init container that failed before it: where it ended at all,
-    somebody saw it, and not with 0."""
+    """Matches the exit code of the training container, or of an init container that failed before it. Exit code 0 never
+    matches."""
 
     operator: ExitCodeOperator
-    """In: one of values. NotIn: none of them."""
+    """In: one of values. NotIn: none of values."""
     values: Annotated[
         list[Annotated[int, Field(ge=0, le=255)]], Field(min_length=1, max_length=255, json_schema_extra=_SET)
     ]
-    """Exit codes from 1 to 255; a process that a signal ends has 128 and the signal's number."""
+    """Exit codes from 1 to 255. If a signal ends a process, the code is 128 and the signal's number."""
 
 
 class OnPodCondition(Block):
-    """Matches on a condition of the pod."""
+    """Matches a condition of the pod."""
 
     type: Annotated[str, Field(min_length=1, max_length=316)]
-    """Its type, such as DisruptionTarget."""
+    """Type of the condition. Example: DisruptionTarget."""
     status: ConditionStatus = ConditionStatus.TRUE
-    """Its status; True where left out. In quotes, as YAML takes True for something else."""
+    """Status of the condition, in quotes: "True", "False" or "Unknown". Defaults to "True"."""
     reason: Annotated[str, Field(min_length=1, max_length=1024)] | None = None
-    """Its reason, such as EvictionByEvictionAPI. Left out: any."""
+    """Reason of the condition. Example: EvictionByEvictionAPI. Any reason if left out."""
 
 
 class FailureRule(Block):
-    """What is done about the failures that it matches: one of onExitCodes, onSignals, onReasons, onPodConditions, of
-    these roles."""
+    """Matches failures of some roles by one of onExitCodes, onSignals, onReasons and onPodConditions, and says what
+    happens."""
 
     action: RuleAction
-    """Restart: counted by maxRestarts. RestartUncounted: counted by maxDisruptions only. FailJob: the job fails at
-    once. Ignore: the evaluator is not replaced, and training goes on without it."""
+    """Restart: maxRestartsWithoutProgress counts it. RestartAndIgnoreMaxRestarts: only maxDisruptionsWithoutProgress
+    counts it. FailJob: the job fails at once. LeaveFailed: the evaluator is not replaced, and training continues."""
     on_exit_codes: OnExitCodes | None = None
-    """The exit codes that it matches. A program's own reach it: the supervisor ends its container with them."""
+    """Exit codes that match. The container ends with the program's own exit code."""
     on_signals: Annotated[list[Signal], Field(min_length=1, max_length=22, json_schema_extra=_SET)] | None = None
-    """The signals that it matches, such as SIGSEGV: what ended the container, or its program, as an exit code of 128
-    and more says. A program that SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL or SIGSEGV ends after new steps starts again
-    in its pod where no rule is about that signal when the pod is made."""
+    """Signals that match. Example: [SIGSEGV]. The exit code says which signal ended the container or its program. A
+    program that SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL or SIGSEGV ends after new steps restarts in its pod. If a rule
+    names that signal when the pod is created, the pod ends instead."""
     on_reasons: (
         Annotated[
             list[Annotated[str, Field(min_length=1, max_length=128)]],
@@ -108,13 +108,14 @@ class FailureRule(Block):
         ]
         | None
     ) = None
-    """The reasons that it matches: of the container's end (OOMKilled, Error, and Stalled over stallTimeoutSeconds), of
-    the pod's (Evicted, OutOfcpu), and of a container that cannot start (ImagePullBackOff, ErrImagePull,
-    InvalidImageName, CreateContainerConfigError), for which the pod need not have failed."""
+    """Reasons that match. A container ends with one: OOMKilled, Error, or Stalled (stallTimeoutSeconds). So does a pod:
+    Evicted, OutOfcpu. A container that cannot start has one too: ImagePullBackOff, ErrImagePull, InvalidImageName,
+    CreateContainerConfigError; its pod need not have failed."""
     on_pod_conditions: Annotated[list[OnPodCondition], Field(min_length=1, max_length=20)] | None = None
-    """The conditions of a failed pod that it matches, each by itself, such as {type: DisruptionTarget}."""
+    """Conditions of a failed pod that match; one of them is enough. Example: [{type: DisruptionTarget}]."""
     roles: Annotated[list[Role], Field(min_length=1, max_length=4, json_schema_extra=_SET)] | None = None
-    """The roles whose failures it matches; with nothing else beside it, all of them. Left out: chief, worker and ps."""
+    """Roles whose failures match. If no other criterion is set, all their failures match. Defaults to chief, worker and
+    ps."""
 
     def is_about(self, role: Role) -> bool:
         """Whether failures of this role may match."""

@@ -10,19 +10,20 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dtjob.api.block import UNSET_IN_CLUSTER, Block, OpenBlock
+from dtjob.api.block import LONGEST_SECONDS, Block, OpenBlock, Seconds
 from dtjob.api.checkpoint import Checkpoint, Evaluation, TensorBoard
+from dtjob.api.clean_pod_policy import CleanPodPolicy
+from dtjob.api.elastic_policy import ElasticPolicy
 from dtjob.api.failure_policy import FailurePolicy
 from dtjob.api.network import Network
 from dtjob.api.program import Program
-from dtjob.api.replicas import Replicas
-from dtjob.api.run_policy import RunPolicy
+from dtjob.api.replica_specs import ReplicaSpecs
 from dtjob.api.scheduling import Scheduling
 from dtjob.api.strategy import Strategy, StrategyOptions
 from dtjob.api.success_policy import SuccessPolicy
 
 GROUP = "training.dtjob.dev"
-VERSION = "v1alpha1"
+VERSION = "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND = "DistributedTrainingJob"
 PLURAL = "distributedtrainingjobs"
@@ -38,37 +39,54 @@ class Spec(Block):
     strategy: Strategy
     """The tf.distribute strategy that trains."""
     image: Annotated[str, Field(min_length=1, max_length=1024)] | None = None
-    """Container image of every task: dtjob's trainer image or one built on it; with program left out, any image. Left
-    out: the default image of the operator, if it has one; the job keeps the one it began with."""
+    """Container image of every task. If program is set, it is dtjob's trainer image or one built on it. If left out,
+    the operator's default image is used; a job keeps the one that it started with."""
     program: Program | None = None
-    """The program to run. Left out: the image's own command trains, and TF_CONFIG is there for it."""
-    replicas: Replicas
-    """The tasks, by role: chief, worker, ps, evaluator."""
+    """Program to run. If left out, the image's own command trains and finds TF_CONFIG in its environment."""
+    replica_specs: ReplicaSpecs
+    """Tasks of the job, by role: chief, worker, ps, evaluator."""
     strategy_options: StrategyOptions | None = None
     """Options of the strategy."""
+    elastic_policy: ElasticPolicy | None = None
+    """Lets the number of workers change while the job runs. Each change saves first and continues at that checkpoint
+    with a new group. The number is fixed if left out."""
     checkpoint: Checkpoint | None = None
-    """Where and how often training is saved. Left out: a restart begins again at step 0."""
+    """Where and how often training is saved. If left out, a restart begins again at step 0."""
     evaluation: Evaluation | None = None
-    """What the evaluator does. Left out: it evaluates the latest checkpoint and keeps no model."""
+    """What the evaluator does. If left out, it evaluates the latest checkpoint and keeps no model."""
     tensor_board: TensorBoard | None = None
-    """What the chief writes for TensorBoard while it trains. Left out: nothing."""
+    """What the chief writes for TensorBoard while it trains. Nothing is written if left out."""
     success_policy: SuccessPolicy | None = None
-    """Whose exit 0 ends the job well: Chief (the chief's, or worker 0's where there is no chief) or AllWorkers (that of
-    every worker, and of the chief where there is one). Chief where left out."""
+    """Tasks whose exit code 0 makes the job succeed. Chief (the default): the chief, or worker 0 if there is no chief.
+    AllWorkers: every worker, and the chief if there is one."""
     failure_policy: FailurePolicy = FailurePolicy()
     """What happens when tasks fail."""
-    run_policy: RunPolicy = RunPolicy()
-    """The life of the job as a whole."""
+    suspend: bool = False
+    """true: the job saves within checkpoint.saveTimeoutSeconds, and all its pods are deleted. false: it continues at
+    that checkpoint. Restart counts stay as they are. Defaults to false."""
+    active_deadline_seconds: Seconds | None = None
+    """Seconds that the job may be active before it fails with reason DeadlineExceeded. Waiting for pods counts;
+    suspension does not. A restart does not reset it. No limit if left out."""
+    start_deadline_seconds: Seconds | None = None
+    """Seconds within which all tasks that train must run, or the job fails with reason StartDeadlineExceeded. It starts
+    anew after each suspension; restarts do not count. No limit if left out."""
+    ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] | None = None
+    """Seconds after its end at which the job is deleted with all its pods. An evaluator first finishes the last
+    checkpoint. The job is kept if left out."""
+    ttl_seconds_after_failed: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] | None = None
+    """Seconds after its end at which a failed job is deleted, instead of ttlSecondsAfterFinished. Defaults to
+    ttlSecondsAfterFinished."""
+    clean_pod_policy: CleanPodPolicy = CleanPodPolicy.RUNNING
+    """Pods that are deleted when the job has ended. Running (the default): those that still run, such as parameter
+    servers. All: all of them. None: none. The evaluator first finishes the last checkpoint, for which it has one
+    hour."""
     scheduling: Scheduling = Scheduling()
     """How the pods are placed."""
     network: Network = Network()
-    """Ports, and who may reach them."""
-    suspend: Annotated[bool, Field(json_schema_extra=UNSET_IN_CLUSTER)] = False
-    """true: the job saves, within checkpoint.saveTimeoutSeconds, and gives all its pods back; false: it goes on at that
-    checkpoint. As in a Job; the budget of restarts stays as it is. false where left out."""
+    """Ports of the pods, and who may reach them."""
     managed_by: Annotated[str, Field(max_length=63)] | None = None
-    """Who runs this job, as in a Job: a domain-prefixed path such as kueue.x-k8s.io/multikueue. dtjob leaves a job
-    alone that is another's. Left out, or training.dtjob.dev/dtjob-controller: dtjob does."""
+    """Controller that runs this job, as a domain-prefixed path. Example: kueue.x-k8s.io/multikueue. dtjob ignores the
+    job if it names another controller. Defaults to training.dtjob.dev/dtjob-controller."""
 
 
 class Metadata(OpenBlock):

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api.block import UNSET_IN_CLUSTER, Block
+from dtjob.api.block import Block
 
 
-class NetworkPolicyMode(StrEnum):
+class Isolation(StrEnum):
     """Who may reach the job's pods."""
 
-    ISOLATED = "Isolated"
+    JOB = "Job"
     NONE = "None"
 
 
@@ -21,12 +21,14 @@ Port = Annotated[int, Field(ge=1024, le=65535)]
 
 
 class Network(Block):
-    """Ports, and who may reach them."""
+    """Ports of the pods, and who may reach them."""
 
     port: Port = 2222
-    """TensorFlow's gRPC port in every pod."""
-    status_port: Annotated[Port, Field(json_schema_extra=UNSET_IN_CLUSTER)] = 2223
-    """Port on which the supervisor serves /status and /metrics, with program only; 2223 where left out."""
-    policy: NetworkPolicyMode = NetworkPolicyMode.ISOLATED
-    """Isolated: a NetworkPolicy lets only pods of the same job reach TensorFlow's port, which has no authentication;
-    the operator reaches the status port. None: no NetworkPolicy is made."""
+    """TensorFlow's gRPC port in every pod. Defaults to 2222."""
+    status_port: Port = 2223
+    """Port at which the trainer serves /status and /metrics. Used only if program is set. Defaults to 2223."""
+    rendezvous_port: Port = 2224
+    """Port at which the tasks agree on when training starts. Used only if program is set. Defaults to 2224."""
+    isolation: Isolation = Isolation.JOB
+    """Job (the default): a NetworkPolicy lets only pods of this job reach TensorFlow's port, which has no
+    authentication. The operator may reach statusPort. None: no NetworkPolicy is created."""

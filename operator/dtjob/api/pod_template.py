@@ -24,17 +24,12 @@ def keyed(*keys: str, most: int) -> Any:
     return Field(max_length=most, json_schema_extra=merged)
 
 
-NULLABLE = Field(json_schema_extra={"nullable": True})
-"""Of a field that an earlier release left open: with nothing after its colon it was kept so, and the hash of what a
-running job asks its queue for was taken with it."""
-
-
 class EnvVar(OpenBlock):
     """One environment variable, as in a container."""
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the variable."""
-    value: Annotated[int | Annotated[str, Field(max_length=131072)] | None, NULLABLE] = None
+    value: Annotated[str, Field(max_length=131072)] | None = None
     """Its value: text, so put numbers, true and false in quotes."""
 
 
@@ -141,9 +136,9 @@ class Container(OpenBlock):
     """Block devices."""
     lifecycle: Lifecycle | None = None
     """What it does at its begin and end."""
-    termination_message_path: Annotated[Annotated[str, Field(max_length=4096)] | None, NULLABLE] = None
+    termination_message_path: Annotated[str, Field(max_length=4096)] | None = None
     """Where it leaves its last words; /dev/termination-log where left out."""
-    security_context: Annotated[Annotated[ContainerSecurity, _OPEN] | None, NULLABLE] = None
+    security_context: Annotated[ContainerSecurity, _OPEN] | None = None
     """What it may do, merged over what dtjob sets."""
 
 
@@ -204,6 +199,8 @@ class PodSpec(OpenBlock):
     """Refused: dtjob replaces pods itself; failurePolicy says how often."""
     termination_grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
     """Seconds from the pod's deletion to SIGKILL; checkpoint.saveTimeoutSeconds where left out, and at least that."""
+    priority_class_name: Annotated[str, Field(max_length=253)] | None = None
+    """PriorityClass of this role's pods, instead of scheduling.priorityClassName."""
     containers: Annotated[list[Container], keyed("name", most=16)] | None = None
     """Containers. The one named `tensorflow` is merged into the training container; others run beside it."""
     node_selector: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None
@@ -224,13 +221,13 @@ class PodSpec(OpenBlock):
         Annotated[list[TopologySpread], keyed("topologyKey", "whenUnsatisfiable", most=16)] | None
     ) = None
     """How pods are spread over nodes."""
-    affinity: Annotated[Annotated[Affinity, _OPEN] | None, NULLABLE] = None
+    affinity: Annotated[Affinity, _OPEN] | None = None
     """Where the pods are placed."""
-    tolerations: Annotated[list[dict[str, Any]] | None, NULLABLE] = None
+    tolerations: list[dict[str, Any]] | None = None
     """Taints of nodes that the pods tolerate, beside those that dtjob adds for lost nodes."""
-    security_context: Annotated[dict[str, Any] | None, NULLABLE] = None
+    security_context: dict[str, Any] | None = None
     """What all containers may do, merged over what dtjob sets."""
-    overhead: Annotated[dict[str, Any] | None, NULLABLE] = None
+    overhead: dict[str, Any] | None = None
     """What the pods' RuntimeClass takes."""
 
 

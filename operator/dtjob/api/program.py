@@ -13,9 +13,9 @@ from dtjob.api.pod_template import Environment
 class Program(Block):
     """The training program, run by the trainer image's supervisor."""
 
-    entry: Text
-    """A Python file in the image (ends in .py; relative to its working directory) or a module name."""
+    entrypoint: Text
+    """Python file in the image, relative to its working directory, or the name of a module. Example: train.py."""
     args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(default_factory=list)
-    """Arguments of the program."""
+    """Arguments of the program. Example: [--epochs=20]."""
     env: Environment = Field(default_factory=list)
     """Environment variables for every task."""

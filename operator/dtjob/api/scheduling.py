@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api.block import Block
-from dtjob.api.replicas import MAX_REPLICAS
-from dtjob.api.run_policy import LONGEST_SECONDS
+from dtjob.api.block import Block, Seconds
+from dtjob.api.replica_specs import MAX_REPLICAS
 
 NodeLabel = Annotated[str, Field(min_length=1, max_length=317)]
 """The key of a label of nodes: a prefix of at most 253 characters, a slash, and 63."""
@@ -23,36 +22,52 @@ class GangProvider(StrEnum):
     COSCHEDULING = "Coscheduling"
 
 
+class VolcanoGang(Block):
+    """Options of provider Volcano."""
+
+    queue: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    """Volcano Queue whose share the gang uses. Volcano's queue default if left out."""
+
+
+class CoschedulingGang(Block):
+    """Options of provider Coscheduling."""
+
+    schedule_timeout_seconds: Seconds | None = None
+    """Seconds that pods with a node wait for the others, before all are tried again. The plugin's default if left
+    out."""
+
+
 class Gang(Block):
-    """The pods that train are bound to nodes all at once, or not at all. The evaluator is outside of it."""
+    """Binds the pods that train to nodes all at once or not at all. The evaluator is not part of the gang."""
 
     provider: GangProvider | None = None
-    """Whose PodGroup is made: Kubernetes (kube-scheduler's own gangs), Volcano, or Coscheduling (the plugin of
-    kubernetes-sigs/scheduler-plugins). Left out: the operator's default."""
+    """Scheduler whose PodGroup is created: Kubernetes (kube-scheduler), Volcano, or Coscheduling (the scheduler
+    plugin). The operator's default if left out."""
     min_available: Annotated[int, Field(ge=1, le=3 * MAX_REPLICAS)] | None = None
-    """How many pods there must be room for at once. Left out: all that train; of elastic workers, their least."""
-    timeout_seconds: Annotated[int, Field(ge=1, le=LONGEST_SECONDS)] | None = None
-    """Coscheduling: seconds that pods which have found a node wait for the others, before all are tried anew."""
-    queue: Annotated[str, Field(min_length=1, max_length=253)] | None = None
-    """Volcano: the Queue whose share the gang takes. Left out: the one named default."""
+    """Number of pods that must find room at once. If left out: all pods that train, or the fewest that elasticPolicy
+    allows."""
+    volcano: VolcanoGang | None = None
+    """Options of provider Volcano."""
+    coscheduling: CoschedulingGang | None = None
+    """Options of provider Coscheduling."""
 
 
 class Topology(Block):
-    """The pods that train go where nodes are near each other. One of required and preferred."""
+    """Places the pods that train on nodes near each other: set exactly one of required and preferred."""
 
     required: NodeLabel | None = None
-    """A label of nodes, such as that of a rack or an NVLink domain: all pods go to nodes of one value, or wait."""
+    """Key of a node label. All pods go to nodes with one value of it, or wait. Example: topology.kubernetes.io/zone."""
     preferred: NodeLabel | None = None
-    """A label of nodes: pods go to nodes of one value where there is room for them, and else elsewhere."""
+    """Key of a node label. Pods go to nodes with one value of it if there is room, and elsewhere if not."""
 
 
 class Scheduling(Block):
     """How the pods are placed."""
 
     priority_class_name: Annotated[str, Field(min_length=1, max_length=253)] | None = None
-    """PriorityClass of the pods."""
+    """PriorityClass of the pods. The cluster's default if left out."""
     gang: Gang | None = None
-    """Binds the pods that train all at once, so that two jobs never hold half of a cluster each. Left out: each pod is
-    bound by itself."""
+    """Binds the pods that train all at once, so that two jobs never hold half of a cluster each. Each pod is bound by
+    itself if left out."""
     topology: Topology | None = None
-    """Brings the pods that train near each other. Left out: they go anywhere."""
+    """Places the pods that train near each other. They go to any node if left out."""

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dtjob.api.block import Block
-from dtjob.api.replicas import MAX_REPLICAS
+from dtjob.api.replica_specs import MAX_REPLICAS
 
 TPU_RESOURCE = "google.com/tpu"
 """What a container asks the chips of its node's TPU by."""

@@ -1,4 +1,4 @@
-"""The manifest's `successPolicy`: whose exit 0 ends the job well."""
+"""The manifest's `successPolicy`: whose exit 0 ends the job with success."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class SuccessPolicy(StrEnum):
-    """Whose exit 0 ends the job well."""
+    """Whose exit 0 ends the job with success."""
 
     CHIEF = "Chief"
     ALL_WORKERS = "AllWorkers"

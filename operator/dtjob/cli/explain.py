@@ -101,9 +101,10 @@ def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
     checkpoint = job.spec.checkpoint
     if checkpoint is None:
         return ["  none: a restart begins again at step 0"]
+    storage = checkpoint.storage
     lines = [f"  directory  {checkpoint.directory}"]
-    if checkpoint.volume:
-        lines.append(f"  volume     {json.dumps(checkpoint.volume)}, mounted by {checkpoint.mount.value}")
+    if storage.volume:
+        lines.append(f"  volume     {json.dumps(storage.volume)}, mounted on {storage.mount_on.value}")
     if checkpoint.every_steps:
         lines.append(f"  saved      every {checkpoint.every_steps} steps")
     if checkpoint.every_seconds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import gangs, labels
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -27,7 +27,8 @@ def gang_lines(job: Job, defaults: Defaults) -> list[str]:
     scheduling, provider, lines = job.spec.scheduling, gangs.provider_of(job, defaults), []
     if provider is not None:
         needed, count = gangs.min_available(job), len(gangs.members(job))
-        where = f" in queue {scheduling.gang.queue}" if scheduling.gang and scheduling.gang.queue else ""
+        volcano = scheduling.gang.volcano if scheduling.gang else None
+        where = f" in queue {volcano.queue}" if volcano and volcano.queue else ""
         lines.append(f"  gang       {provider.value}{where}: {needed} of {count} pods are bound at once, or none")
     if scheduling.topology and scheduling.topology.required:
         lines.append(f"  topology   all pods that train on nodes of one {scheduling.topology.required}")

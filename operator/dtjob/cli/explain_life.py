@@ -12,25 +12,25 @@ from dtjob.plan.progress import duration
 
 def life(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[str]:
     """One line for each thing that holds for the job."""
-    spec, policy = job.spec, job.spec.run_policy
+    spec, queue = job.spec, kueue.queue_of(job)
     if not is_ours({"managedBy": spec.managed_by}):
         return [f"  managed by {spec.managed_by}: dtjob leaves the job alone"]
-    ttl, queue = policy.ttl_seconds_after_finished, kueue.queue_of(job)
     lines = ["  suspended: none of the above is made until spec.suspend is false"] if spec.suspend else []
     if queue is not None:
         asks = f"its Workload asks for {kueue.needs(job, defaults)}"
         lines.append(f"  waits in queue {queue} until Kueue admits it, before any of the above is made; {asks}")
-    if policy.start_deadline_seconds is not None:
-        lines.append(f"  fails unless all tasks that train run within {duration(policy.start_deadline_seconds)}")
-    if policy.active_deadline_seconds is not None:
-        lines.append(
-            f"  fails when it was active for {duration(policy.active_deadline_seconds)}, suspension not counted"
-        )
+    if spec.start_deadline_seconds is not None:
+        lines.append(f"  fails unless all tasks that train run within {duration(spec.start_deadline_seconds)}")
+    if spec.active_deadline_seconds is not None:
+        lines.append(f"  fails when it was active for {duration(spec.active_deadline_seconds)}, suspension not counted")
     stalled = spec.failure_policy.stall_timeout_seconds
     if stalled is not None:
-        lines.append(f"  restarts after {duration(stalled)} without a new step (Stalled), counted by maxRestarts")
-    for outcome in ("succeeded", "failed"):
-        seconds = getattr(ttl, outcome, None)
+        lines.append(
+            f"  restarts after {duration(stalled)} without a new step (Stalled), counted by maxRestartsWithoutProgress"
+        )
+    after_failure = spec.ttl_seconds_after_failed
+    after_failure = spec.ttl_seconds_after_finished if after_failure is None else after_failure
+    for outcome, seconds in (("succeeded", spec.ttl_seconds_after_finished), ("failed", after_failure)):
         if seconds is not None:
             lines.append(f"  is deleted {duration(seconds)} after it has {outcome}")
     return [*elastic(job), *(lines or ["  no deadline, and it stays after its end"])]

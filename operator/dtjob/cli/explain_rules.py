@@ -8,7 +8,7 @@ from typing import Any
 
 from dtjob.api.failure_rules import ExitCodeOperator, FailureRule, OnPodCondition, RuleAction
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.restart_signals import restart_signals
@@ -79,7 +79,8 @@ def _restarted_in_place(job: Job) -> Iterator[str]:
     for signals in dict.fromkeys(filter(None, by_task.values())):
         roles = dict.fromkeys(task.role.value for task, found in by_task.items() if found == signals)
         yield f"  {', '.join(roles)}: a program that {', '.join(signals)} ends after new steps starts again"
-        yield "  in its container, which maxRestarts does not count; with a rule about the signal, its pod ends."
+        yield "  in its container, which maxRestartsWithoutProgress does not count;"
+        yield "  with a rule about the signal, its pod ends."
 
 
 def criterion(rule: FailureRule) -> str:
@@ -106,12 +107,15 @@ def _does(job: Job, action: RuleAction, roles: tuple[Role, ...]) -> str:
     match action:
         case RuleAction.FAIL_JOB:
             return "the job fails at once"
-        case RuleAction.IGNORE:
+        case RuleAction.LEAVE_FAILED:
             return "it is not replaced; training goes on"
         case RuleAction.RESTART if roles == (Role.EVALUATOR,):
             return "it is replaced, which is never counted; training goes on"
         case RuleAction.RESTART:
-            return f"restart; at most {policy.max_restarts} in a row without a newer checkpoint (maxRestarts)"
-        case RuleAction.RESTART_UNCOUNTED:
-            bound = f"at most {policy.max_disruptions} in a row without a newer checkpoint or a long run"
-            return f"restart, not counted by maxRestarts; {bound} (maxDisruptions)"
+            most = f"at most {policy.max_restarts_without_progress} in a row without a newer checkpoint"
+            return f"restart; {most} (maxRestartsWithoutProgress)"
+        case RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS:
+            bound = (
+                f"at most {policy.max_disruptions_without_progress} in a row without a newer checkpoint or a long run"
+            )
+            return f"restart, not counted by maxRestartsWithoutProgress; {bound} (maxDisruptionsWithoutProgress)"

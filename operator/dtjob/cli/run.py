@@ -94,9 +94,9 @@ def check_runs_here(job: Job) -> None:
     for module, distribution in (("dtjob_trainer", "dtjob-trainer"), ("tensorflow", "dtjob-trainer[cpu]")):
         if importlib.util.find_spec(module) is None:
             raise BadInput(f"`dtjob run` needs the Python module {module}; install {distribution} beside dtjob")
-    if program.entry.endswith(".py") and not Path(program.entry).is_file():
+    if program.entrypoint.endswith(".py") and not Path(program.entrypoint).is_file():
         where = f"is no file below {Path.cwd()}; run dtjob in the directory that it is relative to"
-        raise BadInput(f"spec.program.entry: {program.entry} {where}")
+        raise BadInput(f"spec.program.entrypoint: {program.entrypoint} {where}")
 
 
 async def _train(job: Job, record: Run, options: Options, starter: Starter) -> Outcome:

@@ -37,7 +37,7 @@ COLUMNS = (
 """What `kubectl get dtjobs` shows: header, type, path, priority (1: with -o wide only), description."""
 
 SCALE = {
-    "specReplicasPath": ".spec.replicas.worker.count",
+    "specReplicasPath": ".spec.replicaSpecs.worker.replicas",
     "statusReplicasPath": ".status.workers.replicas",
     "labelSelectorPath": ".status.workers.selector",
 }

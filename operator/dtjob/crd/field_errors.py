@@ -23,11 +23,21 @@ class Problem:
 
 
 def dotted(location: tuple[str | int, ...]) -> str:
-    """pydantic's location as Kubernetes writes fields: `spec.replicas.worker.count`, `spec.program.args[1]`."""
+    """pydantic's location as Kubernetes writes fields: `spec.replicaSpecs.worker.replicas`, `spec.program.args[1]`."""
     path = ""
     for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     return path
+
+
+def sentences(error: Mapping[str, Any], schema: Schema) -> Iterator[Problem]:
+    """One of pydantic's errors as problems: several of an unknown block in which there are known words of other APIs."""
+    if error["type"] == "extra_forbidden":
+        found = list(other_words.answers(dotted(error["loc"]), error.get("input")))
+        if found:
+            yield from (Problem(path, f"is an unknown field; {mend}") for path, mend in found)
+            return
+    yield sentence(error, schema)
 
 
 def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
@@ -37,9 +47,11 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
         location = location[:-1]
         kind = "string_type" if location[-1] == "value" else "quantity"
     if kind == "extra_forbidden":
-        message = f"is an unknown field; {other_words.instead(dotted(location)) or _instead(location, schema)}"
+        message = f"is an unknown field; {_instead(location, schema)}"
     elif kind in _MESSAGES:
         message = _MESSAGES[kind](error.get("input"), error.get("ctx") or {})
+        mend = other_words.of_value(dotted(location), error.get("input")) if kind == "enum" else None
+        message += f": {mend}" if mend else ""
     else:
         message = str(error["msg"])
     return Problem(dotted(location), message)
@@ -119,8 +131,7 @@ def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], str]:
 
 
 QUANTITY_HALVES = ("int", "str", "constrained-str")
-"""How pydantic ends the location of an error in a quantity, which is a number or a text; so may an environment
-variable's value be that an earlier release let in."""
+"""How pydantic ends the location of an error in a quantity, which is a number or a text."""
 
 _WHOLE, _MAPPING = _must_be("a whole number"), _must_be("a mapping (names with values)")
 _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {

@@ -10,12 +10,6 @@ from dtjob.crd.field_errors import Problem
 from dtjob.crd.schema import LIST_KEYS, LIST_TYPE, Schema
 
 
-def has_keyed_lists(schema: Schema) -> bool:
-    """Whether there is such a list anywhere in a value of this schema."""
-    parts = (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties"))
-    return LIST_KEYS in schema or any(has_keyed_lists(part) for part in parts if part)
-
-
 def repeated_entries(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
     """Entries that have the keys of one before them, or are the same as one in a set, anywhere in a value whose fields
     are right each by itself."""

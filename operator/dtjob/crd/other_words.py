@@ -1,50 +1,157 @@
-"""Words of TFJob, of a batch/v1 Job and of JobSet in a dtjob manifest: what to write for them.
+"""Words of other APIs in a dtjob manifest, and what to write for them: TFJob's, PyTorchJob's, TrainJob's, Job's,
+JobSet's and RayJob's, and those that dtjob had before v1beta1.
 
-An API server says of each that the field is unknown; `dtjob validate` and `dtjob run` say this too.
+An API server says of each that the field is unknown. `dtjob validate` and `dtjob run` say this too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-_CHIEF = "write chief"
-_ROLES = {"Chief": _CHIEF, "Master": _CHIEF, "master": _CHIEF}
-_ROLES |= {word: f"write {word.lower()}" for word in ("Worker", "PS", "Evaluator")}
-_SCHEDULING = (
-    "write scheduling.gang for its minAvailable and queue (docs/gangs.md), scheduling.priorityClassName for its "
-    "priorityClass, runPolicy.startDeadlineSeconds for its scheduleTimeoutSeconds"
-)
+_SPECS = "write replicaSpecs, with the roles chief, worker, ps and evaluator"
+_WORKERS = "write replicaSpecs.worker.replicas"
+_RULES = "write failurePolicy.rules (docs/failure-rules.md)"
+_OWN_RENDEZVOUS = "remove it: the trainer agrees on the start by itself"
+_ORDER = "remove it: training starts when all tasks are up, in any order"
+_CLEAN = "write cleanPodPolicy for pods, or ttlSecondsAfterFinished for the job"
 
-_MENDS: Mapping[str, str] = {
-    "spec.tfReplicaSpecs": "write replicas, with the roles chief, worker, ps and evaluator",
-    "spec.enableDynamicWorker": "write replicas.worker.min and replicas.worker.max (docs/elastic.md)",
-    **{f"spec.replicas.{role}": mend for role, mend in _ROLES.items()},
-    "spec.replicas.*.replicas": "write count",
-    "spec.replicas.*.restartPolicy": "write rules with these roles into failurePolicy.rules (docs/failure-rules.md)",
-    "spec.runPolicy.cleanPodPolicy": "write cleanPods",
+_ROLES: Mapping[str, str] = {
+    **dict.fromkeys(("Chief", "Master", "master"), "write chief"),
+    **{word: f"write {word.lower()}" for word in ("Worker", "PS", "Evaluator")},
+}
+_BEFORE_V1BETA1: Mapping[str, str] = {
+    "spec.replicas": "write replicaSpecs",
+    "spec.replicas.*": "write replicaSpecs.{role}",
+    "spec.replicas.*.count": "write replicaSpecs.{role}.replicas",
+    "spec.replicas.*.min": "write elasticPolicy.minReplicas",
+    "spec.replicas.*.max": "write elasticPolicy.maxReplicas",
+    "spec.replicaSpecs.*.count": "write replicaSpecs.{role}.replicas",
+    "spec.replicaSpecs.*.min": "write elasticPolicy.minReplicas",
+    "spec.replicaSpecs.*.max": "write elasticPolicy.maxReplicas",
+    "spec.runPolicy.cleanPods": "write cleanPodPolicy in spec",
+    "spec.runPolicy.elasticity": "write elasticPolicy in spec",
+    "spec.cleanPods": "write cleanPodPolicy",
+    "spec.program.entry": "write program.entrypoint",
+    "spec.checkpoint.directory": "write checkpoint.storage.mountPath, or checkpoint.storage.uri for a bucket",
+    "spec.checkpoint.volume": "write checkpoint.storage.volume",
+    "spec.checkpoint.mount": "write checkpoint.storage.mountOn",
+    "spec.checkpoint.keep": "write checkpoint.maxToKeep",
+    "spec.checkpoint.async": "write checkpoint.writeMode: Async or Sync",
+    "spec.failurePolicy.maxDisruptions": "write failurePolicy.maxDisruptionsWithoutProgress",
+    "spec.scheduling.gang.queue": "write scheduling.gang.volcano.queue",
+    "spec.scheduling.gang.timeoutSeconds": "write scheduling.gang.coscheduling.scheduleTimeoutSeconds",
+    "spec.network.policy": "write network.isolation: Job or None",
+}
+_RUN_POLICY: Mapping[str, str] = {
+    "spec.runPolicy": "write its fields in spec",
+    **{
+        f"spec.runPolicy.{name}": f"write {name} in spec"
+        for name in (
+            *("cleanPodPolicy", "activeDeadlineSeconds", "startDeadlineSeconds", "ttlSecondsAfterFinished"),
+            *("suspend", "managedBy"),
+        )
+    },
     "spec.runPolicy.backoffLimit": "write failurePolicy.maxRestarts",
-    "spec.runPolicy.suspend": "write it into spec: spec.suspend",
-    "spec.runPolicy.managedBy": "write it into spec: spec.managedBy",
-    "spec.runPolicy.schedulingPolicy": _SCHEDULING,
+    "spec.runPolicy.schedulingPolicy": "write scheduling",
+    "spec.runPolicy.schedulingPolicy.minAvailable": "write scheduling.gang.minAvailable (docs/gangs.md)",
+    "spec.runPolicy.schedulingPolicy.queue": "write scheduling.gang.volcano.queue (docs/gangs.md)",
+    "spec.runPolicy.schedulingPolicy.priorityClass": "write scheduling.priorityClassName",
+    "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds": "write startDeadlineSeconds in spec",
+}
+_MENDS: Mapping[str, str] = {
+    **_BEFORE_V1BETA1,
+    **_RUN_POLICY,
+    # TFJob, PyTorchJob, TrainJob
+    "spec.tfReplicaSpecs": _SPECS,
+    "spec.pytorchReplicaSpecs": _SPECS,
+    "spec.enableDynamicWorker": "write elasticPolicy (docs/elastic.md)",
+    **{f"spec.replicaSpecs.{role}": mend for role, mend in _ROLES.items()},
+    "spec.replicaSpecs.*.restartPolicy": "write rules with these roles in failurePolicy.rules (docs/failure-rules.md)",
+    "spec.elasticPolicy.rdzvBackend": _OWN_RENDEZVOUS,
+    "spec.elasticPolicy.maxRestarts": "write failurePolicy.maxRestarts",
+    "spec.elasticPolicy.metrics": "create a HorizontalPodAutoscaler for the job (docs/elastic.md)",
+    "spec.trainer": "write program, image and replicaSpecs",
+    "spec.runtimeRef": "write strategy and replicaSpecs",
+    # Job, HorizontalPodAutoscaler
     "spec.backoffLimit": "write failurePolicy.maxRestarts",
-    "spec.activeDeadlineSeconds": "write it into runPolicy: runPolicy.activeDeadlineSeconds",
-    "spec.ttlSecondsAfterFinished": "write runPolicy.ttlSecondsAfterFinished, by outcome: {succeeded: 3600}",
-    "spec.podFailurePolicy": "write failurePolicy.rules (docs/failure-rules.md)",
-    "spec.parallelism": "write replicas.worker.count",
-    "spec.completions": "write replicas.worker.count",
-    "spec.template": "write it into a role: replicas.worker.template",
-    "spec.replicatedJobs": "write replicas, with the roles chief, worker, ps and evaluator",
+    "spec.podFailurePolicy": _RULES,
+    "spec.parallelism": _WORKERS,
+    "spec.completions": _WORKERS,
+    "spec.template": "write it in a role: replicaSpecs.worker.template",
+    "spec.minReplicas": "write elasticPolicy.minReplicas",
+    "spec.maxReplicas": "write elasticPolicy.maxReplicas",
+    # JobSet
+    "spec.replicatedJobs": _SPECS,
+    "spec.startupPolicy": _ORDER,
+    "spec.coordinator": "write replicaSpecs.chief",
+    "spec.failurePolicy.restartStrategy": "remove it: only tasks that failed get new pods",
     "spec.failurePolicy.rules[].targetReplicatedJobs": "write roles",
     "spec.failurePolicy.rules[].onJobFailureReasons": "write onReasons, or another criterion: a rule is about pods",
     "spec.failurePolicy.rules[].onExitCodes.containerName": "remove it: the training container decides",
+    "spec.network.enableDNSHostnames": "remove it: each task always has a host name",
+    # RayJob
+    "spec.entrypoint": "write program.entrypoint",
+    "spec.rayClusterSpec": _SPECS,
+    "spec.runtimeEnvYAML": "install packages in the image, and write variables in program.env",
+    "spec.preRunningDeadlineSeconds": "write startDeadlineSeconds",
+    "spec.shutdownAfterJobFinishes": _CLEAN,
+    "spec.deletionStrategy": _CLEAN,
 }
+_VALUES: Mapping[tuple[str, str], str] = {
+    ("spec.failurePolicy.rules[].action", "Ignore"): (
+        "write LeaveFailed to leave a failed evaluator alone, or RestartAndIgnoreMaxRestarts for what Ignore means in a "
+        "Job"
+    ),
+    ("spec.failurePolicy.rules[].action", "RestartUncounted"): "write RestartAndIgnoreMaxRestarts",
+    ("spec.failurePolicy.rules[].action", "RestartJobSetAndIgnoreMaxRestarts"): "write RestartAndIgnoreMaxRestarts",
+    ("spec.failurePolicy.rules[].action", "RestartJobSet"): "write Restart",
+    ("spec.failurePolicy.rules[].action", "Count"): "write Restart",
+    ("spec.failurePolicy.rules[].action", "FailJobSet"): "write FailJob",
+    ("spec.network.isolation", "Isolated"): "write Job",
+}
+_ALWAYS_ONE = "remove it: there is always one {role}"
+_SINGLE = ("chief", "evaluator")
+_NUMBERS = ("spec.replicas.*.count", "spec.replicaSpecs.*.count", "spec.replicaSpecs.*.replicas")
+_ROLE = re.compile(r"^(spec\.replicas|spec\.replicaSpecs)\.(\w+)(?=\.|$)")
 
 
 def instead(path: str) -> str | None:
     """What to write for the field at this dotted path; None where it is nobody's word that we know."""
     path = re.sub(r"\[\d+\]", "[]", path)
-    return _MENDS.get(path) or _MENDS.get(re.sub(r"^(spec\.replicas)\.\w+\.", r"\1.*.", path))
+    if (found := _MENDS.get(path)) is not None:
+        return found
+    match = _ROLE.match(path)
+    if match is None:
+        return None
+    role, of_any = match[2], _ROLE.sub(r"\1.*", path)
+    if role in _SINGLE and of_any in (
+        "spec.replicas.*.count",
+        "spec.replicaSpecs.*.count",
+        "spec.replicaSpecs.*.replicas",
+    ):
+        return _ALWAYS_ONE.format(role=role)
+    mend = _MENDS.get(of_any)
+    return mend and mend.format(role=role)
+
+
+def answers(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """What to write for the unknown field at this path, whose value is `value`: of each field in it that we know, else
+    of itself; none where it is nobody's word."""
+    inside = []
+    if isinstance(value, Mapping):
+        inside = [answer for name, item in value.items() for answer in answers(f"{path}.{name}", item)]
+    mend = instead(path)
+    if inside:
+        yield from inside
+    elif mend is not None:
+        yield path, mend
+
+
+def of_value(path: str, value: Any) -> str | None:
+    """What to write for this value of a field; None where it is nobody's word that we know."""
+    return _VALUES.get((re.sub(r"\[\d+\]", "[]", path), value)) if isinstance(value, str) else None
 
 
 def of_managed_by(managed_by: str | None) -> str:

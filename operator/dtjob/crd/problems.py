@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import API_VERSION, KIND, Job, Spec
 from dtjob.crd import other_words
-from dtjob.crd.field_errors import Problem, open_block_errors, sentence, without_empty_fields
+from dtjob.crd.field_errors import Problem, open_block_errors, sentences, without_empty_fields
 from dtjob.crd.keyed_lists import repeated_entries
 from dtjob.crd.metadata import metadata_problems, metadata_schema
 from dtjob.crd.rule import Value, values_at
@@ -58,7 +58,8 @@ def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
 
 def in_words(error: ValidationError) -> list[Problem]:
     """What pydantic says of a manifest, each thing once."""
-    return list(dict.fromkeys(sentence(detail, _MANIFEST_SCHEMA) for detail in error.errors(include_url=False)))
+    found = (one for detail in error.errors(include_url=False) for one in sentences(detail, _MANIFEST_SCHEMA))
+    return list(dict.fromkeys(found))
 
 
 def to_job(manifest: Value) -> Job:
@@ -70,7 +71,7 @@ def to_job(manifest: Value) -> Job:
 def broken_rules(manifest: Value) -> list[Problem]:
     """The rules between fields that a manifest breaks, whose fields are right each by itself."""
     return [
-        Problem(".".join(filter(None, (path, rule.field))), rule.message)
+        Problem(".".join(filter(None, (path, rule.field))), rule.said_of(value))
         for rule in RULES
         for path, value in values_at(manifest, rule.at)
         if not rule.holds(value)
@@ -85,7 +86,7 @@ def changed_fields(manifest: Value, old: Value) -> list[Problem]:
     return [
         Problem(f"spec.{field.field}", field.message)
         for field in UNCHANGING
-        if not field.allows(new_spec[field.field], old_spec[field.field], old)
+        if not field.allows(new_spec, old_spec, old)
     ]
 
 

@@ -27,16 +27,15 @@ class Reason(StrEnum):
 class Rule:
     """What must hold for every value at `at`.
 
-    `at` is a path such as `spec.checkpoint` or `spec.replicas.*.template.spec.containers[]`; `*` is any name and `[]`
-    any item. `cel` and `holds` say the same of the value there; the API server sees defaults filled in, `holds` does
-    not.
-    `message` says what is wrong and what to write instead; `field`, below `at`, is what it is about.
+    `at` is a path such as `spec.checkpoint` or `spec.replicaSpecs.*.template.spec.containers[]`; `*` is any name and
+    `[]` any item. `cel` and `holds` say the same of the value there; the API server sees defaults filled in, `holds`
+    does not. `message` says what is wrong and what to write instead; `field`, below `at`, is what it is about. `names`
+    is a field of the value whose text replaces `{}` in the message.
 
-    A rule that reads only what cannot change later is asked of jobs that are being created alone (`settled.py`).
-    `for_new`: whether any other is so too, as a rule is that came after the first release. An API server checks a job's
-    rules at each write of its status, also where nothing of the spec has changed, and a job that an earlier release
-    took must live on. `reads`, below `at`, is a field that can be changed afterwards: where it has changed, the rule
-    holds for jobs that are there, too.
+    An API server checks a job's rules at each write of its status, also if nothing of the spec has changed. So a rule
+    that reads only what cannot change later is asked when a job is created and never again (`settled.py`).
+    `at_creation`: whether that is so of another rule, for a reason that `settled.py` cannot see. `reads`, below `at`,
+    is a field that can change afterwards: where it has changed, the rule is asked again.
     """
 
     at: str
@@ -45,17 +44,28 @@ class Rule:
     message: str
     field: str = ""
     reason: Reason = Reason.INVALID
-    for_new: bool = False
+    at_creation: bool = False
     reads: str = ""
+    names: str = ""
+
+    def said_of(self, value: Value) -> str:
+        """The message about this value."""
+        return self.message.format(value[self.names]) if self.names else self.message
 
     def validations(self) -> Iterator[dict[str, Any]]:
         """The rule as entries of x-kubernetes-validations."""
         entry: dict[str, Any] = {"rule": self.cel, "message": self.message, "reason": self.reason.value}
+        if self.names:
+            before, after = self.message.split("{}")
+            entry |= {
+                "message": f"{before}…{after}",
+                "messageExpression": f"'{before}' + self.{self.names} + '{after}'",
+            }
         if self.field.startswith("metadata"):  # which a fieldPath may not name
             entry |= {"message": f"{self.field}: {self.message}"}
         elif self.field:
             entry |= {"fieldPath": f".{self.field}"}
-        if not self.for_new and not is_settled(self.at, self.cel):
+        if not self.at_creation and not is_settled(self.at, self.cel):
             yield entry
             return
         yield entry | {"rule": f"oldSelf.hasValue() || ({self.cel})", "optionalOldSelf": True}
@@ -63,10 +73,10 @@ class Rule:
             yield entry | {"rule": f"{self._as_it_was()} || ({self.cel})"}
 
     def _as_it_was(self) -> str:
-        """CEL: what the rule reads is as it was; see `Unchanging` for what is unlike itself."""
+        """CEL: what the rule reads is as it was."""
         new, old = f"self.{self.reads}", f"oldSelf.{self.reads}"
         there, was_there = _is_there(new), _is_there(old)
-        same = f"({new} == {old} || {old} != {old})"
+        same = f"{new} == {old}"
         return f"!({there}) || {was_there} && {same}" if there else same
 
 
@@ -83,8 +93,6 @@ class Unchanging:
 
     field: str
     required: bool
-    keyed: bool = False
-    """Whether it has lists with keys in it."""
 
     @property
     def message(self) -> str:
@@ -95,9 +103,6 @@ class Unchanging:
         """The rule as an entry of x-kubernetes-validations of `spec`."""
         new, old = f"self.{self.field}", f"oldSelf.{self.field}"
         cel = f"{new} == {old}"
-        if self.keyed:
-            # A list in which earlier definitions took a key twice equals nothing, itself included: its job lives on.
-            cel = f"({cel} || {old} != {old})"
         if not self.required:
             cel = f"has({new}) ? has({old}) && {cel} : !has({old})"
         return {"rule": cel, "message": self.message, "reason": Reason.FORBIDDEN.value, "fieldPath": f".{self.field}"}
@@ -107,12 +112,12 @@ class Unchanging:
         yield "spec", self.validation()
 
     def allows(self, new: Value, old: Value, old_manifest: Value) -> bool:
-        """Whether the field may change so, in a job that was `old_manifest`."""
-        return bool(new == old)
+        """Whether the field may change from the spec `old` to `new`, in a job that was `old_manifest`."""
+        return bool(new[self.field] == old[self.field])
 
 
 def values_at(manifest: Value, path: str) -> Iterator[tuple[str, Value]]:
-    """Every value at a path with `*` and `[]`, with its own path: `spec.replicas.ps`, `spec.program.env[1]`."""
+    """Every value at a path with `*` and `[]`, with its own path: `spec.replicaSpecs.ps`, `spec.program.env[1]`."""
     yield from _descend(manifest, re.findall(r"[^.\[]+|\[\]", path), "")
 
 

@@ -6,7 +6,6 @@ CRD, `problems.py` asks the Python.
 
 from __future__ import annotations
 
-from dtjob.crd.keyed_lists import has_keyed_lists
 from dtjob.crd.rule import Rule, Unchanging
 from dtjob.crd.rules_elastic import ELASTIC_RULES
 from dtjob.crd.rules_failure import FAILURE_RULES
@@ -14,34 +13,36 @@ from dtjob.crd.rules_gang import GANG_RULES
 from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_life import LIFE_RULES
 from dtjob.crd.rules_pod import POD_RULES
+from dtjob.crd.rules_ports import PORT_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules_stall import STALL_RULES
+from dtjob.crd.rules_storage import STORAGE_RULES, VOLUME_RULES
 from dtjob.crd.rules_success import SUCCESS_RULES
 from dtjob.crd.rules_tpu import TPU_RULES
-from dtjob.crd.rules_trainer import CHECKPOINT_RULES, TRAINER_RULES
-from dtjob.crd.rules_volume import VOLUME_RULES
-from dtjob.crd.schema import Schema, is_always_there, spec_schema
+from dtjob.crd.rules_trainer import TRAINER_RULES
+from dtjob.crd.rules_twice import TWICE_RULES
+from dtjob.crd.schema import is_always_there, spec_schema
 from dtjob.crd.settled import CHANGEABLE
 from dtjob.crd.suspended_roles import UnchangingRoles
 
 RULES: tuple[Rule, ...] = (
-    *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *VOLUME_RULES),
-    *(*CHECKPOINT_RULES, *TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
+    *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *TWICE_RULES, *PORT_RULES, *STORAGE_RULES, *VOLUME_RULES),
+    *(*TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
     *FAILURE_RULES,
     *STALL_RULES,
     *ELASTIC_RULES,
     *GANG_RULES,
 )
 
-IN_PART = {"replicas": UnchangingRoles}
+IN_PART = {"replicaSpecs": UnchangingRoles}
 """Fields of which a part may change at times."""
 
 
-def _unchanging(name: str, field: Schema) -> Unchanging:
-    return IN_PART.get(name, Unchanging)(name, is_always_there(name), has_keyed_lists(field))
+def _unchanging(name: str) -> Unchanging:
+    return IN_PART.get(name, Unchanging)(name, is_always_there(name))
 
 
 UNCHANGING: tuple[Unchanging, ...] = tuple(
-    _unchanging(name, field) for name, field in spec_schema()["properties"].items() if name not in CHANGEABLE
+    _unchanging(name) for name in spec_schema()["properties"] if name not in CHANGEABLE
 )
 """One rule about a job's change for each field that cannot."""

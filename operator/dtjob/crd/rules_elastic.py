@@ -1,60 +1,74 @@
-"""Rules about elastic workers: their bounds, what they need, and when their number may change."""
+"""Rules about elastic workers: their bounds, and what they need."""
 
 from __future__ import annotations
 
-from dtjob.api.replicas import Replica
+from dtjob.api.replica_specs import ReplicaSpec
 from dtjob.crd.rule import Reason, Rule, Value
 
-_ELASTIC = "(has(self.replicas.worker.min) || has(self.replicas.worker.max))"
+_POLICY = "self.elasticPolicy"
+_WORKERS = "self.replicaSpecs.worker"
 
 
-def _count(worker: Value) -> int:
-    return int(worker.get("count", Replica().count))
+def replicas_of(block: Value) -> int:
+    """How many tasks this block of replicaSpecs asks for."""
+    return int(block.get("replicas", ReplicaSpec().replicas))
 
 
-def is_elastic(worker: Value) -> bool:
-    """Whether the number of these workers may change."""
-    return worker is not None and (worker.get("min") is not None or worker.get("max") is not None)
+def _workers(spec: Value) -> Value:
+    return spec["replicaSpecs"].get("worker")
 
 
-def _has_min(spec: Value) -> bool:
-    return (spec["replicas"].get("worker") or {}).get("min") is not None
+def _bound(spec: Value, name: str) -> int | None:
+    """The bound of this name, if the job has workers that it is about."""
+    found: int | None = (spec.get("elasticPolicy") or {}).get(name)
+    return found if _workers(spec) is not None else None
+
+
+def _holds(spec: Value, name: str, sign: int) -> bool:
+    bound = _bound(spec, name)
+    return bound is None or sign * replicas_of(_workers(spec)) <= sign * bound
+
+
+def _within(name: str, comparison: str, sign: int, message: str) -> Rule:
+    return Rule(
+        "spec",
+        f"!has({_POLICY}) || !has({_POLICY}.{name}) || !has({_WORKERS}) || "
+        f"{_WORKERS}.replicas {comparison} {_POLICY}.{name}",
+        lambda spec: _holds(spec, name, sign),
+        message,
+        "replicaSpecs.worker.replicas",
+    )
 
 
 ELASTIC_RULES = (
     Rule(
-        "spec.replicas.worker",
-        "!has(self.min) || self.min <= self.count",
-        lambda worker: worker.get("min") is None or worker["min"] <= _count(worker),
-        "count is below min, the least with which the job trains: use a higher count, or a lower min",
-        "count",
+        "spec",
+        f"!has({_POLICY}) || has({_WORKERS})",
+        lambda spec: spec.get("elasticPolicy") is None or _workers(spec) is not None,
+        "elasticPolicy changes the number of workers, and this job has none: add replicaSpecs.worker, or remove "
+        "elasticPolicy",
+        "elasticPolicy",
+        Reason.FORBIDDEN,
     ),
-    Rule(
-        "spec.replicas.worker",
-        "!has(self.max) || self.count <= self.max",
-        lambda worker: worker.get("max") is None or _count(worker) <= worker["max"],
-        "count is above max: use a lower count, or a higher max",
-        "count",
+    _within(
+        "minReplicas",
+        ">=",
+        -1,
+        "replicas is below elasticPolicy.minReplicas: use more replicas, or a lower minReplicas",
+    ),
+    _within(
+        "maxReplicas",
+        "<=",
+        1,
+        "replicas is above elasticPolicy.maxReplicas: use fewer replicas, or a higher maxReplicas",
     ),
     Rule(
         "spec",
-        f"!has(self.program) || !has(self.replicas.worker) || !{_ELASTIC} || has(self.checkpoint)",
-        lambda spec: (
-            spec.get("program") is None
-            or not is_elastic(spec["replicas"].get("worker"))
-            or spec.get("checkpoint") is not None
-        ),
-        "elastic workers go on at the last checkpoint whenever their number changes: add checkpoint, or remove "
-        "replicas.worker.min and max",
+        f"!has(self.program) || !has({_POLICY}) || has(self.checkpoint)",
+        lambda spec: None in (spec.get("program"), spec.get("elasticPolicy")) or spec.get("checkpoint") is not None,
+        "elastic workers continue at the last checkpoint whenever their number changes: add checkpoint, or remove "
+        "elasticPolicy",
         "checkpoint",
         Reason.REQUIRED,
-    ),
-    Rule(
-        "spec",
-        "!has(self.runPolicy.elasticity) || has(self.replicas.worker) && has(self.replicas.worker.min)",
-        lambda spec: (spec.get("runPolicy") or {}).get("elasticity") is None or _has_min(spec),
-        "without replicas.worker.min the number of workers changes only with count: add min, or remove elasticity",
-        "runPolicy.elasticity",
-        Reason.FORBIDDEN,
     ),
 )

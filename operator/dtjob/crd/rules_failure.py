@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.failure_rules import ConditionStatus, RuleAction
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
 PEER_LOST = 75
@@ -13,6 +13,7 @@ _RULES = "spec.failurePolicy.rules"
 _RULE = f"{_RULES}[]"
 _CRITERIA = ("onExitCodes", "onSignals", "onReasons", "onPodConditions")
 _LISTED = f"[{', '.join(f'has(self.{one})' for one in _CRITERIA)}].filter(x, x).size()"
+_UNCOUNTED = RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS
 _NO_FAILURE = ("ContainerCreating", "PodInitializing", "Completed")
 """Reasons through which every pod passes."""
 
@@ -39,11 +40,11 @@ def _has_role(role: Role) -> Rule:
     """No rule is about a role that the job does not have."""
 
     def holds(spec: Value) -> bool:
-        return role in spec["replicas"] or all(role not in (rule.get("roles") or ()) for rule in _rules_of(spec))
+        return role in spec["replicaSpecs"] or all(role not in (rule.get("roles") or ()) for rule in _rules_of(spec))
 
     return Rule(
         "spec",
-        f"!has(self.failurePolicy.rules) || has(self.replicas.{role}) || "
+        f"!has(self.failurePolicy.rules) || has(self.replicaSpecs.{role}) || "
         f"self.failurePolicy.rules.all(r, !has(r.roles) || !('{role}' in r.roles))",
         holds,
         f"a rule is for the role {role}, and the job has none: remove {role} from its roles",
@@ -78,16 +79,16 @@ FAILURE_RULES = (
     ),
     Rule(
         _RULE,
-        f"self.action != '{RuleAction.IGNORE}' || (has(self.roles) && self.roles == ['{Role.EVALUATOR}'])",
-        lambda rule: rule["action"] != RuleAction.IGNORE or rule.get("roles") == [Role.EVALUATOR],
-        "Ignore is for the evaluator only, as training does not go on without any other task: set roles to "
+        f"self.action != '{RuleAction.LEAVE_FAILED}' || (has(self.roles) && self.roles == ['{Role.EVALUATOR}'])",
+        lambda rule: rule["action"] != RuleAction.LEAVE_FAILED or rule.get("roles") == [Role.EVALUATOR],
+        "LeaveFailed is for the evaluator only, because training needs every other task: set roles to "
         "[evaluator], or another action",
         "action",
     ),
     Rule(
         _RULE,
-        f"self.action != '{RuleAction.RESTART_UNCOUNTED}' || !has(self.roles) || !('{Role.EVALUATOR}' in self.roles)",
-        lambda rule: rule["action"] != RuleAction.RESTART_UNCOUNTED or Role.EVALUATOR not in (rule.get("roles") or ()),
+        f"self.action != '{_UNCOUNTED}' || !has(self.roles) || !('{Role.EVALUATOR}' in self.roles)",
+        lambda rule: rule["action"] != _UNCOUNTED or Role.EVALUATOR not in (rule.get("roles") or ()),
         "restarts of the evaluator are never counted: write Restart, or remove evaluator from roles",
         "action",
     ),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.replicas import MAX_REPLICAS, Replica, Role
+from dtjob.api.replica_specs import MAX_REPLICAS, Role
 from dtjob.api.scheduling import GangProvider
 from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rules_elastic import replicas_of
 
 _TRAINING = tuple(role.value for role in Role if role is not Role.EVALUATOR)
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -16,22 +17,23 @@ _LABEL = rf"({_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?"
 
 def _tasks(spec: Value) -> int:
     """How many tasks train, at most: an elastic job is scaled within its bounds whatever its gang asks for."""
-    replicas = spec["replicas"]
-    return sum(_most(replicas[role]) for role in _TRAINING if replicas.get(role) is not None)
+    specs = spec["replicaSpecs"]
+    return sum(_most(spec, role, specs[role]) for role in _TRAINING if specs.get(role) is not None)
 
 
-def _most(block: Value) -> int:
-    if block.get("max") is not None:
-        return int(block["max"])
-    return MAX_REPLICAS if block.get("min") is not None else int(block.get("count", Replica().count))
+def _most(spec: Value, role: str, block: Value) -> int:
+    policy = spec.get("elasticPolicy")
+    if role == Role.WORKER and policy is not None:
+        return int(policy.get("maxReplicas") or MAX_REPLICAS)
+    return replicas_of(block)
 
 
 def _tasks_of(role: str) -> str:
-    block = f"self.replicas.{role}"
-    count = f"{block}.count"
+    block, policy = f"self.replicaSpecs.{role}", "self.elasticPolicy"
+    number = "1" if role == Role.CHIEF else f"{block}.replicas"
     if role == Role.WORKER:
-        count = f"(has({block}.max) ? {block}.max : has({block}.min) ? {MAX_REPLICAS} : {count})"
-    return f"(has({block}) ? {count} : 0)"
+        number = f"(has({policy}) ? (has({policy}.maxReplicas) ? {policy}.maxReplicas : {MAX_REPLICAS}) : {number})"
+    return f"(has({block}) ? {number} : 0)"
 
 
 _TASKS = " + ".join(map(_tasks_of, _TRAINING))
@@ -53,14 +55,14 @@ def _not_for_one_pod(name: str) -> Rule:
     )
 
 
-def _only_of(field: str, provider: GangProvider, others: str) -> Rule:
-    """A field that one provider has; where the operator's default decides, nobody knows whether it would be heeded."""
+def _only_of(block: str, provider: GangProvider) -> Rule:
+    """The options of one provider. If the operator's default decides, nobody knows whether they would be used."""
     return Rule(
         "spec.scheduling.gang",
-        f"!has(self.{field}) || (has(self.provider) && self.provider == '{provider.value}')",
-        lambda gang: gang.get(field) is None or gang.get("provider") == provider,
-        f"{others}: set provider to {provider.value}, or remove {field}",
-        field,
+        f"!has(self.{block}) || (has(self.provider) && self.provider == '{provider.value}')",
+        lambda gang: gang.get(block) is None or gang.get("provider") == provider,
+        f"these are options of provider {provider.value}: set provider to {provider.value}, or remove {block}",
+        block,
         Reason.FORBIDDEN,
     )
 
@@ -88,10 +90,10 @@ GANG_RULES = (
         "write at most their number, or leave minAvailable out for all of them",
         "scheduling.gang.minAvailable",
     ),
-    _only_of("queue", GangProvider.VOLCANO, "only Volcano has these queues"),
-    _only_of("timeoutSeconds", GangProvider.COSCHEDULING, "the other providers let a gang wait as long as it takes"),
+    _only_of("volcano", GangProvider.VOLCANO),
+    _only_of("coscheduling", GangProvider.COSCHEDULING),
     _in_form(
-        "spec.scheduling.gang",
+        "spec.scheduling.gang.volcano",
         "queue",
         _SUBDOMAIN,
         "is no name of a Queue; write lower-case letters, digits, dashes and dots, such as team-a",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dtjob.api.checkpoint import Checkpoint
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule, Value
 
 SAVING_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
@@ -23,7 +23,7 @@ def _saves(spec: Value, role: str) -> Value:
     """The pod spec in the role's template, empty where there is none or nothing is saved by a program of ours."""
     if spec.get("program") is None or spec.get("checkpoint") is None:
         return {}
-    return ((spec["replicas"].get(role) or {}).get("template") or {}).get("spec") or {}
+    return ((spec["replicaSpecs"].get(role) or {}).get("template") or {}).get("spec") or {}
 
 
 def _hooks(pod: Value) -> list[Value]:
@@ -34,8 +34,10 @@ def _hooks(pod: Value) -> list[Value]:
 
 def _long_enough(role: str) -> Rule:
     """The template's grace period is not shorter than a save, and the sleep before it."""
-    pod, given = f"self.replicas.{role}.template.spec", "terminationGracePeriodSeconds"
-    there = f"has(self.replicas.{role}) && has(self.replicas.{role}.template) && has({pod}) && has({pod}.{given})"
+    pod, given = f"self.replicaSpecs.{role}.template.spec", "terminationGracePeriodSeconds"
+    there = (
+        f"has(self.replicaSpecs.{role}) && has(self.replicaSpecs.{role}.template) && has({pod}) && has({pod}.{given})"
+    )
     save, sleep = "self.checkpoint.saveTimeoutSeconds", "c.lifecycle.preStop.sleep"
     slept = f"{pod}.containers.exists(c, {_hook('c')} && has({sleep}) && {pod}.{given} < {save} + {sleep}.seconds)"
 
@@ -54,15 +56,16 @@ def _long_enough(role: str) -> Rule:
         holds,
         f"a save may take checkpoint.saveTimeoutSeconds (by default {_SAVE_SECONDS}) and would be killed half-way: "
         f"leave {given} out, raise it to that (and what preStop.sleep takes), or lower checkpoint.saveTimeoutSeconds",
-        f"replicas.{role}.template.spec.{given}",
-        for_new=True,
-        reads=f"replicas.{role}.template",
+        f"replicaSpecs.{role}.template.spec.{given}",
+        at_creation=True,
+        reads=f"replicaSpecs.{role}.template",
     )
 
 
 def _no_hook_of_unknown_length(role: str) -> Rule:
-    pod = f"self.replicas.{role}.template.spec"
-    there = f"has(self.replicas.{role}) && has(self.replicas.{role}.template) && has({pod}) && has({pod}.containers)"
+    pod = f"self.replicaSpecs.{role}.template.spec"
+    template = f"self.replicaSpecs.{role}.template"
+    there = f"has(self.replicaSpecs.{role}) && has({template}) && has({pod}) && has({pod}.containers)"
     unknown = f"{pod}.containers.exists(c, {_hook('c')} && !has(c.lifecycle.preStop.sleep))"
     return Rule(
         "spec",
@@ -71,10 +74,10 @@ def _no_hook_of_unknown_length(role: str) -> Rule:
         f"a preStop hook of the container {TRAINING_CONTAINER} runs in the time that is meant for the save, and nobody "
         "knows for how long: use preStop.sleep, whose seconds are added to that time, or remove it (the program is "
         "told by SIGTERM)",
-        f"replicas.{role}.template.spec.containers",
+        f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
-        for_new=True,
-        reads=f"replicas.{role}.template",
+        at_creation=True,
+        reads=f"replicaSpecs.{role}.template",
     )
 
 

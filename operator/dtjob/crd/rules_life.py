@@ -29,20 +29,14 @@ LIFE_RULES = (
         "managedBy",
     ),
     Rule(
-        "spec.runPolicy",
+        "spec",
         "!has(self.startDeadlineSeconds) || !has(self.activeDeadlineSeconds) || "
         "self.startDeadlineSeconds < self.activeDeadlineSeconds",
-        lambda policy: (
-            None in (policy.get("startDeadlineSeconds"), policy.get("activeDeadlineSeconds"))
-            or policy["startDeadlineSeconds"] < policy["activeDeadlineSeconds"]
+        lambda spec: (
+            None in (spec.get("startDeadlineSeconds"), spec.get("activeDeadlineSeconds"))
+            or spec["startDeadlineSeconds"] < spec["activeDeadlineSeconds"]
         ),
         "the job has failed over activeDeadlineSeconds before this is reached: use less than that, or leave it out",
         "startDeadlineSeconds",
-    ),
-    Rule(
-        "spec.runPolicy.ttlSecondsAfterFinished",
-        "has(self.succeeded) || has(self.failed)",
-        lambda ttl: ttl.get("succeeded") is not None or ttl.get("failed") is not None,
-        "says nothing: add succeeded, failed or both, such as {succeeded: 3600, failed: 604800}, or leave it out",
     ),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from dtjob.api.network import Network
-from dtjob.api.replicas import MAX_REPLICAS, Replica, Role
+from dtjob.api.replica_specs import MAX_REPLICAS, Role
 from dtjob.api.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rules_elastic import replicas_of
 
 NAME_LIMIT = 63
 """Longest DNS label, and so longest host name of a pod (RFC 1035)."""
@@ -15,6 +16,8 @@ CLUSTER_SPEC_LIMIT = 128 * 1024 - 256
 """Longest cluster spec: Linux takes 128 KiB for one environment string (MAX_ARG_STRLEN), and TF_CONFIG has a frame."""
 ADDRESSED_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
 """The roles whose addresses the cluster spec lists, under whichever strategy; the evaluator never is one."""
+SINGLE_ROLES = (Role.CHIEF, Role.EVALUATOR)
+"""The roles of which a job has one task at most."""
 ALWAYS_FIT = 900
 """Tasks whose addresses fit, however long the job's name is."""
 
@@ -22,29 +25,34 @@ _DNS_LABEL = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _SEVERAL_PODS = [strategy.value for strategy in Strategy if not strategy.single_pod]
 
 
-def _count(job: Value, role: str) -> int:
+def _tasks(job: Value, role: str) -> int:
     """How many tasks of a role the job has."""
-    return _tasks(job["spec"]["replicas"], role)
-
-
-def _tasks(replicas: Value, role: str) -> int:
-    block = replicas.get(role)
-    return 0 if block is None else int(block.get("count", Replica().count))
+    block = job["spec"]["replicaSpecs"].get(role)
+    return 0 if block is None else replicas_of(block)
 
 
 def _most(job: Value, role: str) -> int:
     """How many tasks of a role the job may come to have."""
-    block = job["spec"]["replicas"].get(role)
-    return 0 if block is None else max(_tasks(job["spec"]["replicas"], role), int(block.get("max") or 0))
+    bound = (job["spec"].get("elasticPolicy") or {}).get("maxReplicas") if role == Role.WORKER else None
+    return max(_tasks(job, role), bound or 0) if _tasks(job, role) else 0
 
 
-def _of_replicas(cel: str) -> str:
-    """CEL at the root: this holds of the replicas, `r`. Each `self.spec` costs as much as the spec has fields."""
-    return f"[self.spec.replicas].all(r, {cel})"
+def _of_spec(cel: str) -> str:
+    """CEL at the root: this holds of the spec, `s`, and its replicaSpecs, `r`. Each look at a field costs as much as
+    the block around it has fields."""
+    return f"[self.spec].all(s, [s.replicaSpecs].all(r, {cel}))"
+
+
+def _tasks_cel(role: str) -> str:
+    """CEL: how many tasks of a role that is there, `r.<role>`, the job has."""
+    return "1" if role in SINGLE_ROLES else f"r.{role}.replicas"
 
 
 def _most_cel(role: str) -> str:
-    return f"(has(r.{role}.max) ? r.{role}.max : r.{role}.count)" if role == Role.WORKER else f"r.{role}.count"
+    if role != Role.WORKER:
+        return _tasks_cel(role)
+    bound = "s.elasticPolicy.maxReplicas"
+    return f"(has(s.elasticPolicy) && has({bound}) ? {bound} : {_tasks_cel(role)})"
 
 
 def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
@@ -62,7 +70,7 @@ def cluster_spec_length(name: str, counts: dict[str, int], port: int) -> int:
 
 
 def _cluster_spec_fits(job: Value) -> bool:
-    counts = {role.value: _count(job, role.value) for role in ADDRESSED_ROLES}
+    counts = {role.value: _tasks(job, role.value) for role in ADDRESSED_ROLES}
     port = (job["spec"].get("network") or {}).get("port", Network().port)
     return cluster_spec_length(job["metadata"]["name"], counts, port) <= CLUSTER_SPEC_LIMIT
 
@@ -71,14 +79,14 @@ def _cluster_spec_cel() -> str:
     """The same sum in CEL, for jobs of so many tasks that they might not fit."""
     parts, counts = [], []
     for role in ADDRESSED_ROLES:
-        count = f"r.{role.value}.count"
-        frame = f"(2 * size(self.metadata.name) + size(string(self.spec.network.port)) + {len(role.value) + 7})"
+        count = _tasks_cel(role.value)
+        frame = f"(2 * size(self.metadata.name) + size(string(s.network.port)) + {len(role.value) + 7})"
         digits = " + ".join([count, *(f"({count} > {power} ? {count} - {power} : 0)" for power in (10, 100, 1000))])
         whole = f"{len(role.value) + 5} + {count} * {frame} + {digits}"
         parts.append(f"(has(r.{role.value}) ? {whole} : 0)")
         counts.append(f"(has(r.{role.value}) ? {count} : 0)")
     fits = f"1 + {' + '.join(parts)} <= {CLUSTER_SPEC_LIMIT}"
-    return _of_replicas(f"{' + '.join(counts)} <= {ALWAYS_FIT} || {fits}")
+    return _of_spec(f"{' + '.join(counts)} <= {ALWAYS_FIT} || {fits}")
 
 
 def _host_names(role: str) -> Rule:
@@ -88,7 +96,7 @@ def _host_names(role: str) -> Rule:
     return Rule(
         "",
         f"size(self.metadata.name) <= {NAME_LIMIT - beside - most_digits} || "
-        + _of_replicas(f"!has(r.{role}) || {length} <= {NAME_LIMIT}"),
+        + _of_spec(f"!has(r.{role}) || {length} <= {NAME_LIMIT}"),
         lambda job: (
             not _most(job, role) or len(f"{job['metadata']['name']}-{role}-{_most(job, role) - 1}") <= NAME_LIMIT
         ),
@@ -114,29 +122,19 @@ NAME_RULES = (
         _cluster_spec_fits,
         "the cluster spec, which lists every task's address, would pass the 128 KiB that Linux takes for one "
         "environment variable: use fewer tasks or a shorter name",
-        "spec.replicas",
+        "spec.replicaSpecs",
     ),
 )
 """The only rules at the root, beside the one on how replicas change."""
 
 
-def _at_most_one(role: str, why: str) -> Rule:
-    return Rule(
-        "spec.replicas",
-        f"!has(self.{role}) || self.{role}.count <= 1",
-        lambda replicas: _tasks(replicas, role) <= 1,
-        f"there is at most one {role}: {why}",
-        f"{role}.count",
-    )
-
-
 def _only_under(role: str, strategies: list[str], mend: str) -> Rule:
     return Rule(
         "spec",
-        f"!has(self.replicas.{role}) || self.strategy in [{', '.join(repr(name) for name in strategies)}]",
-        lambda spec: role not in spec["replicas"] or spec["strategy"] in strategies,
+        f"!has(self.replicaSpecs.{role}) || self.strategy in [{', '.join(repr(name) for name in strategies)}]",
+        lambda spec: role not in spec["replicaSpecs"] or spec["strategy"] in strategies,
         mend,
-        f"replicas.{role}",
+        f"replicaSpecs.{role}",
         Reason.FORBIDDEN,
     )
 
@@ -146,18 +144,16 @@ def _needs(strategies: list[str], roles: tuple[str, ...], message: str) -> Rule:
     return Rule(
         "spec",
         f"!(self.strategy in [{', '.join(repr(name) for name in strategies)}]) || "
-        + " || ".join(f"has(self.replicas.{role})" for role in roles),
-        lambda spec: spec["strategy"] not in strategies or any(role in spec["replicas"] for role in roles),
+        + " || ".join(f"has(self.replicaSpecs.{role})" for role in roles),
+        lambda spec: spec["strategy"] not in strategies or any(role in spec["replicaSpecs"] for role in roles),
         message,
-        "replicas" if len(roles) > 1 else f"replicas.{roles[0]}",
+        "replicas" if len(roles) > 1 else f"replicaSpecs.{roles[0]}",
         Reason.REQUIRED,
     )
 
 
 _PS = [Strategy.PARAMETER_SERVER.value]
 ROLE_RULES = (
-    _at_most_one("chief", "leave count out, and put the other tasks under worker"),
-    _at_most_one("evaluator", "leave count out"),
     _only_under(
         "worker",
         _SEVERAL_PODS,
@@ -173,17 +169,17 @@ ROLE_RULES = (
     _needs(
         [Strategy.MULTI_WORKER_MIRRORED.value],
         ("chief", "worker"),
-        "nothing would train: add `chief: {}`, or worker with a count, or both",
+        "nothing would train: add `chief: {}`, or `worker: {replicas: 2}`, or both",
     ),
     Rule(
         "spec",
-        "self.strategy != 'ParameterServer' || !has(self.program) || has(self.replicas.chief)",
-        lambda spec: spec["strategy"] not in _PS or spec.get("program") is None or "chief" in spec["replicas"],
+        "self.strategy != 'ParameterServer' || !has(self.program) || has(self.replicaSpecs.chief)",
+        lambda spec: spec["strategy"] not in _PS or spec.get("program") is None or "chief" in spec["replicaSpecs"],
         "ParameterServer needs a chief, which coordinates the training: add `chief: {}` (without program, worker 0 may "
         "be it)",
-        "replicas.chief",
+        "replicaSpecs.chief",
         Reason.REQUIRED,
     ),
-    _needs(_PS, ("worker",), "ParameterServer needs workers, which train: add worker with a count"),
-    _needs(_PS, ("ps",), "ParameterServer needs parameter servers, which hold the variables: add ps with a count"),
+    _needs(_PS, ("worker",), "ParameterServer needs workers, which train: add `worker: {replicas: 2}`"),
+    _needs(_PS, ("ps",), "ParameterServer needs parameter servers, which hold the variables: add `ps: {replicas: 1}`"),
 )

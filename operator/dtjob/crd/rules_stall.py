@@ -22,7 +22,7 @@ def _matches_stalls(spec: Value) -> bool:
 
 
 def _ends_before(spec: Value) -> bool:
-    deadline, seconds = (spec.get("runPolicy") or {}).get("activeDeadlineSeconds"), _seconds(spec)
+    deadline, seconds = spec.get("activeDeadlineSeconds"), _seconds(spec)
     return deadline is not None and seconds is not None and deadline <= seconds
 
 
@@ -38,11 +38,9 @@ STALL_RULES = (
     ),
     Rule(
         "spec",
-        f"!{_HAS} || !has(self.runPolicy.activeDeadlineSeconds) || "
-        f"self.{_FIELD} < self.runPolicy.activeDeadlineSeconds",
+        f"!{_HAS} || !has(self.activeDeadlineSeconds) || self.{_FIELD} < self.activeDeadlineSeconds",
         lambda spec: not _ends_before(spec),
-        "the job has failed over runPolicy.activeDeadlineSeconds before this is reached: use less than that, or leave "
-        "it out",
+        "the job has failed over activeDeadlineSeconds before this is reached: use less than that, or leave it out",
         _FIELD,
     ),
     Rule(
@@ -53,7 +51,7 @@ STALL_RULES = (
         f"no task ever ends with reason {STALLED} unless stallTimeoutSeconds says what a stall is: set it, such as "
         f"600, or remove {STALLED} from onReasons",
         "failurePolicy.rules",
-        for_new=True,
+        at_creation=True,
         reads="failurePolicy",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.api.checkpoint import Mount
+from dtjob.api.checkpoint import MountOn
 from dtjob.api.strategy import Strategy
 from dtjob.api.success_policy import SuccessPolicy
 from dtjob.crd.rule import Reason, Rule, Value
@@ -17,16 +17,16 @@ def _all_workers(spec: Value) -> bool:
 
 
 def _evaluator_follows_chief(spec: Value) -> bool:
-    checkpoint = spec.get("checkpoint") or {}
-    mounts = checkpoint.get("volume") is not None and checkpoint.get("mount", Mount.CHIEF) == Mount.CHIEF
-    return mounts and "evaluator" in spec["replicas"]
+    storage = (spec.get("checkpoint") or {}).get("storage") or {}
+    mounts = storage.get("volume") is not None and storage.get("mountOn", MountOn.CHIEF) == MountOn.CHIEF
+    return mounts and "evaluator" in spec["replicaSpecs"]
 
 
 SUCCESS_RULES = (
     Rule(
         "spec",
-        f"{_NOT_ALL} || has(self.replicas.worker)",
-        lambda spec: not _all_workers(spec) or "worker" in spec["replicas"],
+        f"{_NOT_ALL} || has(self.replicaSpecs.worker)",
+        lambda spec: not _all_workers(spec) or "worker" in spec["replicaSpecs"],
         "this job has no workers whose end could be waited for: remove successPolicy, and the chief decides",
         _FIELD,
         Reason.FORBIDDEN,
@@ -42,11 +42,12 @@ SUCCESS_RULES = (
     ),
     Rule(
         "spec",
-        f"{_NOT_ALL} || !has(self.replicas.evaluator) || !has(self.checkpoint) || !has(self.checkpoint.volume) || "
-        f"self.checkpoint.mount != '{Mount.CHIEF.value}'",
+        f"{_NOT_ALL} || !has(self.replicaSpecs.evaluator) || !has(self.checkpoint) || "
+        f"!has(self.checkpoint.storage.volume) || "
+        f"(has(self.checkpoint.storage.mountOn) && self.checkpoint.storage.mountOn != '{MountOn.CHIEF.value}')",
         lambda spec: not _all_workers(spec) or not _evaluator_follows_chief(spec),
-        "the evaluator runs on the node of the chief, which may end before the workers: set checkpoint.mount to All, "
-        "or remove successPolicy",
+        "the evaluator runs on the node of the chief, which may end before the workers: set "
+        "checkpoint.storage.mountOn to All, or remove successPolicy",
         _FIELD,
         Reason.FORBIDDEN,
     ),

@@ -13,7 +13,7 @@ _TPU = "spec.strategyOptions.tpu"
 
 def _asks_for_chips(spec: Value) -> bool:
     """Whether the chief asks for google.com/tpu by hand."""
-    resources = (spec["replicas"].get("chief") or {}).get("resources") or {}
+    resources = (spec["replicaSpecs"].get("chief") or {}).get("resources") or {}
     return any(TPU_RESOURCE in (resources.get(kind) or {}) for kind in ("limits", "requests"))
 
 
@@ -22,7 +22,7 @@ def _topology(spec: Value) -> Value:
 
 
 _CHIPS = " || ".join(
-    f"(has(self.replicas.chief.resources.{kind}) && '{TPU_RESOURCE}' in self.replicas.chief.resources.{kind})"
+    f"(has(self.replicaSpecs.chief.resources.{kind}) && '{TPU_RESOURCE}' in self.replicaSpecs.chief.resources.{kind})"
     for kind in ("limits", "requests")
 )
 TPU_RULES = (
@@ -52,10 +52,10 @@ TPU_RULES = (
     Rule(
         "spec",
         "!has(self.strategyOptions) || !has(self.strategyOptions.tpu) || !has(self.strategyOptions.tpu.topology) || "
-        f"!has(self.replicas.chief) || !has(self.replicas.chief.resources) || !({_CHIPS})",
+        f"!has(self.replicaSpecs.chief) || !has(self.replicaSpecs.chief.resources) || !({_CHIPS})",
         lambda spec: _topology(spec) is None or not _asks_for_chips(spec),
         f"the number of chips, {TPU_RESOURCE}, follows from strategyOptions.tpu.topology: remove it here",
-        "replicas.chief.resources",
+        "replicaSpecs.chief.resources",
         Reason.FORBIDDEN,
     ),
 )

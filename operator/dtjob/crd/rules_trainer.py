@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dtjob.api.checkpoint import Checkpoint, CheckpointStorage
 from dtjob.api.failure_policy import Backoff
-from dtjob.api.network import Network
 from dtjob.api.strategy import Strategy
 from dtjob.crd.rule import Reason, Rule, Value
 
@@ -14,8 +14,10 @@ _FILE = "[^ ]+[.]py"
 _DEVICE = "(CPU|GPU):[0-9]+"
 _PARTITIONERS = ("fixedShards", "minShardBytes", "maxShardBytes")
 _MODULE = "[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*"
-_NETWORK, _BACKOFF = Network(), Backoff()
+_BACKOFF = Backoff()
 """With the defaults, which a rule's Python does not see filled in."""
+_CHECKPOINT = Checkpoint(storage=CheckpointStorage()).model_dump(mode="json", by_alias=True)
+"""The defaults of checkpoint."""
 
 
 def _with_program_only(block: str, field: str) -> Rule:
@@ -53,92 +55,53 @@ def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
     )
 
 
-def _directory(cel: str, holds_for: re.Pattern[str], message: str) -> Rule:
+def _differs_only_with_program(field: str) -> Rule:
+    """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
+    default = _CHECKPOINT[field]
+
+    def holds(spec: Value) -> bool:
+        return spec.get("program") is not None or (spec.get("checkpoint") or {}).get(field, default) == default
+
     return Rule(
-        "spec.checkpoint",
-        cel,
-        lambda checkpoint: holds_for.search(checkpoint["directory"]) is not None,
-        message,
-        "directory",
+        "spec",
+        f"has(self.program) || !has(self.checkpoint) || self.checkpoint.{field} == {default!r}",
+        holds,
+        f"checkpoint.{field} is for dtjob's trainer, which runs only where program is set: set program, or remove it",
+        f"checkpoint.{field}",
+        Reason.FORBIDDEN,
     )
 
-
-def _on_bucket(checkpoint: Value) -> bool:
-    return str(checkpoint["directory"]).startswith("gs://")
-
-
-CHECKPOINT_RULES = (
-    _directory(
-        "self.directory.startsWith('/') || self.directory.contains('://')",
-        re.compile("^/|://"),
-        "the directory must be an absolute path, such as /checkpoints (or gs://BUCKET/PATH)",
-    ),
-    _directory(
-        "!self.directory.startsWith('s3://')",
-        re.compile("^(?!s3://)"),
-        "TensorFlow cannot write to s3:// buckets: mount the bucket with volume (a CSI driver) and give its path",
-    ),
-    _directory(
-        "!self.directory.contains('://') || self.directory.startsWith('s3://') || "
-        "self.directory.matches('^gs://[^/]+') || self.directory.startsWith('/')",
-        re.compile("^(?!.*://)|^s3://|^gs://[^/]+|^/", re.S),
-        "of URIs only gs://BUCKET/PATH is taken: give that, or an absolute path, such as /checkpoints",
-    ),
-    Rule(
-        "spec.checkpoint",
-        "!has(self.volume) || !self.directory.startsWith('gs://')",
-        lambda checkpoint: checkpoint.get("volume") is None or not _on_bucket(checkpoint),
-        "a gs:// directory takes no volume: remove volume, or give the path at which to mount it",
-        "volume",
-        Reason.FORBIDDEN,
-    ),
-    Rule(
-        "spec.checkpoint",
-        "!has(self.volume) || !(self.directory.matches('^/*$') || self.directory.matches('^/.*:'))",
-        lambda checkpoint: checkpoint.get("volume") is None or not re.search("^/*$|^/.*:", checkpoint["directory"]),
-        "the volume is mounted at directory, which must be a path below / without a colon, such as /checkpoints",
-        "directory",
-    ),
-    Rule(
-        "spec.checkpoint",
-        "has(self.volume) || self.mount != 'All'",
-        lambda checkpoint: checkpoint.get("volume") is not None or checkpoint.get("mount") != "All",
-        "mount: All says which pods mount the volume, and there is none: add volume, or remove mount",
-        "mount",
-        Reason.FORBIDDEN,
-    ),
-)
 
 TRAINER_RULES = (
     Rule(
         "spec.program",
-        f"self.entry.matches('^({_FILE}|{_MODULE})$')",
-        lambda program: re.fullmatch(f"{_FILE}|{_MODULE}", program["entry"]) is not None,
-        "the entry must be a Python file (ends in .py) or a module's name (trainer.main); arguments go into args",
-        "entry",
+        f"self.entrypoint.matches('^({_FILE}|{_MODULE})$')",
+        lambda program: re.fullmatch(f"{_FILE}|{_MODULE}", program["entrypoint"]) is not None,
+        "the entrypoint must be a Python file (ends in .py) or a module's name (trainer.main); arguments go into args",
+        "entrypoint",
     ),
-    *(_with_program_only("checkpoint", field) for field in ("everySteps", "everySeconds", "keep", "async")),
+    _with_program_only("checkpoint", "everySteps"),
+    *(_differs_only_with_program(field) for field in ("everySeconds", "maxToKeep", "writeMode")),
     _with_program_only("strategyOptions", ""),
-    _with_program_only("network", "statusPort"),
     _with_program_only("evaluation", ""),
     _with_program_only("tensorBoard", ""),
     Rule(
         "spec",
         "!has(self.tensorBoard) || has(self.checkpoint)",
         lambda spec: spec.get("tensorBoard") is None or spec.get("checkpoint") is not None,
-        "logs for TensorBoard lie beside the checkpoints, and this job saves none: add checkpoint.directory, or remove "
+        "logs for TensorBoard lie beside the checkpoints, and this job saves none: add checkpoint, or remove "
         "tensorBoard",
         "tensorBoard",
         Reason.FORBIDDEN,
     ),
     Rule(
         "spec",
-        "!has(self.program) || !has(self.replicas.evaluator) || has(self.checkpoint)",
+        "!has(self.program) || !has(self.replicaSpecs.evaluator) || has(self.checkpoint)",
         lambda spec: (
-            spec.get("program") is None or "evaluator" not in spec["replicas"] or spec.get("checkpoint") is not None
+            spec.get("program") is None or "evaluator" not in spec["replicaSpecs"] or spec.get("checkpoint") is not None
         ),
-        "the evaluator evaluates checkpoints, and this job saves none: add checkpoint.directory, or remove evaluator",
-        "replicas.evaluator",
+        "the evaluator evaluates checkpoints, and this job saves none: add checkpoint, or remove evaluator",
+        "replicaSpecs.evaluator",
         Reason.FORBIDDEN,
     ),
     _option_of("communication", (Strategy.MULTI_WORKER_MIRRORED,)),
@@ -171,19 +134,11 @@ TRAINER_RULES = (
     ),
     Rule(
         "spec",
-        "!has(self.evaluation) || has(self.replicas.evaluator)",
-        lambda spec: spec.get("evaluation") is None or "evaluator" in spec["replicas"],
+        "!has(self.evaluation) || has(self.replicaSpecs.evaluator)",
+        lambda spec: spec.get("evaluation") is None or "evaluator" in spec["replicaSpecs"],
         "evaluation is what the evaluator does, and this job has none: add `replicas.evaluator: {}`, or remove it",
         "evaluation",
         Reason.FORBIDDEN,
-    ),
-    Rule(
-        "spec",
-        f"!has(self.program) || self.network.port != (has(self.network.statusPort) ? self.network.statusPort : "
-        f"{_NETWORK.status_port})",
-        lambda spec: spec.get("program") is None or _ports_differ(spec.get("network") or {}),
-        f"port and statusPort (by default {_NETWORK.status_port}) must differ: give one of them another number",
-        "network.port",
     ),
     Rule(
         "spec.failurePolicy.backoff",
@@ -196,7 +151,3 @@ TRAINER_RULES = (
         "maxSeconds",
     ),
 )
-
-
-def _ports_differ(network: Value) -> bool:
-    return bool(network.get("port", _NETWORK.port) != network.get("statusPort", _NETWORK.status_port))

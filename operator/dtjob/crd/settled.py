@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 
-from dtjob.api.replicas import Role
-from dtjob.crd.keyed_lists import has_keyed_lists
-from dtjob.crd.schema import spec_schema
+from dtjob.api.replica_specs import Role
 
-CHANGEABLE = ("failurePolicy", "runPolicy", "suspend")
+CHANGEABLE = (
+    *("failurePolicy", "elasticPolicy", "suspend", "cleanPodPolicy"),
+    *("activeDeadlineSeconds", "startDeadlineSeconds", "ttlSecondsAfterFinished", "ttlSecondsAfterFailed"),
+)
 """Fields of the spec that may change while the job exists; all others are in the pods already, or say whose it is. Of
-`replicas` a part may, at times."""
+`replicaSpecs` a part may, at times."""
 
 _READ = re.compile(r"(has\()?\bself\b((?:\.\w+)*)")
 """What CEL reads of the value that a rule is about, and whether only for its being there."""
 _ROLES = frozenset(role.value for role in Role)
-_KEYED = frozenset(name for name, field in spec_schema()["properties"].items() if has_keyed_lists(field))
-"""Fields that may change where an earlier definition let a key stand twice in them (`Unchanging.keyed`)."""
 
 
 def is_settled(at: str, cel: str) -> bool:
@@ -36,11 +35,11 @@ def _cannot_change(path: tuple[str, ...], only_there: bool) -> bool:
     match path:
         case ("metadata", "name", *_):
             return True
-        case ("spec", "replicas", role):
+        case ("spec", "replicaSpecs", role):
             return only_there and role in _ROLES
         case ("spec", field):
-            return field not in (*CHANGEABLE, "replicas") and (only_there or field not in _KEYED)
+            return field not in (*CHANGEABLE, "replicaSpecs")
         case ("spec", field, *_):
-            return field not in (*CHANGEABLE, "replicas", *_KEYED)
+            return field not in (*CHANGEABLE, "replicaSpecs")
         case _:
             return False

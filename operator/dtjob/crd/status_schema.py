@@ -17,7 +17,6 @@ def status_schema() -> Schema:
         message=text("Why it stands there, in words."),
         conditions=_conditions(),
         image=text("The operator's default image when the job began, where spec.image is left out: all pods have it."),
-        rendezvousPort=whole("The port where the job's pods, and nobody else, agree on when training starts."),
         ready=text("Tasks that are up, of all tasks: 3/4."),
         startTime=time(
             "When the operator first saw the job; of one that was created suspended, when it first went on."
@@ -145,7 +144,7 @@ def _restarts() -> Schema:
 def _workers() -> Schema:
     return block(
         "How many workers an elastic job is to have, and how many train together; left out of other jobs.",
-        desired=whole("replicas.worker.count, as last seen."),
+        desired=whole("replicaSpecs.worker.replicas, as last seen."),
         replicas=whole("The workers of the group that is there."),
         selector=text("Which pods they are, as a label selector; an HPA reads it."),
         reason=text("Why they are so many, in one word: AsDesired, NoRoom, Finishing, Scaled, Unschedulable, Room."),
@@ -203,8 +202,12 @@ def _incident() -> Schema:
         cause=text("The kind of its first failure, in a word that earlier operators know."),
         countedAs=text("The kind of its first failure, where that is not cause."),
         notBefore=time("No pod is made before this."),
-        charged=whole("Incidents since the last newer checkpoint that count against failurePolicy.maxRestarts."),
-        uncharged=whole("Those that do not, since then or the last long run; see failurePolicy.maxDisruptions."),
+        charged=whole(
+            "Incidents since the last newer checkpoint that count against failurePolicy.maxRestartsWithoutProgress."
+        ),
+        uncharged=whole(
+            "Those that do not, since then or the last long run; see failurePolicy.maxDisruptionsWithoutProgress."
+        ),
         inARow=whole("Incidents of any kind since then."),
         checkpointStep=whole("The newest checkpoint when the count last began anew; -1: none."),
         attempts=map_of("The attempt that each task was at when it began.", whole("Its attempt.")),

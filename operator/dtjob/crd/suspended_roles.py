@@ -1,5 +1,5 @@
-"""What of `spec.replicas` may change: the number of elastic workers at any time; and while a job is suspended where its
-pods go and what they get, as for a Job.
+"""What of `spec.replicaSpecs` may change: the number of elastic workers at any time; and while a job is suspended where
+its pods go and what they get, as for a Job.
 
 A suspended job has no pods, and all are made anew when it goes on; so its scheduling may be decided late, as Kueue
 does. How many pods other roles have and what runs in them stays, suspended or not.
@@ -12,49 +12,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.phase import Phase
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.crd.rule import Unchanging, Value
-from dtjob.crd.rules_elastic import is_elastic
 from dtjob.crd.schema import spec_schema
 
 MAY_CHANGE = ("template", "resources")
 """Fields of a role that may change then, a template but for what follows."""
 OF_A_CONTAINER = ("image", "command", "args", "env")
 """What stays of each container of a template, and so does their number."""
-# In the rules, a list in which earlier definitions took a key twice equals nothing, itself included: its job lives on.
-SIZE = ("count", "min", "max")
-"""Fields of the workers that may change at any time; `count` only with one of the others."""
-_COUNT_CAN_CHANGE = "worker.count can only where worker.min or worker.max is set"
+SIZE = "replicas"
+"""The field of the workers that may change at any time if the job has an elasticPolicy."""
+_SIZE_CAN_CHANGE = "worker.replicas can only if elasticPolicy is set"
 _CAN_CHANGE = "while a job is suspended, its templates' scheduling, labels, annotations and resources can"
 
 
 @dataclass(frozen=True)
 class UnchangingRoles(Unchanging):
-    """`spec.replicas`, of which a suspended job may change a part."""
+    """`spec.replicaSpecs`, of which a suspended job may change a part."""
 
     @property
     def message(self) -> str:
         """What the API server and `problems` say."""
-        return f"{super().message}; {_CAN_CHANGE}; {_COUNT_CAN_CHANGE}"
+        return f"{super().message}; {_CAN_CHANGE}; {_SIZE_CAN_CHANGE}"
 
     def validations(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What stays at all times, for each role, and the whole where the job is not suspended: that rule stands at the
         root, as only there the status is seen."""
         entry = {name: value for name, value in self.validation().items() if name != "fieldPath"}
         always = entry | {"message": super().message}
-        yield "spec.replicas", always | {"rule": _same_roles()}
+        yield "spec.replicaSpecs", always | {"rule": _same_roles()}
         for role in Role:
-            yield f"spec.replicas.{role.value}", always | {"rule": _same_role(role)}
-        worker = f"spec.replicas.{Role.WORKER.value}"
-        counted = {"message": f"{super().message}; {_COUNT_CAN_CHANGE}", "fieldPath": ".count"}
-        yield worker, entry | counted | {"rule": "self.count == oldSelf.count || has(self.min) || has(self.max)"}
-        new, old = "self.spec.replicas", "oldSelf.spec.replicas"
-        rule = f"{new} == {old} || {old} != {old} || {_SUSPENDED} || ({_same_but_size(new, old)})"
-        yield "", entry | {"rule": rule, "fieldPath": ".spec.replicas"}
+            yield f"spec.replicaSpecs.{role.value}", always | {"rule": _same_role(role)}
+        yield (
+            "spec",
+            entry
+            | {
+                "message": f"{super().message}; {_SIZE_CAN_CHANGE}",
+                "fieldPath": f".{self.field}.{Role.WORKER.value}.{SIZE}",
+                "rule": _same_size_or_elastic(),
+            },
+        )
+        new, old = "self.spec.replicaSpecs", "oldSelf.spec.replicaSpecs"
+        rule = f"{new} == {old} || {_SUSPENDED} || ({_same_but_size(new, old)})"
+        yield "", entry | {"rule": rule, "fieldPath": f".spec.{self.field}"}
 
     def allows(self, new: Value, old: Value, old_manifest: Value) -> bool:
-        """Whether this change of `replicas` may be made to the job as it was."""
-        if not _count_may_change(new, old):
+        """Whether `replicaSpecs` may change so, in a job that was `old_manifest`."""
+        elastic, new, old = new.get("elasticPolicy") is not None, new[self.field], old[self.field]
+        if not elastic and _size(new) != _size(old):
             return False
         new, old = _without_size(new), _without_size(old)
         return bool(new == old) or (_is_suspended(old_manifest) and _what_stays(new) == _what_stays(old))
@@ -73,17 +78,16 @@ def _is_suspended(manifest: Value) -> bool:
     return bool(manifest["spec"].get("suspend")) and stopped
 
 
-def _count_may_change(new: Value, old: Value) -> bool:
-    now, before = new.get(Role.WORKER.value), old.get(Role.WORKER.value)
-    return now is None or before is None or now["count"] == before["count"] or is_elastic(now)
+def _size(specs: Value) -> Value:
+    return (specs.get(Role.WORKER.value) or {}).get(SIZE)
 
 
-def _without_size(replicas: Value) -> Value:
-    """The replicas without what may change of the workers' number."""
-    worker = replicas.get(Role.WORKER.value)
+def _without_size(specs: Value) -> Value:
+    """The blocks without what may change of the workers' number."""
+    worker = specs.get(Role.WORKER.value)
     if worker is None:
-        return replicas
-    return {**replicas, Role.WORKER.value: {name: value for name, value in worker.items() if name not in SIZE}}
+        return specs
+    return {**specs, Role.WORKER.value: {name: value for name, value in worker.items() if name != SIZE}}
 
 
 def _what_stays(replicas: Value) -> Value:
@@ -107,14 +111,20 @@ def _same_roles() -> str:
 
 def _same_role(role: Role) -> str:
     """CEL: what stays of one role is the same."""
-    fields = spec_schema()["properties"]["replicas"]["properties"][role.value]["properties"]
-    free = (*MAY_CHANGE, *SIZE) if role is Role.WORKER else MAY_CHANGE
+    fields = spec_schema()["properties"]["replicaSpecs"]["properties"][role.value]["properties"]
+    free = (*MAY_CHANGE, SIZE) if role is Role.WORKER else MAY_CHANGE
     parts = [_same("self", "oldSelf", name, "default" not in fields[name]) for name in fields if name not in free]
-    return f"self == oldSelf || oldSelf != oldSelf || ({' && '.join([*parts, _same_containers()])})"
+    return f"self == oldSelf || ({' && '.join([*parts, _same_containers()])})"
+
+
+def _same_size_or_elastic() -> str:
+    """CEL: the number of workers is the same, or may change."""
+    new, old = (f"{one}.replicaSpecs.{Role.WORKER.value}" for one in ("self", "oldSelf"))
+    return f"has(self.elasticPolicy) || !has({new}) || !has({old}) || {new}.{SIZE} == {old}.{SIZE}"
 
 
 def _same_but_size(new: str, old: str) -> str:
-    """CEL: nothing differs but the number of workers and its bounds; that there are the same roles is known."""
+    """CEL: nothing differs but the number of workers; that there are the same roles is known."""
     others = [_same(new, old, role.value, True) for role in Role if role is not Role.WORKER]
     new, old = f"{new}.{Role.WORKER.value}", f"{old}.{Role.WORKER.value}"
     parts = " && ".join(_same(new, old, name, True) for name in MAY_CHANGE)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.controller.asking import Asking, Supervisor
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.status_client import NoStatus, read_status

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from dtjob.api.job import Job
 from dtjob.objects import topology
-from dtjob.objects.rendezvous import rendezvous_port
 
 HOST = "127.0.0.1"
 LOWEST_PORT = 15000
@@ -52,7 +51,8 @@ class Addresses:
         ports = self.ports.get(host.split(".")[0])
         if ports is None:
             return address
-        here = {str(rendezvous_port(self.job)): ports.rendezvous, str(self.job.spec.network.status_port): ports.status}
+        network = self.job.spec.network
+        here = {str(network.rendezvous_port): ports.rendezvous, str(network.status_port): ports.status}
         return f"{HOST}:{here.get(port, ports.tensorflow)}"
 
     def cluster(self, spec: dict[str, list[str]]) -> dict[str, list[str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from pydantic.alias_generators import to_camel
+
+from dtjob.api.clean_pod_policy import CleanPodPolicy
 from dtjob.api.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.api.run_policy import CleanPods
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -14,6 +16,8 @@ from dtjob.plan.activity import Activity
 from dtjob.plan.failure import Cause
 from dtjob.plan.policies.managed_by import is_ours
 
+TIMES_TO_LIVE = ("ttl_seconds_after_finished", "ttl_seconds_after_failed")
+"""Fields that say when a job is deleted."""
 _OF_NO_PROCESS = "OfNoProcess"
 """A reason and a condition that nothing here has."""
 
@@ -24,16 +28,15 @@ DEFAULTS = Defaults(image=sys.executable, directories_stay=True)
 def job_here(job: Job, uid: str, before: Activity | None = None) -> Job:
     """The job as one run on this machine has it. `before` is how long it was active in the starts of this run before.
 
-    Its cleanPods is never None: files and logs stay anyway, and no process stays after the run, which would wait for
-    ever for those that only serve. What `left_aside` names is left out. Its rules on what only pods have match nothing,
-    and keep their places.
+    Its cleanPodPolicy is never None: files and logs stay anyway, and no process stays after the run, which would wait
+    for ever for those that only serve. What `left_aside` names is left out. Its rules on what only pods have match
+    nothing, and keep their places.
     """
-    policy: dict[str, object] = {"ttl_seconds_after_finished": None}
-    if job.spec.run_policy.clean_pods is CleanPods.NONE:
-        policy["clean_pods"] = CleanPods.RUNNING
-    run_policy = job.spec.run_policy.model_copy(update=policy)
     scheduling = job.spec.scheduling.model_copy(update={"gang": None, "topology": None})
-    here = {"run_policy": run_policy, "scheduling": scheduling, "suspend": False, "managed_by": None}
+    here: dict[str, object] = {"scheduling": scheduling, "suspend": False, "managed_by": None}
+    here |= dict.fromkeys(TIMES_TO_LIVE)
+    if job.spec.clean_pod_policy is CleanPodPolicy.NONE:
+        here["clean_pod_policy"] = CleanPodPolicy.RUNNING
     spec = job.spec.model_copy(update=here)
     if spec.failure_policy.rules:
         rules = [_rule_here(rule) for rule in spec.failure_policy.rules]
@@ -51,21 +54,18 @@ def left_aside(job: Job) -> list[str]:
         found.append("spec.suspend: the job trains here; Ctrl-C has it save and end, and the same command resumes it")
     if not is_ours({"managedBy": job.spec.managed_by}):
         found.append(f"spec.managedBy: {job.spec.managed_by} runs no jobs here")
-    worker = job.spec.replicas.worker
-    if worker is not None and worker.elastic:
-        more = "begin it again with another count, and it goes on with so many"
-        found.append(
-            f"spec.replicas.worker.min, max: {worker.count} workers train here, for which there is room; {more}"
-        )
-    if job.spec.run_policy.elasticity is not None:
-        found.append("spec.runPolicy.elasticity: there is room here for all workers")
+    worker = job.spec.replica_specs.worker
+    if worker is not None and job.spec.elastic_policy is not None:
+        more = "to change that, start it again with another number of replicas; it continues from its checkpoint"
+        found.append(f"spec.elasticPolicy: {worker.replicas} workers train here; {more}")
     if queue := kueue.queue_of(job):
         found.append(f"label {kueue.QUEUE}: {queue} admits no jobs here; the job trains at once")
     for name in ("gang", "topology"):
         if getattr(job.spec.scheduling, name) is not None:
             found.append(f"spec.scheduling.{name}: all processes are on this machine")
-    if job.spec.run_policy.ttl_seconds_after_finished is not None:
-        found.append("spec.runPolicy.ttlSecondsAfterFinished: a run's files stay until you delete them")
+    for name in TIMES_TO_LIVE:
+        if getattr(job.spec, name) is not None:
+            found.append(f"spec.{to_camel(name)}: a run's files stay until you delete them")
     return found
 
 

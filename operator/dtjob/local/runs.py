@@ -61,7 +61,7 @@ class Run:
     resumed: bool
     lock: IO[str]
     active_before: Activity | None = None
-    """How long its job was active in earlier starts: runPolicy.activeDeadlineSeconds counts that."""
+    """How long its job was active in earlier starts: activeDeadlineSeconds counts that."""
 
     @property
     def checkpoints(self) -> Path:
@@ -96,22 +96,18 @@ class Run:
         self.lock.close()
 
 
-OF_THE_RUN_POLICY = {"active_deadline_seconds", "elasticity", "start_deadline_seconds", "ttl_seconds_after_finished"}
-"""Fields of runPolicy that say nothing about what is trained: a run goes on under others."""
+NOT_THE_TRAINING = {
+    *("active_deadline_seconds", "elastic_policy", "managed_by", "start_deadline_seconds", "suspend"),
+    *("ttl_seconds_after_failed", "ttl_seconds_after_finished"),
+}
+"""Fields of the spec that say nothing about what is trained: a run continues with others."""
 
 
 def spec_hash(job: Job) -> str:
     """Twelve hex digits that change with what the job's spec says about the training."""
-    written = job.spec.run_policy.model_fields_set
-    only_times = bool(written) and written <= OF_THE_RUN_POLICY
-    left_out: dict[str, Any] = {
-        "suspend": True,
-        "managed_by": True,
-        "run_policy": True if only_times else OF_THE_RUN_POLICY,
-    }
-    worker = job.spec.replicas.worker
-    if worker is not None and worker.elastic:  # another number of workers goes on at the last one's checkpoint
-        left_out["replicas"] = {"worker": {"count", "min", "max"}}
+    left_out: dict[str, Any] = dict.fromkeys(NOT_THE_TRAINING, True)
+    if job.spec.elastic_policy is not None:  # another number of workers continues at the last one's checkpoint
+        left_out["replica_specs"] = {"worker": {"replicas"}}
     content = job.spec.model_dump_json(by_alias=True, exclude_unset=True, exclude=left_out)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import TPU_RESOURCE, Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
@@ -69,7 +69,7 @@ def _gpus(training: dict[str, Any]) -> int:
 
 
 def _chief_has_gpus(job: Job) -> bool:
-    replica = job.spec.replicas.get(topology.chief_task(job).role)
+    replica = job.spec.replica_specs.get(topology.chief_task(job).role)
     if replica is None:
         return False
     if replica.resources:

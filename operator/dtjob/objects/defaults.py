@@ -13,7 +13,7 @@ from datetime import timedelta
 from dtjob.api.job import GROUP, Job
 from dtjob.api.label_forms import check_name, check_value
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replicas import Replica, Role
+from dtjob.api.replica_specs import AnyReplicaSpec, Role
 from dtjob.api.scheduling import GangProvider
 from dtjob.objects import labels
 from dtjob.objects.readers import Readers
@@ -57,11 +57,11 @@ def lacks_image(job: Job, defaults: Defaults) -> bool:
     """Whether a pod of the job would have no image. A template may name one for its role."""
     if image_of(job, defaults):
         return False
-    replicas = [replica for role in Role if (replica := job.spec.replicas.get(role))]
+    replicas = [replica for role in Role if (replica := job.spec.replica_specs.get(role))]
     return not all(_names_image(replica) for replica in replicas)
 
 
-def _names_image(replica: Replica) -> bool:
+def _names_image(replica: AnyReplicaSpec) -> bool:
     spec = replica.template.spec if replica.template else None
     containers = (spec.containers if spec else None) or []
     return any(container.image for container in containers if container.name == TRAINING_CONTAINER)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dtjob.api.checkpoint import DEFAULT_EVERY_SECONDS, Checkpoint
+from dtjob.api.checkpoint import Checkpoint
 from dtjob.api.job import Job
 from dtjob.api.program import Program
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import grace, shared, topology
-from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.objects.restart_signals import restart_signals
 from dtjob.objects.topology import Task
 
@@ -46,17 +45,12 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
         "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
-        **_rendezvous_address(job),
+        "DTJOB_RENDEZVOUS_ADDRESS": topology.address(job, topology.chief_task(job), job.spec.network.rendezvous_port),
         "DTJOB_GRACE_SECONDS": str(grace.seconds_after_sigterm(job, task)),
         **_blocks(job, task),
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }
     return [*_literal(values), *_of_the_program(job.spec.program)]
-
-
-def _rendezvous_address(job: Job) -> dict[str, str]:
-    port = rendezvous_port(job)
-    return {} if port is None else {"DTJOB_RENDEZVOUS_ADDRESS": topology.address(job, topology.chief_task(job), port)}
 
 
 def _for_other_images(job: Job, task: Task) -> list[Variable]:
@@ -92,10 +86,8 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
 
 
 def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
-    settings = checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"volume", "mount"})
-    if checkpoint.every_steps is None and checkpoint.every_seconds is None:
-        settings["everySeconds"] = DEFAULT_EVERY_SECONDS
-    return settings
+    settings = checkpoint.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"storage"})
+    return {"directory": checkpoint.directory, **settings}
 
 
 def _of_the_program(program: Program) -> list[Variable]:

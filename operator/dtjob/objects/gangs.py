@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replicas import Replica, Role
-from dtjob.api.scheduling import GangProvider
+from dtjob.api.replica_specs import Role
+from dtjob.api.scheduling import Gang, GangProvider
 from dtjob.objects import labels, quantities, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
@@ -99,12 +99,15 @@ def min_available(job: Job) -> int:
     if gang is not None and gang.min_available is not None:
         return gang.min_available
     roles = (role for role in Role if role is not Role.EVALUATOR)
-    return sum(_fewest(replica) for role in roles if (replica := job.spec.replicas.get(role)) is not None)
+    return sum(_fewest(job, role) for role in roles)
 
 
-def _fewest(replica: Replica) -> int:
-    fewest: int | None = getattr(replica, "min", None)
-    return replica.count if fewest is None else fewest
+def _fewest(job: Job, role: Role) -> int:
+    replica, policy = job.spec.replica_specs.get(role), job.spec.elastic_policy
+    if replica is None:
+        return 0
+    fewest = policy.min_replicas if policy is not None and role is Role.WORKER else None
+    return replica.replicas if fewest is None else fewest
 
 
 def membership(job: Job, defaults: Defaults, *, alone: bool = False) -> Membership | None:
@@ -116,8 +119,13 @@ def membership(job: Job, defaults: Defaults, *, alone: bool = False) -> Membersh
         GangProvider.VOLCANO: VOLCANO_SCHEDULER,
         GangProvider.COSCHEDULING: defaults.coscheduling_scheduler,
     }
-    queue = job.spec.scheduling.gang.queue
+    queue = _queue(job.spec.scheduling.gang)
     return Membership(provider, job.metadata.name, schedulers.get(provider), queue, alone)
+
+
+def _queue(gang: Gang) -> str | None:
+    """Volcano's queue, None where the job names none."""
+    return gang.volcano.queue if gang.volcano else None
 
 
 def joined(manifest: Manifest, gang: Membership) -> Manifest:
@@ -152,9 +160,9 @@ def pod_group(job: Job, defaults: Defaults = NO_DEFAULTS, at_most: int | None = 
     if provider is GangProvider.KUBERNETES:
         return {**made, "spec": {"schedulingPolicy": {"gang": {"minCount": needed}}, **named}}
     if provider is GangProvider.COSCHEDULING:
-        timeout = {"scheduleTimeoutSeconds": gang.timeout_seconds} if gang.timeout_seconds else {}
+        timeout = gang.coscheduling.model_dump(by_alias=True, exclude_none=True) if gang.coscheduling else {}
         return {**made, "spec": {"minMember": needed, **timeout}}
-    spec: dict[str, Any] = {"minMember": needed, "queue": gang.queue or "default", **named}
+    spec: dict[str, Any] = {"minMember": needed, "queue": _queue(gang) or "default", **named}
     if least := _least(job, defaults, needed):
         spec["minResources"] = least
     return {**made, "spec": spec}

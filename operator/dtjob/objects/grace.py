@@ -36,7 +36,7 @@ def _time_to_save(job: Job) -> int:
 
 
 def _template(job: Job, task: Task) -> PodSpec | None:
-    replica = job.spec.replicas.get(task.role)
+    replica = job.spec.replica_specs.get(task.role)
     return replica.template.spec if replica and replica.template else None
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dtjob.api.checkpoint import Checkpoint
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER, PodSpec
 from dtjob.api.volume_sources import READ_ONLY_SOURCES
-from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
 
 ENDS_WITH_POD = ("emptyDir", "ephemeral")
 """Volume sources that Kubernetes removes with the pod; the claim of an ephemeral one too."""
 ON_ONE_NODE = "hostPath"
 
-_MEND = "use checkpoint.volume with a persistentVolumeClaim"
+_MEND = "use checkpoint.storage.volume with a persistentVolumeClaim"
 
 
 @dataclass(frozen=True)
@@ -34,42 +31,11 @@ def keeping(job: Job, defaults: Defaults) -> Keeping | None:
     checkpoint = job.spec.checkpoint
     if checkpoint is None:
         return None
-    if "://" in checkpoint.directory:
+    if checkpoint.storage.uri is not None:
         return Keeping(True, "Bucket")
     if defaults.directories_stay:
         return Keeping(True, "LocalDirectory")
-    if checkpoint.volume is not None:
-        return _of_source(job, checkpoint.volume, "checkpoint.volume")
-    return _of_template(job, checkpoint)
-
-
-def _of_template(job: Job, checkpoint: Checkpoint) -> Keeping:
-    """Of a directory that is a volume of the template's own, or else the container's own file system."""
-    replica = job.spec.replicas.get(topology.chief_task(job).role)
-    spec = replica.template.spec if replica and replica.template else None
-    mount = _mount_over(checkpoint.directory, spec) if spec else None
-    if spec is None or mount is None:
-        return _ends_with_pod(job, f"checkpoint.directory {checkpoint.directory} is in no volume")
-    if mount.get("readOnly") is True:
-        return _read_only(f"the template mounts volume {mount['name']} read-only")
-    source = next((one for one in spec.volumes or () if one.name == mount["name"]), None)
-    return _of_source(job, (source.model_extra or {}) if source else {}, f"the template's volume {mount['name']}")
-
-
-def _mount_over(directory: str, spec: PodSpec) -> dict[str, Any] | None:
-    """The volume mount of the training container in which the directory lies, the innermost."""
-    found = [
-        {"name": mount.name, "depth": len(above), **(mount.model_extra or {})}
-        for container in spec.containers or ()
-        if container.name == TRAINING_CONTAINER
-        for mount in container.volume_mounts or ()
-        if _parts(directory)[: len(above := _parts(mount.mount_path))] == above
-    ]
-    return max(found, key=lambda mount: int(mount["depth"]), default=None)
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
+    return _of_source(job, checkpoint.storage.volume or {}, "checkpoint.storage.volume")
 
 
 def _of_source(job: Job, volume: dict[str, Any], what: str) -> Keeping:
@@ -89,7 +55,7 @@ def _of_source(job: Job, volume: dict[str, Any], what: str) -> Keeping:
 
 
 def _ends_with_pod(job: Job, why: str) -> Keeping:
-    evaluated = job.spec.replicas.evaluator is not None
+    evaluated = job.spec.replica_specs.evaluator is not None
     unseen = ", and the evaluator, in a pod of its own, sees none of its checkpoints" if evaluated else ""
     lost = f"when that is lost, training begins again at step 0{unseen}"
     message = f"{why}, and ends with the chief's pod: {lost}; {_MEND}"

@@ -16,7 +16,7 @@ from dtjob.api.job import GROUP as JOB_GROUP
 from dtjob.api.job import KIND as JOB_KIND
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replicas import Replica, Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import labels, quantities, shared
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
@@ -109,20 +109,25 @@ def workload_name(job: Job, generation: int | None = None) -> str:
 
 def shape_of(job: Job) -> str:
     """Ten hex digits of what the job asks for: a Workload of another shape is for the job as it was before."""
-    return _shape(job, ("max",))  # no quota is asked for what there may be later
+    return _shape(job, least=True)
 
 
 def kind_of(job: Job) -> str:
     """The same of all but the number of its workers, which may change while it runs."""
-    return _shape(job, ("count", "min", "max"))
+    return _shape(job, least=False)
 
 
-def _shape(job: Job, of_workers: tuple[str, ...]) -> str:
-    """`of_workers` are the fields of the workers that are left out."""
-    dumped = job.spec.replicas.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    replicas = {name: one and {**one, "count": one.get("count", 1)} for name, one in dumped.items()}
-    if workers := replicas.get("worker"):
-        replicas["worker"] = {name: value for name, value in workers.items() if name not in of_workers}
+def _shape(job: Job, *, least: bool) -> str:
+    """`least`: how many workers there are, and at least are to be, counts too. No quota is asked for what there may be
+    later."""
+    dumped = job.spec.replica_specs.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    replicas: dict[str, Any] = {
+        name: one and {**one, "replicas": one.get("replicas", 1)} for name, one in dumped.items()
+    }
+    if (workers := replicas.get("worker")) and least:
+        replicas["worker"] = {**workers, "least": min_count(job, Role.WORKER)}
+    elif workers:
+        del workers["replicas"]
     return hashlib.sha256(json.dumps(replicas, sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -162,10 +167,10 @@ def pod_sets(job: Job, defaults: Defaults) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     for role in Role:
-        if (replica := job.spec.replicas.get(role)) is None:
+        if (replica := job.spec.replica_specs.get(role)) is None:
             continue
-        one = {"name": role.value, "count": replica.count, "template": _template(job, role, defaults)}
-        least = min_count(replica)
+        one = {"name": role.value, "count": replica.replicas, "template": _template(job, role, defaults)}
+        least = min_count(job, role)
         if least is not None and not any("minCount" in other for other in found):
             one["minCount"] = least
         found.append(one)
@@ -184,10 +189,12 @@ def _near(job: Job, sets: list[dict[str, Any]], near: bool) -> list[dict[str, An
     return [{**one, "topologyRequest": request} if request and one in training else one for one in sets]
 
 
-def min_count(replica: Replica) -> int | None:
+def min_count(job: Job, role: Role) -> int | None:
     """With how few of its tasks a role can begin; None where it needs all of them."""
-    least: int | None = getattr(replica, "min", None)
-    return least if least is not None and least < replica.count else None
+    replica, policy = job.spec.replica_specs.get(role), job.spec.elastic_policy
+    if role is not Role.WORKER or replica is None or policy is None or policy.min_replicas is None:
+        return None
+    return policy.min_replicas if policy.min_replicas < replica.replicas else None
 
 
 def needs(job: Job, defaults: Defaults) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import labels
 from dtjob.objects.topology import Task
 

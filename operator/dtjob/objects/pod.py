@@ -9,10 +9,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from dtjob.api.checkpoint import Mount
+from dtjob.api.checkpoint import MountOn
 from dtjob.api.job import Job
 from dtjob.api.pod_template import TRAINING_CONTAINER
-from dtjob.api.replicas import Replica, Role
+from dtjob.api.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
 from dtjob.objects.environment import CLUSTER_DIRECTORY, TF_CONFIG, environment
@@ -34,7 +34,7 @@ def pod(
     `chief_attempt` is the chief's current one: an evaluator that must run on the chief's node goes to that pod's. None:
     the chief has ended, and the evaluator may go anywhere.
     """
-    replica = job.spec.replicas.get(task.role) or Replica()
+    replica = job.spec.replica_specs.get(task.role) or SingleReplicaSpec()
     template = _template(replica)
     metadata = shared.owned_metadata(job, topology.pod_name(job, task, attempt), _labels(job, task, attempt))
     user_metadata = template.get("metadata") or {}
@@ -51,7 +51,7 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _template(replica: Replica) -> dict[str, Any]:
+def _template(replica: AnyReplicaSpec) -> dict[str, Any]:
     if replica.template is None:
         return {}
     return deepcopy(replica.template.model_dump(by_alias=True, exclude_unset=True))
@@ -67,7 +67,7 @@ def _labels(job: Job, task: Task, attempt: int) -> dict[str, str]:
 
 
 def _spec(
-    job: Job, task: Task, attempt: int, replica: Replica, template: dict[str, Any], image: str | None
+    job: Job, task: Task, attempt: int, replica: AnyReplicaSpec, template: dict[str, Any], image: str | None
 ) -> dict[str, Any]:
     user: dict[str, Any] = template.get("spec") or {}
     containers = user.pop("containers", None) or []
@@ -100,7 +100,9 @@ def _spec(
     return accelerators.equip(job, task, spec)
 
 
-def _training_container(job: Job, task: Task, attempt: int, replica: Replica, user: dict[str, Any]) -> dict[str, Any]:
+def _training_container(
+    job: Job, task: Task, attempt: int, replica: AnyReplicaSpec, user: dict[str, Any]
+) -> dict[str, Any]:
     network = job.spec.network
     ports = [{"name": "tensorflow", "containerPort": network.port}]
     if job.spec.program:
@@ -116,7 +118,7 @@ def _training_container(job: Job, task: Task, attempt: int, replica: Replica, us
     if job.spec.program:
         container["command"] = ["python3", "-m", "dtjob_trainer"]
         # The kubelet expands $(NAME) in args; a user's dollar is a dollar.
-        container["args"] = [text.replace("$", "$$") for text in (job.spec.program.entry, *job.spec.program.args)]
+        container["args"] = [text.replace("$", "$$") for text in (job.spec.program.entrypoint, *job.spec.program.args)]
     if replica.resources:
         container["resources"] = replica.resources.model_dump(by_alias=True, exclude_unset=True)
     mounts = _mounts(job, task)
@@ -136,11 +138,11 @@ def _variables(job: Job, task: Task, attempt: int, user: dict[str, Any]) -> list
 
 
 def _mounts_checkpoints(job: Job, task: Task) -> bool:
-    checkpoint = job.spec.checkpoint
-    if checkpoint is None or checkpoint.volume is None:
+    storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
+    if storage is None or storage.volume is None:
         return False
     chief = topology.chief_task(job)
-    return checkpoint.mount is Mount.ALL or task == chief or task.role is Role.EVALUATOR
+    return storage.mount_on is MountOn.ALL or task == chief or task.role is Role.EVALUATOR
 
 
 def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
@@ -149,7 +151,7 @@ def _volumes(job: Job, task: Task) -> list[dict[str, Any]]:
         volumes.append({"name": CLUSTER_VOLUME, "configMap": {"name": shared.config_map_name(job)}})
     if _mounts_checkpoints(job, task):
         assert job.spec.checkpoint
-        volumes.append({"name": CHECKPOINT_VOLUME, **(job.spec.checkpoint.volume or {})})
+        volumes.append({"name": CHECKPOINT_VOLUME, **(job.spec.checkpoint.storage.volume or {})})
     return volumes
 
 
@@ -159,7 +161,9 @@ def _mounts(job: Job, task: Task) -> list[dict[str, Any]]:
         mounts.append({"name": CLUSTER_VOLUME, "mountPath": CLUSTER_DIRECTORY, "readOnly": True})
     if _mounts_checkpoints(job, task):
         assert job.spec.checkpoint
-        mounts.append({"name": CHECKPOINT_VOLUME, "mountPath": job.spec.checkpoint.directory})
+        storage = job.spec.checkpoint.storage
+        below = {"subPath": storage.sub_path} if storage.sub_path else {}
+        mounts.append({"name": CHECKPOINT_VOLUME, "mountPath": storage.mount_path, **below})
     return mounts
 
 

@@ -10,7 +10,7 @@ import signal
 
 from dtjob.api.failure_rules import ExitCodeOperator, FailureRule, Signal
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects.exit_codes import of_signal
 from dtjob.objects.topology import Task
@@ -23,9 +23,15 @@ REASONS = ("Error", "OOMKilled")
 
 def restart_signals(job: Job, task: Task) -> tuple[Signal, ...]:
     """The signals over which the training process of `task` is started again in its container, once it has done new
-    steps: those that no rule of the job's is about. None where maxRestarts is 0, and of tasks that train no steps."""
+    steps: those that no rule of the job's is about. None where maxRestartsWithoutProgress is 0, and of tasks that
+    train no steps."""
     serves = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is not Role.CHIEF
-    if job.spec.program is None or job.spec.failure_policy.max_restarts == 0 or serves or task.role is Role.EVALUATOR:
+    if (
+        job.spec.program is None
+        or job.spec.failure_policy.max_restarts_without_progress == 0
+        or serves
+        or task.role is Role.EVALUATOR
+    ):
         return ()
     rules = [rule for rule in job.spec.failure_policy.rules if rule.is_about(task.role)]
     return tuple(one for one in CRASHES if not any(_is_about(rule, one) for rule in rules))

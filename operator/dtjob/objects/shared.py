@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.api.job import API_VERSION, KIND, Job
-from dtjob.api.network import NetworkPolicyMode
+from dtjob.api.network import Isolation
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.readers import NO_READERS, Readers
@@ -95,6 +95,6 @@ def shared_objects(job: Job, readers: Readers = NO_READERS, *, has_config_map: b
     """All that must stand before the first pod, in order of creation; without the ConfigMap where the job has it, as
     its text takes long to make (5 ms for 4,000 tasks). `readers` may read the tasks' status."""
     objects = [service(job)] if has_config_map else [service(job), config_map(job)]
-    if job.spec.network.policy is NetworkPolicyMode.ISOLATED:
+    if job.spec.network.isolation is Isolation.JOB:
         objects.append(network_policy(job, readers))
     return objects

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from dtjob.api.checkpoint import Mount
+from dtjob.api.checkpoint import MountOn
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 
@@ -41,7 +41,7 @@ def tasks(job: Job) -> list[Task]:
 
 
 def _counts(job: Job) -> tuple[tuple[Role, int], ...]:
-    return tuple((role, replica.count) for role in Role if (replica := job.spec.replicas.get(role)))
+    return tuple((role, replica.replicas) for role in Role if (replica := job.spec.replica_specs.get(role)))
 
 
 @lru_cache(maxsize=1000)
@@ -52,7 +52,7 @@ def _tasks(counts: tuple[tuple[Role, int], ...]) -> tuple[Task, ...]:
 
 def chief_task(job: Job) -> Task:
     """The task that writes checkpoints and decides success: the chief, or worker 0 where there is none."""
-    return Task(Role.CHIEF if job.spec.replicas.chief else Role.WORKER, 0)
+    return Task(Role.CHIEF if job.spec.replica_specs.chief else Role.WORKER, 0)
 
 
 def connected(job: Job, task: Task) -> bool:
@@ -62,8 +62,8 @@ def connected(job: Job, task: Task) -> bool:
 
 def evaluator_follows_chief(job: Job) -> bool:
     """Whether the evaluator must run on the chief's node, since a ReadWriteOnce volume is attached to one node."""
-    checkpoint = job.spec.checkpoint
-    return checkpoint is not None and checkpoint.volume is not None and checkpoint.mount is Mount.CHIEF
+    storage = job.spec.checkpoint.storage if job.spec.checkpoint else None
+    return storage is not None and storage.volume is not None and storage.mount_on is MountOn.CHIEF
 
 
 def hostname(job: Job, task: Task) -> str:

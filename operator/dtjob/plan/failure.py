@@ -26,7 +26,7 @@ class Cause(StrEnum):
 
     @property
     def charged(self) -> bool:
-        """Whether it counts against failurePolicy.maxRestarts: only what the job itself did."""
+        """Whether it counts against failurePolicy.maxRestartsWithoutProgress: only what the job itself did."""
         return self not in (Cause.DISRUPTION, Cause.DELETED, Cause.NOT_STARTED)
 
     @property

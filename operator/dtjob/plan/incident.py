@@ -136,7 +136,7 @@ class Incident:
 
     @property
     def is_charged(self) -> bool:
-        """Whether it counts against failurePolicy.maxRestarts."""
+        """Whether it counts against failurePolicy.maxRestartsWithoutProgress."""
         return is_charged(self.cause, self.action)
 
     def holds(self, task_id: str, attempt: int, now: datetime) -> bool:

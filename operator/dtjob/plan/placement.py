@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.nearness import placed_by_others
@@ -94,14 +94,14 @@ def _in_topology(request: Mapping[str, Any]) -> dict[str, str]:
 def _count(job: Job, workload: Workload, name: str) -> int | None:
     """How many tasks of a role were admitted, of one whose number may change; None of any other, which has to be
     admitted whole."""
-    replica = job.spec.replicas.get(Role(name)) if name in list(Role) else None
+    replica = job.spec.replica_specs.get(Role(name)) if name in list(Role) else None
     if replica is None:
         return None
-    admitted = workload.counts().get(name, replica.count)
+    admitted = workload.counts().get(name, replica.replicas)
     if getattr(replica, "elastic", False):
         return admitted
-    if admitted < replica.count:
-        raise Conflict(f"Kueue admits {admitted} pods of replicas.{name}, and it has {replica.count}")
+    if admitted < replica.replicas:
+        raise Conflict(f"Kueue admits {admitted} pods of replicas.{name}, and it has {replica.replicas}")
     return None
 
 
@@ -127,7 +127,7 @@ def _joined(there: Mapping[str, str], more: Mapping[str, str] | None, by: str) -
 
 def _template_selector(job: Job, role: str) -> dict[str, str]:
     """The nodeSelector of the role's own template."""
-    replica = job.spec.replicas.get(Role(role)) if role in list(Role) else None
+    replica = job.spec.replica_specs.get(Role(role)) if role in list(Role) else None
     spec = replica.template.spec if replica and replica.template else None
     return (spec.model_dump(by_alias=True, exclude_unset=True).get("nodeSelector") or {}) if spec else {}
 

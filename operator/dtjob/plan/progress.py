@@ -10,7 +10,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView, terminated

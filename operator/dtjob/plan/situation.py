@@ -11,7 +11,6 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.objects.rendezvous import rendezvous_port
 from dtjob.objects.topology import Task
 from dtjob.plan.children import Children, PodState, TaskView, created_at, view_tasks
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
@@ -53,7 +52,6 @@ class Situation:
             written,
             observed_generation=job.metadata.generation,
             progress=progress,
-            rendezvous_port=rendezvous_port(job),
             workers=workers,
             start_time=written.start_time or _began_at(views, now),
         )

@@ -11,7 +11,6 @@ from typing import Any
 from dtjob import times
 from dtjob.api.phase import ENDED, Phase
 from dtjob.objects import gangs
-from dtjob.objects.rendezvous import STATUS_FIELD
 from dtjob.objects.topology import Task
 from dtjob.plan import finished
 from dtjob.plan.activity import Activity
@@ -89,8 +88,6 @@ class Status:
     message: str | None = None
     conditions: Conditions = ()
     image: str | None = None
-    rendezvous_port: int | None = None
-    """Where the job's rendezvous is, since it began; None in jobs of an earlier operator: on the status port."""
     ready: str | None = None
     start_time: str | None = None
     first_step_time: str | None = None
@@ -131,7 +128,6 @@ class Status:
             message=fields.get("message"),
             conditions=tuple(fields.get("conditions", ())),
             image=fields.get("image"),
-            rendezvous_port=fields.get(STATUS_FIELD),
             ready=fields.get("ready"),
             start_time=fields.get("startTime"),
             first_step_time=fields.get("firstStepTime"),
@@ -166,7 +162,6 @@ class Status:
             "message": self.message,
             "conditions": list(self.conditions),
             "image": self.image,
-            STATUS_FIELD: self.rendezvous_port,
             "ready": self.ready,
             "startTime": self.start_time,
             "firstStepTime": self.first_step_time,

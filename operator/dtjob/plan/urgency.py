@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from dtjob.api.phase import Phase
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.status import Status

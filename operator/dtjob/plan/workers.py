@@ -14,7 +14,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import labels
 
 WRITTEN = (
@@ -108,24 +108,26 @@ def workers_of(job: Job, written: Workers | None) -> Workers | None:
 
     A changed number is tried at once: what was tried lately for want of room was another's.
     """
-    replica = job.spec.replicas.worker
-    if replica is None or (written is None and not replica.elastic):
+    replica = job.spec.replica_specs.worker
+    if replica is None or (written is None and job.spec.elastic_policy is None):
         return None
     selector = f"{labels.JOB_UID}={job.metadata.uid},{labels.ROLE}={Role.WORKER.value}"
     if written is None:
-        return Workers(replica.count, replica.count, selector=selector)
-    if written.desired == replica.count:
+        return Workers(replica.replicas, replica.replicas, selector=selector)
+    if written.desired == replica.replicas:
         return replace(written, selector=selector)
-    return replace(written, desired=replica.count, adjusted_at=None, selector=selector)
+    return replace(written, desired=replica.replicas, adjusted_at=None, selector=selector)
 
 
 def sized(job: Job, workers: Workers | None) -> Job:
     """The job with as many workers as its group has."""
-    replica = job.spec.replicas.worker
-    if workers is None or replica is None or replica.count == workers.replicas:
+    replica = job.spec.replica_specs.worker
+    if workers is None or replica is None or replica.replicas == workers.replicas:
         return job
-    replicas = job.spec.replicas.model_copy(update={"worker": replica.model_copy(update={"count": workers.replicas})})
-    return job.model_copy(update={"spec": job.spec.model_copy(update={"replicas": replicas})})
+    replicas = job.spec.replica_specs.model_copy(
+        update={"worker": replica.model_copy(update={"replicas": workers.replicas})}
+    )
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"replica_specs": replicas})})
 
 
 def as_it_is(job: Job) -> Job:

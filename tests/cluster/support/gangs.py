@@ -103,7 +103,7 @@ def gang_job(namespace: str, provider: str, name: str = "digits", workers: int =
     `more`: other fields of the spec, and `evaluator`, which takes no room; `gang`: more of that."""
     selector = {"nodeSelector": {OF_TEST: namespace}}
     asks = {"resources": {"requests": {"cpu": "1"}}, "template": {"spec": selector}}
-    replicas: Object = {"chief": asks, "worker": {"count": workers, **asks}}
+    replicas: Object = {"chief": asks, "worker": {"replicas": workers, **asks}}
     if more.get("strategy") == "ParameterServer":
         replicas["ps"] = asks
     if more.pop("evaluator", False):
@@ -111,7 +111,7 @@ def gang_job(namespace: str, provider: str, name: str = "digits", workers: int =
     gang = {"provider": provider, **more.pop("gang", {})}
     scheduling = {"gang": gang, **more.pop("scheduling", {})} if provider else {}
     backoff = {"failurePolicy": {"backoff": {"initialSeconds": 0}}}
-    return job(name, replicas=replicas, scheduling=scheduling, **backoff, **more)
+    return job(name, replicaSpecs=replicas, scheduling=scheduling, **backoff, **more)
 
 
 def page_manifest(provider: str) -> Object:
@@ -125,7 +125,7 @@ def page_manifest(provider: str) -> Object:
 def on_nodes_of(manifest: Object, namespace: str) -> Object:
     """The job, on the test's nodes, without a claim, and without a pause before a task is tried again."""
     manifest["spec"]["checkpoint"]["volume"] = {"emptyDir": {}}
-    for replica in manifest["spec"]["replicas"].values():
+    for replica in manifest["spec"]["replicaSpecs"].values():
         replica["template"] = {"spec": {"nodeSelector": {OF_TEST: namespace}}}
     manifest["spec"]["failurePolicy"] = {"backoff": {"initialSeconds": 0}}
     return manifest

@@ -14,14 +14,14 @@ def job(name: str = "digits", strategy: str = "MultiWorkerMirrored", program: bo
     """A job: chief and two workers (one ps more under ParameterServer; the chief alone under single-pod strategies)."""
     replicas: Object = {"chief": {}}
     if strategy in ("MultiWorkerMirrored", "ParameterServer"):
-        replicas["worker"] = {"count": 2}
+        replicas["worker"] = {"replicas": 2}
     if strategy == "ParameterServer":
         replicas["ps"] = {}
-    base: Object = {"strategy": strategy, "image": "dtjob-trainer:dev", "replicas": replicas}
+    base: Object = {"strategy": strategy, "image": "dtjob-trainer:dev", "replicaSpecs": replicas}
     if program:
-        base["program"] = {"entry": "examples/digits.py"}
-        base["checkpoint"] = {"directory": "/checkpoints", "volume": {"emptyDir": {}}}
-    manifest: Object = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "DistributedTrainingJob", "metadata": {"name": name}}
+        base["program"] = {"entrypoint": "examples/digits.py"}
+        base["checkpoint"] = {"storage": {"volume": {"emptyDir": {}}}}
+    manifest: Object = {"apiVersion": f"{GROUP}/v1beta1", "kind": "DistributedTrainingJob", "metadata": {"name": name}}
     return {**manifest, "spec": {**base, **spec}}
 
 

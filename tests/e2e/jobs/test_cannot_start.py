@@ -27,8 +27,8 @@ def test_an_image_that_does_not_exist(new_job: NewJob) -> None:
 
 
 def test_more_memory_than_any_node_has(new_job: NewJob, trainer_image: str) -> None:
-    replicas: Object = {"chief": {"resources": {"requests": {"memory": "900Ti"}}}, "worker": {"count": 1}}
-    job = new_job(digits(trainer_image, replicas=replicas))
+    replicas: Object = {"chief": {"resources": {"requests": {"memory": "900Ti"}}}, "worker": {"replicas": 1}}
+    job = new_job(digits(trainer_image, replicaSpecs=replicas))
 
     def told(found: Object) -> bool:
         message = found["status"].get("message", "")

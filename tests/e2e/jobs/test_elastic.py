@@ -28,7 +28,7 @@ SHARE = Decimal("0.1")
 def elastic(count: int, most: int, **everyone: object) -> Object:
     """A chief, and workers from 1 to `most`."""
     task = {"resources": {"requests": {"cpu": str(SHARE)}}, **everyone}
-    return {"chief": task, "worker": {"count": count, "min": 1, "max": most, **task}}
+    return {"chief": task, "worker": {"replicas": count, "min": 1, "max": most, **task}}
 
 
 def wait_workers(job: TrainingJob, count: int) -> Object:
@@ -91,7 +91,7 @@ def test_kubectl_scale(new_job: NewJob, trainer_image: str, cluster: Cluster, ap
         scale = json.loads(job.kubectl("get", f"dtjob/{job.name}", "--subresource=scale", "-o", "json").stdout)
         assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (count, count)
     said = told(api, namespace)
-    begins = ["Workers 2 -> 1: spec.replicas.worker.count is 1", "Workers 1 -> 3: there is room for 2 more of 3"]
+    begins = ["Workers 2 -> 1: spec.replica_specs.worker.count is 1", "Workers 1 -> 3: there is room for 2 more of 3"]
     assert said[::2] == begins, said
     for count, words in ((1, said[1]), (3, said[3])):
         plural = "s" if count > 1 else ""
@@ -106,8 +106,8 @@ def test_no_room_for_a_worker_and_room_again(
     node = cluster.nodes[0]
     filler = fill(api, namespace, node, trainer_image, left=SHARE * Decimal("2.5"))
     there = {"spec": {"nodeSelector": {"kubernetes.io/hostname": node}}}
-    policy = {"elasticity": {"scheduleDeadlineSeconds": 5, "growPeriodSeconds": 5}}
-    job = new_job(until_told(api, namespace, trainer_image, elastic(2, 2, template=there), runPolicy=policy))
+    policy = {"elasticity": {"scheduleTimeoutSeconds": 5, "growPeriodSeconds": 5}}
+    job = new_job(until_told(api, namespace, trainer_image, elastic(2, 2, template=there), **policy))
     waiting = job.wait(
         "that it waits for room", lambda found: found["status"].get("workers", {}).get("reason") == "Unschedulable"
     )

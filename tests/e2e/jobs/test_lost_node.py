@@ -33,9 +33,9 @@ def test_a_pod_stuck_on_a_node_that_is_gone_does_not_block_its_successor(
     manifest = digits(
         trainer_image,
         epochs=10_000,
-        replicas={
+        replicaSpecs={
             "chief": {"template": on(stays, strictly=True)},
-            "worker": {"count": 1, "template": on(goes, strictly=False)},
+            "worker": {"replicas": 1, "template": on(goes, strictly=False)},
         },
     )
     manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 5

@@ -91,7 +91,7 @@ def test_uninstalling_leaves_jobs_and_their_definition(
     assert "kubectl get dtjobs" in notes
     job.wait("progress from the new operator", lambda found: found["status"]["progress"]["step"] >= reached)
     assert_nothing_noticed(job, before, counted, in_place, reached)
-    second = new_job(digits(trainer_image, "second", "Default", epochs=1, replicas={"chief": {}}))
+    second = new_job(digits(trainer_image, "second", "Default", epochs=1, replicaSpecs={"chief": {}}))
     second.wait_phase("Running")
 
 

@@ -18,7 +18,7 @@ def plain(image: str) -> Object:
     del spec["program"], spec["checkpoint"]["everySteps"]
     command = ["python3", "examples/plain.py", "--epochs=8", "--checkpoints=/checkpoints"]
     template = {"spec": {"containers": [{"name": "tensorflow", "command": command}]}}
-    spec["replicas"] = {"worker": {"count": 3, "template": template}}
+    spec["replicaSpecs"] = {"worker": {"replicas": 3, "template": template}}
     return manifest
 
 

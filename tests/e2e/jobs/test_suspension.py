@@ -26,7 +26,7 @@ def test_it_saves_gives_its_pods_back_and_goes_on(job: TrainingJob) -> None:
 
     # While it has no pods, where they go may be changed.
     selector: Object = {"kubernetes.io/os": "linux"}
-    patch(job, suspend=False, replicas={"worker": {"template": {"spec": {"nodeSelector": selector}}}})
+    patch(job, suspend=False, replicaSpecs={"worker": {"template": {"spec": {"nodeSelector": selector}}}})
     found = job.wait_up()
     again = job.wait_restored(safe)
     job.wait_step(again["restoredStep"] + 50)

@@ -18,8 +18,8 @@ GOOD, LEARNT = 0.95, 0.8
 def test_digits_under_multi_worker_mirrored(
     new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str
 ) -> None:
-    roles: Object = {"chief": {}, "worker": {"count": 2}, "evaluator": {}}
-    job = new_job(digits(trainer_image, replicas=roles))
+    roles: Object = {"chief": {}, "worker": {"replicas": 2}, "evaluator": {}}
+    job = new_job(digits(trainer_image, replicaSpecs=roles))
     job.wait_phase("Pending")
     assert columns(job.kubectl) | {"AGE": "", "READY": ""} == row(PHASE="Pending")
     job.wait_up()
@@ -50,8 +50,8 @@ def test_digits_under_parameter_server(
     new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str
 ) -> None:
     """Its volume is shared: every task mounts it. (The other jobs' is the chief's alone.)"""
-    roles: Object = {"chief": {}, "worker": {"count": 2}, "ps": {}}
-    manifest = digits(trainer_image, strategy="ParameterServer", epochs=15, replicas=roles)
+    roles: Object = {"chief": {}, "worker": {"replicas": 2}, "ps": {}}
+    manifest = digits(trainer_image, strategy="ParameterServer", epochs=15, replicaSpecs=roles)
     manifest["spec"]["checkpoint"]["mount"] = "All"
     job = new_job(manifest, shared=True)
     job.wait_up()

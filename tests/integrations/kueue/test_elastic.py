@@ -21,8 +21,8 @@ Step = Callable[[], None]
 def create_elastic(api: Api, namespace: str, page: dict[str, Object], name: str, workers: int) -> None:
     """The page's job with so many workers, at least one."""
     found = copy.deepcopy(page)
-    worker = found["DistributedTrainingJob"]["spec"]["replicas"]["worker"]
-    found["DistributedTrainingJob"]["spec"]["replicas"]["worker"] = {**worker, "count": workers, "min": 1}
+    worker = found["DistributedTrainingJob"]["spec"]["replicaSpecs"]["worker"]
+    found["DistributedTrainingJob"]["spec"]["replicaSpecs"]["worker"] = {**worker, "count": workers, "min": 1}
     create(api, namespace, found, name)
 
 
@@ -120,7 +120,7 @@ def test_fewer_workers_give_their_quota_to_others(
     began = resumed(wait_job(api, namespace, "shrinks", trains_with(2)))
     before = workload(api, namespace, "shrinks")["metadata"]["uid"]
     small = copy.deepcopy(page)
-    del small["DistributedTrainingJob"]["spec"]["replicas"]["worker"]
+    del small["DistributedTrainingJob"]["spec"]["replicaSpecs"]["worker"]
     small["DistributedTrainingJob"]["spec"]["strategy"] = "Default"
     create(api, namespace, small, "small")
     workload(api, namespace, "small", has("QuotaReserved", "False"))

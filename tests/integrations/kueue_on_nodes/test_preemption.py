@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(900)
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 THIRD = {"resources": {"requests": {"cpu": "100m", "memory": "256Mi"}}}
 """Of the quota: three tasks use all of it."""
-ROLES: Object = {"chief": THIRD, "worker": {"count": 2, **THIRD}}
+ROLES: Object = {"chief": THIRD, "worker": {"replicas": 2, **THIRD}}
 
 
 def queued(manifest: Object, queue: str, priority: str | None = None) -> Object:
@@ -45,7 +45,7 @@ def test_a_job_that_trains_saves_makes_room_and_goes_on(
     before = low.pods()
     safe = int(low.report()["step"])
 
-    urgent = new_job(queued(digits(trainer_image, "urgent", epochs=5, replicas=ROLES), queue, "high"))
+    urgent = new_job(queued(digits(trainer_image, "urgent", epochs=5, replicaSpecs=ROLES), queue, "high"))
     api.wait("pods", namespace, only_urgent, 240)
     evicted = low.wait_phase("Suspended")["status"]
     assert evicted["reason"] == "Queued"

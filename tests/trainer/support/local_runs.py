@@ -33,7 +33,7 @@ def manifest(example: str, file: Path, epochs: int, **spec: Any) -> Path:
     """One of the examples with fewer epochs and blocks of the spec replaced, written to `file`."""
     job = read_manifest(ROOT / "examples" / example)
     job["spec"]["program"]["args"] = [f"--epochs={epochs}"]
-    job["spec"]["failurePolicy"] = {"maxRestarts": 10, "backoff": {"initialSeconds": 0}}
+    job["spec"]["failurePolicy"] = {"maxRestartsWithoutProgress": 10, "backoff": {"initialSeconds": 0}}
     job["spec"].update(spec)
     file.write_text(yaml.safe_dump(job))
     return file

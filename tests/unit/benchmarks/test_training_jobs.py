@@ -36,7 +36,7 @@ def test_ours_are_jobs_that_an_api_server_takes(side: str, strategy: str) -> Non
 def test_all_sides_have_the_same_tasks_and_see_the_same_volume(strategy: str) -> None:
     ours, theirs = manifest("dtjob", strategy)["spec"], manifest("tfjob", strategy)["spec"]["tfReplicaSpecs"]
     counts = {role.lower(): one["replicas"] for role, one in theirs.items()}
-    assert counts == {role: one["count"] for role, one in ours["replicas"].items()} == GROUPS[strategy]
+    assert counts == {role: one["count"] for role, one in ours["replicaSpecs"].items()} == GROUPS[strategy]
     assert (ours["checkpoint"]["directory"], ours["checkpoint"]["mount"]) == (DIRECTORY, "All")
     for container in containers(manifest("tfjob", strategy)):
         assert container["volumeMounts"] == [{"name": "data", "mountPath": DIRECTORY}]
@@ -44,7 +44,7 @@ def test_all_sides_have_the_same_tasks_and_see_the_same_volume(strategy: str) ->
 
 @each_strategy
 def test_an_image_of_ones_own_runs_the_very_command_of_tfjob(strategy: str) -> None:
-    ours = manifest("dtjob-own-image", strategy)["spec"]["replicas"].values()
+    ours = manifest("dtjob-own-image", strategy)["spec"]["replicaSpecs"].values()
     commands = [one["template"]["spec"]["containers"][0]["command"] for one in ours]
     for policy in ("tfjob", "tfjob-onfailure"):
         assert [one["command"] for one in containers(manifest(policy, strategy))] == commands

@@ -12,7 +12,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import drift, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod as pod_of
@@ -52,10 +52,12 @@ def job(
     base: dict[str, Any] = {
         "strategy": strategy,
         "image": "dtjob-trainer:dev",
-        "replicas": {role: {"count": count} for role, count in counts.items() if count},
+        "replicaSpecs": {
+            role: {"replicas": count} if role in ("worker", "ps") else {} for role, count in counts.items() if count
+        },
     }
     if program:
-        base["program"] = {"entry": "examples/digits.py"} if program is True else program
+        base["program"] = {"entrypoint": "examples/digits.py"} if program is True else program
     metadata = {"name": name, "namespace": "default", "uid": uid, "resourceVersion": "1", "generation": 1}
     return Job.model_validate({"metadata": metadata, "spec": {**base, **spec}, "status": status or {}})
 

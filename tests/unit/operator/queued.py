@@ -21,7 +21,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 
 QUEUE = {kueue.QUEUE: "team-a"}
-CLAIM = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
+CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
 SPOT = {
     "kind": "ResourceFlavor",
     "metadata": {"name": "spot"},
@@ -164,13 +164,13 @@ class Story:
 
     def scale(self, workers: int, **fields: Any) -> None:
         """The user asks for another number of workers."""
-        worker = self.job.spec.replicas.worker
+        worker = self.job.spec.replica_specs.worker
         assert worker is not None
         changed = worker.model_copy(update={"count": workers, **fields})
-        replicas = self.job.spec.replicas.model_copy(update={"worker": changed})
+        replicas = self.job.spec.replica_specs.model_copy(update={"worker": changed})
         self.job = self.job.model_copy(
             update={
-                "spec": self.job.spec.model_copy(update={"replicas": replicas}),
+                "spec": self.job.spec.model_copy(update={"replicaSpecs": replicas}),
                 "metadata": self.job.metadata.model_copy(update={"generation": self.job.metadata.generation + 1}),
             }
         )

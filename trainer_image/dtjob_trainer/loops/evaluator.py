@@ -39,9 +39,9 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     task = here.task
     assert task is not None
     if task.checkpoint is None:
-        raise EvaluatorError("replicas.evaluator needs spec.checkpoint: it evaluates what is saved there")
+        raise EvaluatorError("replicaSpecs.evaluator needs spec.checkpoint: it evaluates what is saved there")
     if source is None:
-        raise EvaluatorError("replicas.evaluator needs validation_data in fit(): it has nothing to evaluate on")
+        raise EvaluatorError("replicaSpecs.evaluator needs validation_data in fit(): it has nothing to evaluate on")
     directory = task.checkpoint.directory
     checkpoint.check_directory(directory)
     trained.build(*source.spec())

@@ -81,7 +81,7 @@ def _check(here: runtime.Runtime, step_fn: Any, data: Any, total_steps: int) -> 
             "train() is the second run of this program, but a job's checkpoints hold one; start a job for each"
         )
     if here.is_evaluator:
-        raise TrainError("replicas.evaluator has nothing to evaluate in a custom loop; leave it out of the job")
+        raise TrainError("replicaSpecs.evaluator has nothing to evaluate in a custom loop; leave it out of the job")
     if not callable(step_fn):
         raise TrainError(f"step_fn must be a function of one batch, not a {type(step_fn).__name__}")
     if total_steps < 1:

@@ -12,10 +12,10 @@ from dtjob_trainer.errors import ModelFitError
 _TRAINING = ("fit", "evaluate", "train_on_batch", "test_on_batch")
 INSTEAD = {
     "fit": "train with dtjob_trainer.fit(model, x, y, …), which also saves and resumes the run",
-    "evaluate": "give validation_data to dtjob_trainer.fit(…), or replicas.evaluator to the job",
+    "evaluate": "give validation_data to dtjob_trainer.fit(…), or replicaSpecs.evaluator to the job",
     "train_on_batch": "train with dtjob_trainer.fit(model, x, y, …), or a step of your own with dtjob_trainer.train(…)",
     "predict": "call model.predict_on_batch(x), or model(x), on one batch after the other",
-    "test_on_batch": "give validation_data to dtjob_trainer.fit(…), or replicas.evaluator to the job",
+    "test_on_batch": "give validation_data to dtjob_trainer.fit(…), or replicaSpecs.evaluator to the job",
 }
 """What to use instead of each method."""
 
@@ -37,7 +37,7 @@ def refuse_where_wrong(task: Task) -> None:
 
     if task.is_evaluator:
         why = "the job's evaluator follows checkpoints, and it writes none"
-        keras.Model.fit = _refusal("fit", "in a job with replicas.evaluator", why, keras.Model.fit, None)
+        keras.Model.fit = _refusal("fit", "in a job with replicaSpecs.evaluator", why, keras.Model.fit, None)
     for method in refused(task.traits):
         where, why = f"under {task.traits.name}", "Keras 3 fails inside TensorFlow there"
         original = getattr(keras.Model, method)

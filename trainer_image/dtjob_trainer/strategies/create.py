@@ -123,7 +123,7 @@ def check_replicas(of_a_worker: int) -> None:
     if of_a_worker > 1:
         raise StrategyError(
             f"a worker of ParameterServer trains on one GPU, and these have {of_a_worker}: give each one "
-            "(nvidia.com/gpu: 1), and raise replicas.worker.count"
+            "(nvidia.com/gpu: 1), and raise replicaSpecs.worker.replicas"
         )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from dtjob.api.clean_pod_policy import CleanPodPolicy
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
-from dtjob.api.replicas import Role
-from dtjob.api.run_policy import CleanPods
+from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
@@ -24,9 +24,9 @@ LINGER = timedelta(seconds=60)
 def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]:
     """The pods that an ended job gives up now, and when to look again for those that may still end by themselves."""
     gone = strays(situation)
-    policy, ended_at = situation.job.spec.run_policy.clean_pods, situation.status.completion_time
+    policy, ended_at = situation.job.spec.clean_pod_policy, situation.status.completion_time
     # What a deadline has cut off must not run on: of its pods None keeps those that have ended.
-    if ended_at is None or (policy is CleanPods.NONE and not was_cut_off(situation.status)):
+    if ended_at is None or (policy is CleanPodPolicy.NONE and not was_cut_off(situation.status)):
         return gone, None
     linger_until = ended_at + LINGER
     removed, waits = gone, False
@@ -35,13 +35,13 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
         if view is evaluator:
             continue
         for pod in view.pods:
-            if deleting(pod) or (_leaves_nothing_running(pod) and policy is not CleanPods.ALL):
+            if deleting(pod) or (_leaves_nothing_running(pod) and policy is not CleanPodPolicy.ALL):
                 continue
             lingers = situation.status.phase is Phase.SUCCEEDED and not ended(pod) and situation.now < linger_until
             if lingers and _ends_by_itself(situation.job, view):
                 waits = True
                 continue
-            removed.append(Delete.of(pod, f"the job has ended (runPolicy.cleanPods: {policy.value})"))
+            removed.append(Delete.of(pod, f"the job has ended (cleanPodPolicy: {policy.value})"))
     return removed, linger_until if waits else None
 
 
@@ -54,4 +54,4 @@ def _ends_by_itself(job: Job, view: TaskView) -> bool:
     if view.evaluates or job.spec.strategy is not Strategy.PARAMETER_SERVER:
         return True
     # Workers that no chief hands its steps to train by themselves, each to its own end.
-    return view.task.role is Role.WORKER and job.spec.replicas.chief is None
+    return view.task.role is Role.WORKER and job.spec.replica_specs.chief is None

@@ -13,7 +13,7 @@ from typing import Any
 
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job, Spec
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
@@ -109,7 +109,7 @@ def explain(situation: Situation) -> Explain | Nothing:
             row = incident.errors.count - later if incident.errors and found.cause is Cause.DISRUPTION else 1
             found, verdict = ruled(situation, found)
             # What happened while the job was suspended is held against nobody; when it did, nobody can tell apart.
-            if verdict.action is not RuleAction.RESTART_UNCOUNTED and suspended:
+            if verdict.action is not RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS and suspended:
                 continue
             incident = joined(incident, found.cause, verdict.of_a_rule, max(row, 1))
             return Explain(incident, was, found, max(row, 1), verdict.action)
@@ -196,7 +196,7 @@ def _suspects(situation: Situation, failed: str, exit_code: int | None) -> list[
 def _needs_every_ps(job: Job, task: str) -> bool:
     """Whether the task of a ParameterServer job fails where a ps is lost: the chief task, and where that is worker 0,
     every worker, as each then reads and writes the variables by itself."""
-    by_themselves = job.spec.replicas.chief is None and task.startswith(f"{Role.WORKER.value}-")
+    by_themselves = job.spec.replica_specs.chief is None and task.startswith(f"{Role.WORKER.value}-")
     return by_themselves or task == topology.chief_task(job).id
 
 

@@ -1,6 +1,6 @@
 """Deadlines: how long a job may be active, and how long its tasks may take to run all at once.
 
-They are the job's own (`runPolicy`), and end it whether or not anything happens to it.
+They are the job's own, and end it whether or not anything happens to it.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Overdue:
 
 def overdue(situation: Situation) -> Overdue | None:
     """The deadline that is over, None where none is."""
-    policy, now = situation.job.spec.run_policy, situation.now
+    spec, now = situation.job.spec, situation.now
     active_until, start_until = _active_until(situation), _start_until(situation)
     if active_until is not None and now >= active_until:
         waits = waited_for(situation)
         more = f"; at the end {waits}" if waits else ""
-        field = f"runPolicy.activeDeadlineSeconds ({policy.active_deadline_seconds})"
+        field = f"activeDeadlineSeconds ({spec.active_deadline_seconds})"
         return Overdue(DEADLINE_EXCEEDED, f"the job was active for longer than {field}{more}")
     if start_until is not None and now >= start_until and (waits := waited_for(situation)):
-        field = f"runPolicy.startDeadlineSeconds ({policy.start_deadline_seconds})"
+        field = f"startDeadlineSeconds ({spec.start_deadline_seconds})"
         return Overdue(START_DEADLINE_EXCEEDED, f"not all tasks ran within {field}: {waits}")
     return None
 
@@ -98,14 +98,14 @@ def waited_for(situation: Situation) -> str:
 
 
 def _active_until(situation: Situation) -> datetime | None:
-    seconds, active = situation.job.spec.run_policy.active_deadline_seconds, situation.status.active
+    seconds, active = situation.job.spec.active_deadline_seconds, situation.status.active
     if seconds is None or active is None or active.since is None:
         return None
     return active.since + max(timedelta(seconds=seconds) - active.before, timedelta(0))
 
 
 def _start_until(situation: Situation) -> datetime | None:
-    seconds, active = situation.job.spec.run_policy.start_deadline_seconds, situation.status.active
+    seconds, active = situation.job.spec.start_deadline_seconds, situation.status.active
     if seconds is None or active is None or active.since is None or active.all_ran_at is not None:
         return None
     return active.since + timedelta(seconds=seconds)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dtjob import times
+from dtjob.api.elastic_policy import ElasticPolicy
 from dtjob.api.phase import ENDED, Phase
-from dtjob.api.replicas import Role
-from dtjob.api.run_policy import Elasticity
+from dtjob.api.replica_specs import Role
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
 from dtjob.plan.children import PodState, TaskView, deleting, is_lost, lost_at, node_of
@@ -33,7 +33,7 @@ FINISHING = "Finishing"
 wanted than there is room for; there is room again; training is about to end, so that the number stays as it is."""
 _QUOTA = "exceeded quota"
 """As the API server's admission says it."""
-COUNT = "spec.replicas.worker.count"
+COUNT = "spec.replica_specs.worker.count"
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,12 @@ def _short(situation: Situation, workers: Workers) -> bool:
     return workers.replicas < goal(situation, workers)
 
 
-def _policy(situation: Situation) -> Elasticity:
-    return situation.job.spec.run_policy.elasticity or Elasticity()
+def _policy(situation: Situation) -> ElasticPolicy:
+    return situation.job.spec.elastic_policy or ElasticPolicy()
 
 
 def _deadline(situation: Situation) -> timedelta:
-    return timedelta(seconds=_policy(situation).schedule_deadline_seconds)
+    return timedelta(seconds=_policy(situation).schedule_timeout_seconds)
 
 
 def _is_news_before_the_start(situation: Situation, workers: Workers) -> bool:
@@ -173,17 +173,17 @@ def _is_news_before_the_start(situation: Situation, workers: Workers) -> bool:
 
 def _shrinks(situation: Situation, workers: Workers) -> Resizing | None:
     """To what there is room for, where training has waited for more for too long."""
-    replica, since = situation.job.spec.replicas.worker, workers.unschedulable_since
-    if replica is None or replica.min is None or since is None or situation.now < since + _deadline(situation):
+    least, since = _policy(situation).min_replicas, workers.unschedulable_since
+    if least is None or since is None or situation.now < since + _deadline(situation):
         return None
     without = _without_room(situation)
     # A chief or a ps that finds no node may get that of a worker: the group is made in the order of its roles.
     fit = workers.replicas - len(without)
-    to = max(replica.min, fit)
+    to = max(least, fit)
     if to >= workers.replicas:
         return None
     names = ", ".join(view.task.id for view in without[:3]) + (f" and {len(without) - 3} more" if without[3:] else "")
-    field = f"runPolicy.elasticity.scheduleDeadlineSeconds ({_policy(situation).schedule_deadline_seconds})"
+    field = f"elasticPolicy.scheduleTimeoutSeconds ({_policy(situation).schedule_timeout_seconds})"
     return Resizing(to, UNSCHEDULABLE, f"there was no room for {names} within {field}")
 
 
@@ -238,8 +238,8 @@ def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:
 def _words(situation: Situation, workers: Workers) -> tuple[str, str]:
     """Why there are so many workers, in one word and in words."""
     if (since := workers.unschedulable_since) is not None:
-        replica, at = situation.job.spec.replicas.worker, since + _deadline(situation)
-        shrinks = replica is not None and replica.min is not None and replica.min < workers.replicas
+        least, at = _policy(situation).min_replicas, since + _deadline(situation)
+        shrinks = least is not None and least < workers.replicas
         then = f"; it goes on with what there is at {times.rfc3339(at)}" if shrinks else ""
         return UNSCHEDULABLE, f"training waits for room since {times.rfc3339(since)}{then}"
     if workers.replicas != workers.desired and _about_to_end(situation):

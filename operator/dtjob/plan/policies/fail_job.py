@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dtjob.api.failure_rules import RuleAction
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.plan.decisions import GiveUp, Wait
 from dtjob.plan.failure import Failure
 from dtjob.plan.policies.collateral import comes_of, wait_for_word

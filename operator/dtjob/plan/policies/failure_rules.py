@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dtjob.api.failure_rules import ExitCodeOperator, FailureRule, OnExitCodes, OnPodCondition, RuleAction
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import PodState, TaskView, node_of
 from dtjob.plan.evidence import Evidence, evidence_of, waiting
@@ -31,7 +31,7 @@ class BuiltIn:
 
 BUILT_IN = (
     BuiltIn(
-        RuleAction.RESTART_UNCOUNTED,
+        RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS,
         tuple(cause for cause in Cause if not cause.charged),
         "evictions, preemptions, drains, lost nodes, deleted pods, and pods that their node refused",
     ),
@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def charged(self) -> bool:
-        """Whether it counts against maxRestarts."""
+        """Whether it counts against maxRestartsWithoutProgress."""
         return self.action is RuleAction.RESTART
 
     @property
@@ -131,7 +131,7 @@ def _cannot_start(situation: Situation, view: TaskView) -> Failure | None:
             message=message,
         )
         verdict = judge_pod(situation, failure, Evidence(reasons=(reason,)), waits=True)
-        if verdict.rule and verdict.action is not RuleAction.IGNORE:
+        if verdict.rule and verdict.action is not RuleAction.LEAVE_FAILED:
             return failure
     return None
 

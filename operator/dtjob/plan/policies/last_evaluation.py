@@ -78,7 +78,7 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
     if failure is not None:
         failure, verdict = ruled(situation, failure)
         wanted = verdict.of_a_rule
-        if verdict.action in (RuleAction.IGNORE, RuleAction.FAIL_JOB):
+        if verdict.action in (RuleAction.LEAVE_FAILED, RuleAction.FAIL_JOB):
             return GiveUpEvaluation(f"{failure.with_rule()}; training has succeeded, and {_WITHOUT}")
     if failure is not None and wanted is None and failure.cause.charged and _was_made_after(left):
         return GiveUpEvaluation(f"{failure.sentence()} after training had ended; {_WITHOUT}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create, Read
@@ -41,17 +41,13 @@ class Asked:
 def only_resized(job: Job, workload: Workload) -> bool:
     """Whether the Workload was made for this job but for the number of its workers, and what it has is enough for it
     to go on. `job` is as its spec says."""
-    replica = job.spec.replicas.worker
-    if workload.shape is None or replica is None or not replica.elastic or workload.in_topology:
+    replica, policy = job.spec.replica_specs.worker, job.spec.elastic_policy
+    if workload.shape is None or replica is None or policy is None or workload.in_topology:
         return False
-    asked, least = workload.asked(WORKER)
-    if (replica.min or 1) > workload.counts().get(WORKER, 0) or replica.count < (least or 1):
+    least = workload.asked(WORKER)[1]
+    if (policy.min_replicas or 1) > workload.counts().get(WORKER, 0) or replica.replicas < (least or 1):
         return False
-    if workload.kind is not None:
-        return workload.kind == kueue.kind_of(job)
-    # An earlier operator made it.
-    alternatives = {replica.min} if replica.min is None else {replica.min, least or asked}
-    return any(kueue.shape_of(_of(job, asked, one)) == workload.shape for one in alternatives)
+    return workload.kind == kueue.kind_of(job)
 
 
 def taken_over(situation: Situation, workload: Workload, entry: QueueEntry) -> tuple[Read, QueueEntry]:
@@ -90,16 +86,16 @@ def waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:
 def asked_for(situation: Situation, slices: Slices) -> Asked:
     """What a job that runs with the current Workload asks its queue for."""
     current, successor, wanted = slices.current, slices.successor, situation.wanted
-    replica = wanted.spec.replicas.worker
+    replica = wanted.spec.replica_specs.worker
     if current is None or replica is None or not current.in_force:
         return Asked(actions=_without(successor))
     if current.shape in (None, kueue.shape_of(wanted)):  # somebody else's, or as it is to be
         return Asked(actions=_without(successor))
     asked, _ = current.asked(WORKER)
-    if replica.count > asked:
+    if replica.replicas > asked:
         return _more(situation, current, successor)
     gone = _without(successor)
-    if replica.count < min(asked, current.counts()[WORKER]) and not gone and _has_ended_others(situation):
+    if replica.replicas < min(asked, current.counts()[WORKER]) and not gone and _has_ended_others(situation):
         return _fewer(situation, current)
     return Asked(actions=gone)
 
@@ -140,10 +136,10 @@ def _fewer(situation: Situation, current: Workload) -> Asked:
     if key not in situation.children.read:
         return Asked(read=(key,))
     full, wanted = situation.children.read[key], situation.wanted
-    replica = wanted.spec.replicas.worker
+    replica = wanted.spec.replica_specs.worker
     if full is None or replica is None or full["metadata"]["uid"] != current.uid:
         return Asked()
-    return Asked(actions=(current.lower(full, WORKER, replica.count, kueue.shape_of(wanted)),))
+    return Asked(actions=(current.lower(full, WORKER, replica.replicas, kueue.shape_of(wanted)),))
 
 
 def _has_ended_others(situation: Situation) -> bool:
@@ -161,12 +157,3 @@ def _without(successor: Workload | None) -> tuple[Action, ...]:
     if successor is None or successor.reserved or successor.shape is None:
         return ()
     return (successor.delete("the job asks for no more than it has", as_seen=True),)
-
-
-def _of(job: Job, count: int, least: int | None) -> Job:
-    """The job with so many workers, and at least so many."""
-    replica = job.spec.replicas.worker
-    assert replica is not None  # the caller has looked
-    changed = {"count": count} if least == replica.min else {"count": count, "min": least}
-    replicas = job.spec.replicas.model_copy(update={"worker": replica.model_copy(update=changed)})
-    return job.model_copy(update={"spec": job.spec.model_copy(update={"replicas": replicas})})

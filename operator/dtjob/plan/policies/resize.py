@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 
 from dtjob.api.phase import Phase
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import ROLE as PLACEHOLDER

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from dtjob import times
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
@@ -90,7 +90,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
 
 def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:
     """Begin an incident, or give up where it is one too many of its kind: what is not charged never uses up
-    maxRestarts, though that may have been lowered since."""
+    maxRestartsWithoutProgress, though that may have been lowered since."""
     policy, status = situation.job.spec.failure_policy, situation.status
     step, since = status.progress.checkpoint_step, running_since(status.conditions)
     attempts, now = status.attempts, situation.now
@@ -100,9 +100,9 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     )
     if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
         return wait_for_word(situation, first) or over
-    if verdict.charged and incident.charged > policy.max_restarts:
+    if verdict.charged and incident.charged > policy.max_restarts_without_progress:
         return wait_for_word(situation, first) or GiveUp(first, _gave_up(situation.job, first, step))
-    if not verdict.charged and incident.uncharged > policy.max_disruptions:
+    if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
     errors = row_of_errors(situation, incident, first) if verdict.charged else None
     return Begin(tasks, replace(incident, errors=errors, mistake=mistake_of(situation, first)), first)
@@ -113,9 +113,9 @@ def over_budget(situation: Situation, incident: Incident, first: Failure) -> Giv
     one too many of these."""
     before, policy = situation.status.incident, situation.job.spec.failure_policy
     step = situation.status.progress.checkpoint_step
-    if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions):
+    if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
-    if before is None or incident.charged <= max(before.charged, policy.max_restarts):
+    if before is None or incident.charged <= max(before.charged, policy.max_restarts_without_progress):
         return None
     return GiveUp(first, _gave_up(situation.job, first, step))
 
@@ -150,7 +150,7 @@ def restart_evaluator(
     if failure is None:
         return Nothing()
     failure, verdict = ruled(situation, failure)
-    if verdict.action is RuleAction.IGNORE:
+    if verdict.action is RuleAction.LEAVE_FAILED:
         return GiveUpEvaluation(f"{failure.with_rule()}: it is not replaced, and nothing evaluates what is saved")
     if evaluator.pod is not None:
         wait = wait_before(evaluator.attempt + 1, situation.job.spec.failure_policy.backoff)
@@ -225,8 +225,8 @@ def _ended_before(view: TaskView, moment: datetime, *, unseen: bool) -> bool:
 def trains_without(job: Job, absent: Sequence[Task]) -> bool:
     """Whether training goes on while these tasks are away: a ParameterServer chief hands the steps to other workers.
     Worker 0 is the chief task where there is no chief."""
-    replica = job.spec.replicas.worker
-    workers = replica.count if replica else 0
+    replica = job.spec.replica_specs.worker
+    workers = replica.replicas if replica else 0
     only_workers = all(task.role is Role.WORKER for task in absent)
     some_are_left = topology.chief_task(job) not in absent and len(absent) < workers
     return job.spec.strategy is Strategy.PARAMETER_SERVER and only_workers and some_are_left
@@ -238,16 +238,17 @@ def _first(failed: list[Failure]) -> Failure:
 
 
 def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
-    budget = job.spec.failure_policy.max_restarts
+    budget = job.spec.failure_policy.max_restarts_without_progress
     if budget == 0:
-        return f"{first.with_rule()}; failurePolicy.maxRestarts is 0, so training was not restarted"
-    return f"{first.with_rule()}; failurePolicy.maxRestarts ({budget}) is used up{_without_progress(checkpoint_step)}"
+        return f"{first.with_rule()}; failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"
+    used_up = f"failurePolicy.maxRestartsWithoutProgress ({budget}) is used up"
+    return f"{first.with_rule()}; {used_up}{_without_progress(checkpoint_step)}"
 
 
 def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:
-    bound = job.spec.failure_policy.max_disruptions
+    bound = job.spec.failure_policy.max_disruptions_without_progress
     which = "a rule does not count" if first.rule else "were not the job's own doing"
-    what = f"{bound} restarts in a row that {which} (failurePolicy.maxDisruptions) were tried"
+    what = f"{bound} restarts in a row that {which} (failurePolicy.maxDisruptionsWithoutProgress) were tried"
     return f"{first.with_rule()}; {what}{_without_progress(checkpoint_step)}"
 
 

@@ -24,14 +24,10 @@ def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
     step, start = report.get("restoredStep"), _start(report)
     status = situation.status
     first = start == {"attempt": 0, "incarnation": 0}
-    # Of a job that an earlier operator began nobody noted the start: what was saved since is no loss.
-    unnoted = status.rendezvous_port is None and not status.restored
-    seen = start.items() <= status.restored.items() or (first and not status.restored and step == 0 and not unnoted)
+    seen = start.items() <= status.restored.items() or (first and not status.restored and step == 0)
     if step is None or seen:
         return situation, []
     restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
-    if unnoted:
-        return situation.with_status(replace(status, restored=restored)), []
     before = situation.written.progress
     nothing_lost = not step and before.checkpoint_step < 0 and not before.training.get("step", 0)
     told = [] if nothing_lost else [_event(situation, step, before.checkpoint_step)]

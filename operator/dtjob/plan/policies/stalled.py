@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.api.success_policy import SuccessPolicy
 from dtjob.plan.children import PodState
 from dtjob.plan.conditions import COMPLETE, holds, with_condition

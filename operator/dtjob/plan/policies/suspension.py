@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dtjob.api.phase import Phase
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Delete, Event
 from dtjob.plan.activity import Activity

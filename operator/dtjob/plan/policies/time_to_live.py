@@ -19,16 +19,16 @@ def deletion(situation: Situation, lingers: bool) -> tuple[list[Delete], datetim
     that has yet to look at what was saved last.
     """
     status, metadata = situation.status, situation.job.metadata
-    ttl, ended_at = situation.job.spec.run_policy.ttl_seconds_after_finished, status.completion_time
-    if ttl is None or ended_at is None:
-        return [], None
-    outcome = "succeeded" if status.phase is Phase.SUCCEEDED else "failed"
-    seconds = ttl.succeeded if status.phase is Phase.SUCCEEDED else ttl.failed
-    if seconds is None or lingers or evaluator_left(situation) is not None:
+    spec, ended_at = situation.job.spec, status.completion_time
+    failed = status.phase is Phase.FAILED and spec.ttl_seconds_after_failed is not None
+    seconds = spec.ttl_seconds_after_failed if failed else spec.ttl_seconds_after_finished
+    if seconds is None or ended_at is None or lingers or evaluator_left(situation) is not None:
         return [], None
     due = ended_at + timedelta(seconds=seconds)
     if situation.now < due:
         return [], min(due, situation.now + LOOK_AT_LEAST_EVERY)
-    why = f"it has {outcome} {seconds} s ago (runPolicy.ttlSecondsAfterFinished.{outcome})"
+    outcome = "failed" if status.phase is Phase.FAILED else "succeeded"
+    field = "ttlSecondsAfterFailed" if failed else "ttlSecondsAfterFinished"
+    why = f"it {outcome} {seconds} s ago ({field})"
     # The field may have been raised, or the job unsuspended, a moment ago: then it is planned for anew.
     return [Delete(KIND, metadata.name, metadata.uid, why, metadata.resource_version)], None

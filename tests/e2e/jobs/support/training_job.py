@@ -43,17 +43,16 @@ def digits(
 ) -> Object:
     """The example as a job (23 steps an epoch), its checkpoints on the claim of the job's name."""
     return {
-        "apiVersion": f"{GROUP}/v1alpha1",
+        "apiVersion": f"{GROUP}/v1beta1",
         "kind": "DistributedTrainingJob",
         "metadata": {"name": name},
         "spec": {
             "strategy": strategy,
             "image": image,
-            "program": {"entry": "examples/digits.py", "args": [f"--epochs={epochs}"]},
-            "replicas": replicas or {"chief": {}, "worker": {"count": 2}},
+            "program": {"entrypoint": "examples/digits.py", "args": [f"--epochs={epochs}"]},
+            "replicaSpecs": replicas or {"chief": {}, "worker": {"replicas": 2}},
             "checkpoint": {
-                "directory": "/checkpoints",
-                "volume": {"persistentVolumeClaim": {"claimName": name}},
+                "storage": {"volume": {"persistentVolumeClaim": {"claimName": name}}},
                 "everySteps": every_steps,
             },
             **spec,

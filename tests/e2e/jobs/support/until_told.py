@@ -41,7 +41,7 @@ def until_told(api: Api, namespace: str, image: str, replicas: Object, name: str
         made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_FILE: _PROGRAM}}
         api.create("configmaps", namespace, made)
     mounted = {role: _with_program(replica) for role, replica in replicas.items()}
-    job = digits(image, name, epochs=_ENDLESS, replicas=mounted, **spec)
+    job = digits(image, name, epochs=_ENDLESS, replicaSpecs=mounted, **spec)
     job["spec"]["program"]["entry"] = f"{_DIRECTORY}/{_FILE}"
     return job
 

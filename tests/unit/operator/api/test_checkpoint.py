@@ -1,22 +1,28 @@
-"""Defaults that the trainer takes and the API server does not fill in: the descriptions have to name them."""
+"""Where checkpoints are, and defaults that the API server does not fill in."""
 
 from __future__ import annotations
 
 import pytest
 
-from dtjob.api.block import UNSET_IN_CLUSTER, Block
-from dtjob.api.checkpoint import DEFAULT_EVERY_SECONDS, Checkpoint
-from dtjob.api.network import Network
+from dtjob.api.block import UNSET_IN_CLUSTER
+from dtjob.api.checkpoint import Checkpoint, CheckpointStorage
 
 
-@pytest.mark.parametrize("block", [Checkpoint, Network])
-def test_a_default_that_is_not_filled_in_is_named(block: type[Block]) -> None:
-    fields = [field for field in block.model_fields.values() if field.json_schema_extra == UNSET_IN_CLUSTER]
-    assert fields
+def test_a_default_that_the_api_server_does_not_fill_in_is_named_in_its_description() -> None:
+    fields = [one for one in CheckpointStorage.model_fields.values() if one.json_schema_extra == UNSET_IN_CLUSTER]
+    assert len(fields) == 2
     for field in fields:
-        assert f"{str(field.default).lower()} where left out" in (field.description or "")
+        text = field.description or ""
+        assert f"Defaults to {field.default}." in text or f"{field.default} (the default)" in text
 
 
-def test_how_often_is_saved_where_nothing_is_said_is_named() -> None:
-    described = Checkpoint.model_fields["every_seconds"].description or ""
-    assert f"{DEFAULT_EVERY_SECONDS} where everySteps is not set either" in described
+@pytest.mark.parametrize(
+    ("storage", "directory"),
+    [
+        ({"volume": {"emptyDir": {}}}, "/checkpoints"),
+        ({"volume": {"emptyDir": {}}, "mountPath": "/data"}, "/data"),
+        ({"uri": "gs://bucket/digits"}, "gs://bucket/digits"),
+    ],
+)
+def test_the_directory_is_the_uri_or_the_path_of_the_mounted_volume(storage: dict[str, object], directory: str) -> None:
+    assert Checkpoint.model_validate({"storage": storage}).directory == directory

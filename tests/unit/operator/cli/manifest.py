@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 GOOD = """
-apiVersion: training.dtjob.dev/v1alpha1
+apiVersion: training.dtjob.dev/v1beta1
 kind: DistributedTrainingJob
 metadata: {name: digits}
 spec:
   strategy: MultiWorkerMirrored
   image: dtjob-trainer:dev
-  program: {entry: digits.py, args: [--epochs=20]}
-  replicas: {chief: {}, worker: {count: 2}, evaluator: {}}
-  checkpoint: {directory: /checkpoints, volume: {emptyDir: {}}, everySteps: 100}
+  program: {entrypoint: digits.py, args: [--epochs=20]}
+  replicaSpecs: {chief: {}, worker: {replicas: 2}, evaluator: {}}
+  checkpoint: {storage: {volume: {emptyDir: {}}}, everySteps: 100}
 """

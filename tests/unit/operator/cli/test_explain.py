@@ -82,8 +82,8 @@ def test_the_tasks_of_a_large_job_share_their_addresses(render):
 @pytest.mark.parametrize("text", VALUES)
 def test_yaml_is_read_as_what_it_was_made_of(text):
     """As go-yaml reads it, so by kubectl: a text that looks like a number or a bool stands in quotes."""
-    spec = {"image": "a:1", "strategy": "Default", "program": {"entry": "a.py", "args": [text]}}
-    manifest = {"metadata": {"name": "digits"}, "spec": {**spec, "replicas": {"chief": {}}}}
+    spec = {"image": "a:1", "strategy": "Default", "program": {"entrypoint": "a.py", "args": [text]}}
+    manifest = {"metadata": {"name": "digits"}, "spec": {**spec, "replicaSpecs": {"chief": {}}}}
     made = Job.model_validate(manifest)
     assert list(documents("".join(as_yaml(made)))) == objects(made)
     assert text in objects(made)[-1]["spec"]["containers"][0]["args"]

@@ -25,7 +25,7 @@ SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes o
         ),
         (
             {"count": 4, "min": 2},
-            {"elasticity": {"scheduleDeadlineSeconds": 60}},
+            {"elasticity": {"scheduleTimeoutSeconds": 60}},
             [
                 f"4 workers, elastic from 2 on {SCALE}",
                 "without room for all of them for 1m trains with what there is, at least 2; looks for room for the "
@@ -35,6 +35,6 @@ SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes o
     ],
 )
 def test_it_says_how_many_there_may_be(worker: dict[str, int], policy: dict[str, object], lines: list[str]) -> None:
-    made = job(replicas={"chief": {}, "worker": worker}, runPolicy=policy)
+    made = job(replicaSpecs={"chief": {}, "worker": worker}, **policy)
     assert elastic(made) == [f"  {line}" for line in lines]
     assert all(line in "".join(as_text(made)) for line in lines)

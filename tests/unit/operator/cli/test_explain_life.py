@@ -26,7 +26,7 @@ POLICY = {
         ({"managedBy": "a.b/c", "suspend": True}, ["managed by a.b/c: dtjob leaves the job alone"]),
         (
             {"failurePolicy": {"stallTimeoutSeconds": 600}},
-            ["restarts after 10m without a new step (Stalled), counted by maxRestarts"],
+            ["restarts after 10m without a new step (Stalled), counted by maxRestartsWithoutProgress"],
         ),
         (
             {"runPolicy": POLICY},
@@ -49,7 +49,7 @@ def test_the_explanation_has_it():
 
 def test_a_queue_and_what_the_job_asks_of_it_are_named():
     asks = {"resources": {"requests": {"cpu": "1", "memory": "2Gi"}}}
-    queued = queued_job(replicas={"chief": asks, "worker": {"count": 2, **asks}})
+    queued = queued_job(replicaSpecs={"chief": asks, "worker": {"replicas": 2, **asks}})
     assert life(queued) == [
         "  waits in queue team-a until Kueue admits it, before any of the above is made; "
         "its Workload asks for 3 cpu, 6Gi memory"

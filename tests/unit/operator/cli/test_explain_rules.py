@@ -6,14 +6,14 @@ import json
 
 RULES = """
   failurePolicy:
-    maxRestarts: 4
+    maxRestartsWithoutProgress: 4
     rules:
       - {action: FailJob, onExitCodes: {operator: In, values: [1, 42]}, roles: [chief]}
       - {action: Restart, onExitCodes: {operator: NotIn, values: [3]}}
       - {action: FailJob, onSignals: [SIGSEGV, SIGBUS]}
-      - {action: RestartUncounted, onPodConditions: [{type: DisruptionTarget, reason: PreemptionByScheduler}]}
+      - {action: RestartAndIgnoreMaxRestarts, onPodConditions: [{type: DisruptionTarget, reason: PreemptionByScheduler}]}
       - {action: FailJob, onReasons: [OOMKilled]}
-      - {action: Ignore, roles: [evaluator]}
+      - {action: LeaveFailed, roles: [evaluator]}
 """
 
 
@@ -28,7 +28,7 @@ def test_the_rules_stand_in_their_order_and_the_built_in_ones_last(dtjob, good):
         ("failurePolicy.rules[2]", "FailJob", training, "signal SIGSEGV, SIGBUS"),
         (
             "failurePolicy.rules[3]",
-            "RestartUncounted",
+            "RestartAndIgnoreMaxRestarts",
             training,
             "pod condition DisruptionTarget=True (PreemptionByScheduler)",
         ),
@@ -36,11 +36,11 @@ def test_the_rules_stand_in_their_order_and_the_built_in_ones_last(dtjob, good):
         ("failurePolicy.rules[5]", "Ignore", ["evaluator"], "any failure"),
     ]
     assert [(one["rule"], one["action"], one["roles"]) for one in rules[6:]] == [
-        ("built-in", "RestartUncounted", training),
+        ("built-in", "RestartAndIgnoreMaxRestarts", training),
         ("built-in", "Restart", training),
         ("built-in", "Restart", ["evaluator"]),
     ]
-    assert rules[1]["does"] == "restart; at most 4 in a row without a newer checkpoint (maxRestarts)"
+    assert rules[1]["does"] == "restart; at most 4 in a row without a newer checkpoint (maxRestartsWithoutProgress)"
 
 
 def test_people_read_which_crashes_end_no_pod(dtjob, good):
@@ -52,15 +52,15 @@ def test_people_read_which_crashes_end_no_pod(dtjob, good):
     _, out, _ = dtjob("explain", good)
     assert f"chief: a program that {six.replace('SIGBUS, ', '')} ends" in out
     assert f"worker: a program that {six} ends" in out
-    good.write_text(f"{text}\n  failurePolicy: {{maxRestarts: 0}}\n")
+    good.write_text(f"{text}\n  failurePolicy: {{maxRestartsWithoutProgress: 0}}\n")
     _, out, _ = dtjob("explain", good)
     assert "starts again\n" not in out
 
 
 def test_people_read_what_each_does(dtjob, good):
     _, out, _ = dtjob("explain", good)
-    assert "built-in               RestartUncounted chief, worker: evictions, preemptions, drains" in out
-    assert "at most 100 in a row without a newer checkpoint or a long run (maxDisruptions)" in out
+    assert "built-in               RestartAndIgnoreMaxRestarts chief, worker: evictions, preemptions, drains" in out
+    assert "at most 100 in a row without a newer checkpoint or a long run (maxDisruptionsWithoutProgress)" in out
     assert "fails twice alike before its first step ends the job (ProgramFailed)" in out
     good.write_text(good.read_text().rstrip() + RULES)
     _, out, _ = dtjob("explain", good)

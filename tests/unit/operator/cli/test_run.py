@@ -17,7 +17,7 @@ def test_run_says_what_a_machine_without_a_cluster_cannot(dtjob, good, tmp_path,
     monkeypatch.chdir(tmp_path)
     code, _, err = dtjob("run", good)
     assert code == 2
-    assert "spec.program.entry: digits.py is no file below" in err
+    assert "spec.program.entrypoint: digits.py is no file below" in err
     image_only = tmp_path / "image.yaml"
     lines = [line for line in GOOD.splitlines() if "program:" not in line]
     image_only.write_text("\n".join(lines).replace(", everySteps: 100", ""))

@@ -66,7 +66,7 @@ def test_a_job_is_scaled_before_its_first_word():
     with world(elastic(builders.job(workers=2))) as made:
         made.run(0.05)
         assert len(made.pods) == 3
-        made.cluster.change(KIND, "digits", lambda one: one["spec"]["replicas"]["worker"].update(count=3))
+        made.cluster.change(KIND, "digits", lambda one: one["spec"]["replicaSpecs"]["worker"].update(replicas=3))
         made.run(0.3)
         for name in list(made.pods):
             if "deletionTimestamp" in made.pods[name]["metadata"]:

@@ -41,7 +41,7 @@ def outcome(made: World) -> tuple[str | None, str | None]:
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens(restarted: bool) -> None:
-    with world(runPolicy={"activeDeadlineSeconds": 7200}) as made:
+    with world(activeDeadlineSeconds=7200) as made:
         made.run(1)
         all_run(made)
         if restarted:
@@ -57,7 +57,7 @@ def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens(restarted: boo
 
 
 def test_a_deadline_passes_while_the_operator_is_away() -> None:
-    with world(runPolicy={"startDeadlineSeconds": 600}) as made:
+    with world(startDeadlineSeconds=600) as made:
         made.run(1)
         made.lose_watch()
         made.queue._later.clear()  # it is not woken any more, as a process that is gone
@@ -69,7 +69,7 @@ def test_a_deadline_passes_while_the_operator_is_away() -> None:
 
 
 def test_a_job_that_no_quota_lets_start_says_so_at_its_end() -> None:
-    with world(runPolicy={"startDeadlineSeconds": 60}) as made:
+    with world(startDeadlineSeconds=60) as made:
         made.cluster.quota = 1
         made.run(60 + LATE)
         assert outcome(made) == ("Failed", "StartDeadlineExceeded")
@@ -78,7 +78,7 @@ def test_a_job_that_no_quota_lets_start_says_so_at_its_end() -> None:
 
 
 def test_suspension_stops_the_clocks() -> None:
-    with world(runPolicy={"activeDeadlineSeconds": 1000, "startDeadlineSeconds": 100}, suspend=True) as made:
+    with world(activeDeadlineSeconds=1000, startDeadlineSeconds=100, suspend=True) as made:
         made.run(86_400)
         assert outcome(made) == ("Suspended", "JobSuspended")
         set_spec(made, suspend=False)
@@ -99,7 +99,7 @@ def test_suspension_stops_the_clocks() -> None:
 
 def test_an_ended_job_is_deleted_when_its_time_has_come() -> None:
     ttl = {"succeeded": 3600}
-    with world("Default", runPolicy={"ttlSecondsAfterFinished": ttl}) as made:
+    with world("Default", ttlSecondsAfterFinished=ttl) as made:
         made.run(1)
         all_run(made)
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
@@ -114,13 +114,13 @@ def test_an_ended_job_is_deleted_when_its_time_has_come() -> None:
 
 def test_a_time_to_live_that_was_raised_just_now_is_not_over() -> None:
     """The operator has yet to hear of it."""
-    with world("Default", runPolicy={"ttlSecondsAfterFinished": {"succeeded": 60}}) as made:
+    with world("Default", ttlSecondsAfterFinished=60) as made:
         made.run(1)
         all_run(made)
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
         made.run(50)
         made.lose_watch()
-        set_spec(made, runPolicy={"ttlSecondsAfterFinished": {"succeeded": 200}})
+        set_spec(made, ttlSecondsAfterFinished=200)
         made.run(30)
         assert (KIND, "digits") in made.cluster.objects
         made.watch_again()
@@ -133,7 +133,7 @@ def test_a_time_to_live_that_was_raised_just_now_is_not_over() -> None:
 
 
 def test_a_job_whose_deletion_is_refused_is_tried_again() -> None:
-    with world("Default", runPolicy={"ttlSecondsAfterFinished": {"succeeded": 60}}) as made:
+    with world("Default", ttlSecondsAfterFinished=60) as made:
         made.cluster.failing["delete DistributedTrainingJob digits"] = Refused("forbidden: no right to delete")
         made.run(1)
         all_run(made)

@@ -30,7 +30,7 @@ def test_names_and_columns() -> None:
 
 def test_each_rule_stands_at_its_place() -> None:
     properties = definition.schema()["properties"]
-    everywhere = list(definition._parts(definition.schema(), "spec.replicas.*.template.metadata.labels"))
+    everywhere = list(definition._parts(definition.schema(), "spec.replicaSpecs.*.template.metadata.labels"))
     assert len(everywhere) == 4
     assert all("belong to dtjob" in labels["x-kubernetes-validations"][0]["message"] for labels in everywhere)
     messages = {field.message for field in UNCHANGING if field.field != "replicas"}

@@ -30,37 +30,46 @@ def said(manifest: dict[str, Any]) -> list[str]:
         (job(image=["a"]), "spec.image: must be text, not a list"),
         (job(image=""), "spec.image: must not be empty; give it a value"),
         (job(image="a" * 1025), "spec.image: must have at most 1024 characters, and has 1025"),
-        (job(program={}), "spec.program.entry: is required; add it"),
+        (job(program={}), "spec.program.entrypoint: is required; add it"),
         (
-            job(program={"entry": "a.py", "args": ["a"] * 257}),
+            job(program={"entrypoint": "a.py", "args": ["a"] * 257}),
             "spec.program.args: must have at most 256 entries, and has 257",
         ),
-        (job(program={"entry": "a.py", "args": "a"}), "spec.program.args: must be a list, not 'a'"),
+        (job(program={"entrypoint": "a.py", "args": "a"}), "spec.program.args: must be a list, not 'a'"),
         (job(checkpoint=3), "spec.checkpoint: must be a mapping (names with values), not 3"),
         (
-            job(checkpoint={"directory": "/a", "async": "maybe"}),
+            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "writeMode": "maybe"}),
             "spec.checkpoint.async: must be true or false, not 'maybe'",
         ),
-        (job(checkpoint={"directory": "/a", "keep": 0}), "spec.checkpoint.keep: must be at least 1, not 0"),
-        (job(checkpoint={"directory": "/a", "keep": 1001}), "spec.checkpoint.keep: must be at most 1000, not 1001"),
-        (job(checkpoint={"directory": "/a", "keep": 1.5}), "spec.checkpoint.keep: must be a whole number, not 1.5"),
         (
-            job(runPolicy={"cleanPods": "Some"}),
-            "spec.runPolicy.cleanPods: must be one of Running, All or None, not 'Some'",
+            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "maxToKeep": 0}),
+            "spec.checkpoint.keep: must be at least 1, not 0",
+        ),
+        (
+            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "maxToKeep": 1001}),
+            "spec.checkpoint.keep: must be at most 1000, not 1001",
+        ),
+        (
+            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "maxToKeep": 1.5}),
+            "spec.checkpoint.keep: must be a whole number, not 1.5",
+        ),
+        (
+            job(cleanPodPolicy="Some"),
+            "spec.cleanPodPolicy: must be one of Running, All or None, not 'Some'",
         ),
         (job(runpolicy={}), "spec.runpolicy: is an unknown field; did you mean runPolicy?"),
         (
-            job(runPolicy={"zzz": 1}),
-            "spec.runPolicy.zzz: is an unknown field; remove it; there are activeDeadlineSeconds, cleanPods, "
+            job(zzz=1),
+            "spec.runPolicy.zzz: is an unknown field; remove it; there are activeDeadlineSeconds, cleanPodPolicy, "
             "elasticity, startDeadlineSeconds, ttlSecondsAfterFinished",
         ),
         (
-            job(replicas={"chief": {"resources": {"limits": {"cpu": True}}}}),
-            f"spec.replicas.chief.resources.limits.cpu: {QUANTITY}, not true",
+            job(replicaSpecs={"chief": {"resources": {"limits": {"cpu": True}}}}),
+            f"spec.replicaSpecs.chief.resources.limits.cpu: {QUANTITY}, not true",
         ),
         (
-            job(replicas={"chief": {"resources": {"limits": {"cpu": 1.5}}}}),
-            f"spec.replicas.chief.resources.limits.cpu: {QUANTITY}, not 1.5",
+            job(replicaSpecs={"chief": {"resources": {"limits": {"cpu": 1.5}}}}),
+            f"spec.replicaSpecs.chief.resources.limits.cpu: {QUANTITY}, not 1.5",
         ),
     ],
 )
@@ -86,8 +95,12 @@ def test_what_pydantic_leaves_open_is_held_to_the_schema() -> None:
 
 def test_a_null_is_as_if_left_out_but_in_the_open_parts_of_a_pod() -> None:
     pod = {"template": {"spec": {"dnsConfig": None, "hostname": None}}}
-    spec = {"image": None, "program": {"entry": "a.py", "args": [None]}, "replicas": {"chief": pod, "worker": None}}
+    spec = {
+        "image": None,
+        "program": {"entrypoint": "a.py", "args": [None]},
+        "replicaSpecs": {"chief": pod, "worker": None},
+    }
     assert without_empty_fields(spec, spec_schema()) == {
-        "program": {"entry": "a.py", "args": [None]},
-        "replicas": {"chief": {"template": {"spec": {"dnsConfig": None}}}},
+        "program": {"entrypoint": "a.py", "args": [None]},
+        "replicaSpecs": {"chief": {"template": {"spec": {"dnsConfig": None}}}},
     }

@@ -32,7 +32,7 @@ def keys_of(schema: Schema) -> dict[str, Any]:
 
 def test_a_templates_lists_have_the_keys_that_a_pods_have() -> None:
     assert keys_of(spec_schema()["properties"]["program"]) == {"env": ["name"]}
-    for role in spec_schema()["properties"]["replicas"]["properties"].values():
+    for role in spec_schema()["properties"]["replicaSpecs"]["properties"].values():
         pod = role["properties"]["template"]["properties"]["spec"]
         assert keys_of(pod) == POD
         for kind in ("containers", "initContainers"):

@@ -1,4 +1,4 @@
-"""TFJob's, Job's and JobSet's words: what to write for each is a field that there is."""
+"""Words of other APIs: what to write for each is a field that there is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from dtjob.crd import other_words
+from dtjob.crd.problems import problems
 from dtjob.crd.schema import spec_schema
-from tests.refusals.other_words import OTHER_WORDS
+from tests.refusals.manifests import job
+
+_FIELD = re.compile(
+    r"\b(?:failurePolicy|scheduling|replicaSpecs|elasticPolicy|checkpoint|program|network)(?:\.\w+)+"
+    r"|(?<=write )(?:[a-z]+[A-Z]\w+|image|strategy|program)"
+)
 
 
 def part(path: str) -> dict[str, Any] | None:
@@ -25,24 +31,42 @@ def part(path: str) -> dict[str, Any] | None:
 @pytest.mark.parametrize("word", other_words._MENDS)
 def test_a_word_is_no_field_of_ours_and_its_mend_is_one(word: str) -> None:
     assert part(word) is None
-    mend = other_words._MENDS[word]
-    for field in re.findall(r"\b(?:spec|runPolicy|failurePolicy|scheduling|replicas\.worker)\.\w+", mend):
+    mend = other_words.instead(word.replace("*", "worker")) or ""
+    found = _FIELD.findall(mend)
+    assert (
+        found
+        or mend.startswith(("remove it", "create", "write its", "write chief", "write worker", "write ps"))
+        or (mend in ("write roles", "write evaluator", "write scheduling") or "onReasons" in mend)
+    )
+    for field in found:
         assert part(field), mend
 
 
-def test_every_word_has_its_bad_manifest() -> None:
-    tried = {
-        re.sub(r"\[0\]", "[]", row.says[0].split('"')[1]).replace("replicas.worker.", "replicas.*.")
-        for row in OTHER_WORDS
-    }
-    assert tried == set(other_words._MENDS)
-
-
-@pytest.mark.parametrize("path", ["spec.replica", "spec.replicas.chief.counts", "spec", "", "spec.replicas.chief.a.b"])
-def test_what_nobody_writes_is_left_to_what_was_probably_meant(path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["spec.replica", "spec.replicaSpecs.chief.counts", "spec", "", "spec.replicas.chief.a.b"]
+)
+def test_a_field_that_no_other_api_has_gets_no_answer(path: str) -> None:
     assert other_words.instead(path) is None
 
 
-def test_it_is_said_of_every_role_and_every_rule() -> None:
-    assert other_words.instead("spec.replicas.evaluator.replicas") == "write count"
+def test_a_word_is_answered_in_every_role_and_in_every_rule() -> None:
+    assert other_words.instead("spec.replicaSpecs.ps.count") == "write replicaSpecs.ps.replicas"
     assert other_words.instead("spec.failurePolicy.rules[17].targetReplicatedJobs") == "write roles"
+
+
+@pytest.mark.parametrize("role", ["chief", "evaluator"])
+def test_the_number_of_a_role_of_one_task_is_to_be_removed(role: str) -> None:
+    for word in ("spec.replicas.{}.count", "spec.replicaSpecs.{}.count", "spec.replicaSpecs.{}.replicas"):
+        assert other_words.instead(word.format(role)) == f"remove it: there is always one {role}"
+
+
+def test_each_word_within_an_unknown_block_is_answered_and_others_are_not() -> None:
+    old = {"worker": {"count": 4, "min": 2}, "chief": {}}
+    found = problems(job(replicaSpecs=..., replicas=old, runPolicy={"cleanPods": "All", "zzz": 1}))
+    assert [str(problem) for problem in found] == [
+        "spec.replicaSpecs: is required; add it",
+        "spec.replicas.worker.count: is an unknown field; write replicaSpecs.worker.replicas",
+        "spec.replicas.worker.min: is an unknown field; write elasticPolicy.minReplicas",
+        "spec.replicas.chief: is an unknown field; write replicaSpecs.chief",
+        "spec.runPolicy.cleanPods: is an unknown field; write cleanPodPolicy in spec",
+    ]

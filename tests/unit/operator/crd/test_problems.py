@@ -49,11 +49,11 @@ def test_failure_and_run_policy_may_change(name: str) -> None:
 
 
 def test_several_problems_come_together() -> None:
-    found = problems(job(image="", replicas={"chief": {"count": 0}, "wroker": {}}))
+    found = problems(job(image="", replicaSpecs={"chief": {"replicas": 0}, "wroker": {}}))
     assert [problem.field for problem in found] == [
         "spec.image",
-        "spec.replicas.chief.count",
-        "spec.replicas.wroker",
+        "spec.replicaSpecs.chief.replicas",
+        "spec.replicaSpecs.wroker",
     ]
 
 
@@ -65,7 +65,7 @@ def test_something_else_is_no_manifest(thing: Any) -> None:
 def test_a_tfjob_is_told_where_its_dtjob_is_written() -> None:
     said = [str(problem) for problem in problems({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {}})]
     assert said == [
-        "apiVersion: must be training.dtjob.dev/v1alpha1, not 'kubeflow.org/v1'",
+        "apiVersion: must be training.dtjob.dev/v1beta1, not 'kubeflow.org/v1'",
         "kind: must be DistributedTrainingJob, not 'TFJob'; docs/tfjob.md shows how one is written",
     ]
 
@@ -76,7 +76,7 @@ def test_a_job_is_taken_as_well_as_a_dictionary() -> None:
 
 def test_a_bare_date_is_text_as_in_kubectl() -> None:
     args = [datetime.date(2026, 11, 21)]
-    assert to_job(job(program={"entry": "a.py", "args": args})).spec.program.args == ["2026-11-21"]  # type: ignore[union-attr]
+    assert to_job(job(program={"entrypoint": "a.py", "args": args})).spec.program.args == ["2026-11-21"]  # type: ignore[union-attr]
 
 
 def test_an_empty_field_is_as_if_left_out_as_in_an_api_server() -> None:
@@ -97,4 +97,4 @@ def test_an_empty_field_is_as_if_left_out_as_in_an_api_server() -> None:
 )
 def test_what_the_definition_leaves_open_and_dtjob_reads_has_the_form_of_a_pods(replicas: Manifest, field: str) -> None:
     """The definition is too large to say it; the operator answers in the job's status."""
-    assert str(problems(job(replicas=replicas))[0]).startswith(f"spec.replicas.worker.template.spec.{field}")
+    assert str(problems(job(replicaSpecs=replicas))[0]).startswith(f"spec.replicaSpecs.worker.template.spec.{field}")

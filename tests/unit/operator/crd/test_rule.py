@@ -16,7 +16,7 @@ def test_values_at_finds_every_place_of_a_rule() -> None:
 @pytest.mark.parametrize(
     ("field", "message", "path"),
     [
-        ("replicas.ps", "remove it", {"fieldPath": ".replicas.ps"}),
+        ("replicaSpecs.ps", "remove it", {"fieldPath": ".replicas.ps"}),
         ("", "remove it", {}),
         ("metadata.name", "metadata.name: remove it", {}),  # which a fieldPath may not name
     ],
@@ -42,7 +42,9 @@ def test_an_optional_field_cannot_come_or_go_either() -> None:
 def test_a_field_with_keyed_lists_may_be_unlike_itself() -> None:
     """As an API server compares a list in which a key stands twice; its job's status could never be written again."""
     keyed = Unchanging("replicas", required=True, keyed=True).validation()
-    assert keyed["rule"] == "(self.replicas == oldSelf.replicas || oldSelf.replicas != oldSelf.replicas)"
+    assert (
+        keyed["rule"] == "(self.replicaSpecs == oldSelf.replicaSpecs || oldSelf.replicaSpecs != oldSelf.replicaSpecs)"
+    )
 
 
 def test_a_rule_for_new_jobs_asks_nothing_of_a_change() -> None:

@@ -11,8 +11,12 @@ from tests.refusals.manifests import job
 
 @given(workers=st.integers(1, 5), ps=st.integers(1, 3), needed=st.integers(1, 12))
 def test_a_gang_is_of_pods_that_train(workers: int, ps: int, needed: int):
-    replicas = {"chief": {}, "worker": {"count": workers}, "ps": {"count": ps}, "evaluator": {}}
-    made = job("ParameterServer", replicas=replicas, checkpoint={"directory": "/c"})
+    replicas = {"chief": {}, "worker": {"replicas": workers}, "ps": {"replicas": ps}, "evaluator": {}}
+    made = job(
+        "ParameterServer",
+        replicaSpecs=replicas,
+        checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/c"}},
+    )
     made["spec"]["scheduling"] = {"gang": {"minAvailable": needed}}
     assert (problems(made) == []) is (needed <= 1 + workers + ps)
 

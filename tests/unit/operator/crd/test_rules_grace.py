@@ -16,7 +16,7 @@ def manifest(grace: int | None, sleep: int | None, save: int | None) -> Manifest
     hook = {} if sleep is None else {"lifecycle": {"preStop": {"sleep": {"seconds": sleep}}}}
     spec = {"containers": [{"name": "tensorflow", **hook}]} | ({} if grace is None else {_GRACE: grace})
     checkpoint = CHECKPOINT if save is None else {**CHECKPOINT, "saveTimeoutSeconds": save}
-    return job("Mirrored", replicas={"chief": {"template": {"spec": spec}}}, checkpoint=checkpoint)
+    return job("Mirrored", replicaSpecs={"chief": {"template": {"spec": spec}}}, checkpoint=checkpoint)
 
 
 _GRACE = "terminationGracePeriodSeconds"
@@ -29,7 +29,7 @@ def test_what_is_taken_leaves_a_save_its_time(grace: int | None, sleep: int | No
     found = problems(made)
     assert bool(found) == (grace is not None and grace < needed + (sleep or 0))
     if found:
-        assert [problem.field for problem in found] == [f"spec.replicas.chief.template.spec.{_GRACE}"]
+        assert [problem.field for problem in found] == [f"spec.replicaSpecs.chief.template.spec.{_GRACE}"]
     else:
         running = Job.model_validate(made)
         assert seconds_after_sigterm(running, chief_task(running)) >= needed

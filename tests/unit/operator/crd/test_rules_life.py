@@ -22,4 +22,4 @@ def test_a_domain_before_a_path_is_taken_where_it_is_a_subdomain(domain: str, pa
 @given(start=st.none() | st.integers(1, 100), active=st.none() | st.integers(1, 100))
 def test_a_start_deadline_comes_before_the_end(start: int | None, active: int | None) -> None:
     policy = {"startDeadlineSeconds": start, "activeDeadlineSeconds": active}
-    assert (problems(job(runPolicy=policy)) == []) is (start is None or active is None or start < active)
+    assert (problems(job(**policy)) == []) is (start is None or active is None or start < active)

@@ -16,12 +16,12 @@ from tests.refusals.manifests import job, pod
     ],
 )
 def test_amounts_have_the_form_of_kubernetes_quantities(amount: str | int, taken: bool) -> None:
-    manifest = job(replicas={"chief": {"resources": {"limits": {"memory": amount}}}})
+    manifest = job(replicaSpecs={"chief": {"resources": {"limits": {"memory": amount}}}})
     assert (problems(manifest) == []) == taken
 
 
 def test_containers_without_names_in_common_are_taken() -> None:
     containers = [{"name": "log"}, {"name": "tensorflow"}]
-    assert problems(job(replicas=pod(containers=containers, initContainers=[{"name": "get"}]))) == []
-    (found,) = problems(job(replicas=pod(containers=containers, initContainers=[{"name": "log"}])))
-    assert found.field == "spec.replicas.worker.template.spec.initContainers"
+    assert problems(job(replicaSpecs=pod(containers=containers, initContainers=[{"name": "get"}]))) == []
+    (found,) = problems(job(replicaSpecs=pod(containers=containers, initContainers=[{"name": "log"}])))
+    assert found.field == "spec.replicaSpecs.worker.template.spec.initContainers"

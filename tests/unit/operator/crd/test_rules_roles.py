@@ -37,7 +37,7 @@ def test_the_rule_takes_what_fits_to_the_last_character(network: dict[str, Any])
     rule = NAME_RULES[-1]
 
     def fits(name: str, workers: int) -> bool:
-        manifest = job("MultiWorkerMirrored", name, replicas={"worker": {"count": workers}}, network=network)
+        manifest = job("MultiWorkerMirrored", name, replicaSpecs={"worker": {"replicas": workers}}, network=network)
         length = len(topology.cluster_json(Job.model_validate(manifest)))
         assert rule.holds(manifest) == (length <= CLUSTER_SPEC_LIMIT)
         return rule.holds(manifest)

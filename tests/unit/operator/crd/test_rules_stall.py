@@ -11,7 +11,7 @@ from tests.refusals.manifests import job
 
 @given(stall=st.none() | st.integers(10, 100), active=st.none() | st.integers(1, 100))
 def test_a_stall_is_found_before_the_job_has_failed(stall: int | None, active: int | None) -> None:
-    made = job(failurePolicy={"stallTimeoutSeconds": stall}, runPolicy={"activeDeadlineSeconds": active})
+    made = job(failurePolicy={"stallTimeoutSeconds": stall}, activeDeadlineSeconds=active)
     assert (problems(made) == []) is (stall is None or active is None or stall < active)
 
 

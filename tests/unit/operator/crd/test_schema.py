@@ -92,13 +92,13 @@ def test_every_field_that_is_ours_is_described() -> None:
 
 def test_defaults_are_those_of_the_models() -> None:
     defaults = {name: part["default"] for name, part in spec_schema()["properties"].items() if "default" in part}
-    model = Spec.model_validate({"strategy": "Default", "image": "a", "replicas": {}})
+    model = Spec.model_validate({"strategy": "Default", "image": "a", "replicaSpecs": {}})
     whole = model.model_dump(
         mode="json", by_alias=True, include={"failure_policy", "run_policy", "scheduling", "network"}
     )
     del whole["network"]["statusPort"]
     whole["scheduling"] = {name: value for name, value in whole["scheduling"].items() if value is not None}
-    del whole["failurePolicy"]["maxDisruptions"], whole["failurePolicy"]["rules"]
+    del whole["failurePolicy"]["maxDisruptionsWithoutProgress"], whole["failurePolicy"]["rules"]
     del whole["failurePolicy"]["stallTimeoutSeconds"]
     whole["runPolicy"] = {name: value for name, value in whole["runPolicy"].items() if value is not None}
     assert defaults == whole
@@ -114,5 +114,5 @@ def test_presence_that_means_something_is_not_defaulted() -> None:
 def test_a_field_that_came_later_is_in_no_job_that_does_not_name_it() -> None:
     """An earlier version of the operator takes a job with a field that it does not know for invalid."""
     policy = spec_schema()["properties"]["failurePolicy"]
-    assert "default" not in policy["properties"]["maxDisruptions"]
-    assert policy["default"].keys() == {"maxRestarts", "backoff"}
+    assert "default" not in policy["properties"]["maxDisruptionsWithoutProgress"]
+    assert policy["default"].keys() == {"maxRestartsWithoutProgress", "backoff"}

@@ -13,24 +13,24 @@ from dtjob.crd.settled import CHANGEABLE, is_settled
 SETTLED = [
     ("", "self.metadata.name.matches('^a$')"),
     ("spec", "has(self.program) || !(has(self.checkpoint) && has(self.checkpoint.keep))"),
-    ("spec", "self.strategy != 'ParameterServer' || has(self.replicas.ps)"),
+    ("spec", "self.strategy != 'ParameterServer' || has(self.replicaSpecs.ps)"),
     ("spec.scheduling.gang", "!has(self.queue)"),
     ("spec.checkpoint", "has(self.volume) || self.mount != 'All'"),
 ]
 MAY_CHANGE = [
     *(("spec", f"!has(self.{name}) || has(self.image)") for name in CHANGEABLE),
-    ("spec", "has(self.replicas.worker.min)"),  # elastic workers
-    ("spec", "self.replicas.worker.count > 1"),
-    ("spec", "has(self.image) || has(self.replicas.chief.template)"),  # while the job is suspended
-    ("spec", "self.replicas.chief == self.replicas.ps"),
-    ("spec", "self.replicas.chief.count > 1"),  # of a job in which a key stands twice, as its program
+    ("spec", "has(self.replicaSpecs.worker.min)"),  # elastic workers
+    ("spec", "self.replicaSpecs.worker.replicas > 1"),
+    ("spec", "has(self.image) || has(self.replicaSpecs.chief.template)"),  # while the job is suspended
+    ("spec", "self.replicaSpecs.chief == self.replicaSpecs.ps"),
+    ("spec", "self.replicaSpecs.chief.replicas > 1"),  # of a job in which a key stands twice, as its program
     ("spec.program", "self.entry.matches('^a$')"),
     ("spec.program.env", "self.all(v, v.name != 'TF_CONFIG')"),
-    ("spec", "[self.replicas].all(r, has(r.chief))"),
-    ("", "[self.spec.replicas].all(r, size(self.metadata.name) + r.worker.count <= 60)"),
-    ("spec.replicas", "has(self.any)"),
-    ("spec.replicas.*", "!has(self.resources)"),
-    ("spec.replicas.chief.template.spec", "!has(self.hostname)"),
+    ("spec", "[self.replicaSpecs].all(r, has(r.chief))"),
+    ("", "[self.spec.replicaSpecs].all(r, size(self.metadata.name) + r.worker.count <= 60)"),
+    ("spec.replicaSpecs", "has(self.any)"),
+    ("spec.replicaSpecs.*", "!has(self.resources)"),
+    ("spec.replicaSpecs.chief.template.spec", "!has(self.hostname)"),
     ("spec.failurePolicy.rules[]", "self.action != 'Ignore'"),
 ]
 
@@ -56,4 +56,6 @@ def test_the_fields_of_settled_rules_cannot_change() -> None:
         tops = {path.removeprefix("spec.").split(".")[0] for path in reads}
         assert tops <= wholly | {"metadata", "replicas"}, rule.message
         for path in reads:
-            assert not path.startswith("spec.replicas") or re.fullmatch(r"spec\.replicas\.\w+", path), rule.message
+            assert not path.startswith("spec.replicaSpecs") or re.fullmatch(r"spec\.replicaSpecs\.\w+", path), (
+                rule.message
+            )

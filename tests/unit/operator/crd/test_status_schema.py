@@ -103,7 +103,7 @@ def test_tasks_by_role_and_state_are_described() -> None:
 
 def histories() -> list[dict[str, Any]]:
     """The statuses of a job that has seen much, one after the other."""
-    job = builders.job(evaluator=True, image=None, checkpoint={"directory": "/checkpoints"})
+    job = builders.job(evaluator=True, image=None, checkpoint={"storage": {"volume": {"emptyDir": {}}}})
     written, children, now = [], Children(), NOW
     steps: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {}),

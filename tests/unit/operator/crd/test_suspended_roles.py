@@ -39,4 +39,4 @@ def test_what_runs_may_not(row: Bad) -> None:
 )
 def test_only_once_the_pods_of_the_old_template_are_given_up(old: Any, status: Any, taken: bool) -> None:
     found = problems(RESOURCES, old={**old, "status": status})
-    assert [problem.field for problem in found] == ([] if taken else ["spec.replicas"])
+    assert [problem.field for problem in found] == ([] if taken else ["spec.replicaSpecs"])

@@ -195,8 +195,8 @@ async def test_no_answer_says_nothing_about_what_is_there(code: int) -> None:
 
 
 def test_of_an_elastic_job_the_config_map_of_the_group_that_is_there_is_asked_for() -> None:
-    roles = {"chief": {}, "worker": {"count": 4, "min": 1}}
-    job, small = builders.job(replicas=roles), builders.job(workers=2)
+    roles = {"chief": {}, "worker": {"replicas": 4, "min": 1}}
+    job, small = builders.job(replicaSpecs=roles), builders.job(workers=2)
     manifest = job_manifest(job)
     status = {**STARTING, "workers": {"desired": 4, "replicas": 2}}
 

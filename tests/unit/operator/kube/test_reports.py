@@ -95,7 +95,7 @@ def test_a_job_of_older_rules_and_a_strangers_pod_are_passed_over() -> None:
     store = stored(builders.job())
     invalid = deepcopy(store.job(KEY))
     assert invalid is not None
-    invalid["spec"]["replicas"]["chief"] = {"count": 0}
+    invalid["spec"]["replicaSpecs"]["chief"] = {"replicas": 0}
     invalid["metadata"]["resourceVersion"] = "2"
     store.apply(invalid)
     assert asked(store) == {}

@@ -16,7 +16,7 @@ from yarl import URL
 from dtjob.kube import streams
 from dtjob.kube.streams import bookmark, kind_of, response_class, served_at
 
-KINDS = {served_at("v1", "pods"): "Pod", served_at("training.dtjob.dev/v1alpha1", "jobs"): "Job"}
+KINDS = {served_at("v1", "pods"): "Pod", served_at("training.dtjob.dev/v1beta1", "jobs"): "Job"}
 Taken = list[tuple[str, str | None, str]]
 Answer = Callable[[web.Request], Any]
 
@@ -82,8 +82,8 @@ async def read(response: aiohttp.ClientResponse) -> list[dict[str, Any]]:
         ("https://a/api/v1/pods?watch=true", "Pod"),
         ("https://a/api/v1/namespaces/pods/pods", "Pod"),
         ("https://a/k8s/clusters/c-1/api/v1/namespaces/b/pods", "Pod"),
-        ("https://a/apis/training.dtjob.dev/v1alpha1/jobs", "Job"),
-        ("https://a/apis/training.dtjob.dev/v1alpha1/namespaces/c/jobs", "Job"),
+        ("https://a/apis/training.dtjob.dev/v1beta1/jobs", "Job"),
+        ("https://a/apis/training.dtjob.dev/v1beta1/namespaces/c/jobs", "Job"),
         ("https://a/apis/other.dev/v1alpha1/jobs", None),
         ("https://a/api/v1/namespaces/b/pods/c", None),
         ("https://a/api/v1/namespaces", None),
@@ -170,9 +170,9 @@ async def test_each_list_is_told_of_once_however_many_pages_it_has(query: str, t
     [
         ("/apis", 200, {"groups": [{"name": "apps"}]}, True),
         ("/apis", 200, {"groups": [{"name": "apps"}, {"name": "training.dtjob.dev"}]}, False),
-        ("/apis/training.dtjob.dev/v1alpha1", 200, {"resources": [{"name": "others"}]}, True),
-        ("/apis/training.dtjob.dev/v1alpha1", 200, {"resources": [{"name": "jobs"}, {"name": "jobs/status"}]}, False),
-        ("/apis/training.dtjob.dev/v1alpha1", 404, None, True),
+        ("/apis/training.dtjob.dev/v1beta1", 200, {"resources": [{"name": "others"}]}, True),
+        ("/apis/training.dtjob.dev/v1beta1", 200, {"resources": [{"name": "jobs"}, {"name": "jobs/status"}]}, False),
+        ("/apis/training.dtjob.dev/v1beta1", 404, None, True),
         ("/apis/apps/v1", 200, {"resources": []}, False),
         ("/api/v1", 200, {"resources": [{"name": "pods"}]}, False),
         ("/api/v1", 200, {"resources": [{"name": "services"}]}, True),

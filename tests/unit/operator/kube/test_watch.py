@@ -105,7 +105,7 @@ async def test_kopf_logs_in_as_our_own_connection_does(store: Store, queue: Work
         ("/api/v1/pods", "Pod"),
         ("/api/v1/namespaces/default/services", "Service"),
         ("/apis/networking.k8s.io/v1/networkpolicies", "NetworkPolicy"),
-        ("/apis/training.dtjob.dev/v1alpha1/distributedtrainingjobs", KIND),
+        ("/apis/training.dtjob.dev/v1beta1/distributedtrainingjobs", KIND),
     ],
 )
 async def test_what_kopf_lists_is_taken_in_on_its_way(path: str, kind: str) -> None:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import socket
 
 import pytest
+from dtjob.objects.rendezvous import rendezvous_port
 
 from dtjob.local import addresses
 from dtjob.local.addresses import Addresses, free_ports, is_free
 from dtjob.objects import topology
-from dtjob.objects.rendezvous import rendezvous_port
 from tests.unit.operator.builders import job
 
 

@@ -58,7 +58,7 @@ def test_the_supervisor_runs_the_program_with_its_arguments_as_written():
 
 
 def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
-    digits = job(checkpoint={"directory": "/checkpoints", "everySteps": 7})
+    digits = job(checkpoint={"storage": {"volume": {"emptyDir": {}}}, "everySteps": 7})
     made, addresses = command_of(digits)
     environment = made.environment
     assert environment["DTJOB_ROLE"] == "worker"
@@ -76,7 +76,7 @@ def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
 
 
 def test_a_bucket_stays_a_bucket():
-    made, _ = command_of(job(checkpoint={"directory": "gs://bucket/digits"}))
+    made, _ = command_of(job(checkpoint={"storage": {"uri": "gs://bucket/digits"}}))
     assert json.loads(made.environment["DTJOB_CHECKPOINT"])["directory"] == "gs://bucket/digits"
 
 
@@ -104,7 +104,7 @@ def test_what_a_process_does_not_get_is_named():
             "initContainers": [{"name": "fetch", "image": "fetch"}],
         }
     }
-    digits = job(replicas={"chief": {"template": template}, "worker": {"count": 1}})
+    digits = job(replicaSpecs={"chief": {"template": template}, "worker": {"replicas": 1}})
     chief, worker = topology.tasks(digits)
     assert only_in_a_cluster(pod(digits, chief, 0)) == [
         "container proxy",
@@ -117,7 +117,7 @@ def test_what_a_process_does_not_get_is_named():
 def test_gpus_are_those_of_this_machine():
     """A job for a cluster with GPUs is tried here without."""
     gpu = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-    digits = job(replicas={"chief": {}, "worker": {"count": 2, **gpu}})
+    digits = job(replicaSpecs={"chief": {}, "worker": {"replicas": 2, **gpu}})
     made, _ = command_of(digits)
     assert "DTJOB_GPUS" not in made.environment
     task = next(task for task in topology.tasks(digits) if task.id == "worker-1")

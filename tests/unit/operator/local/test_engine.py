@@ -60,7 +60,7 @@ async def run(
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("clean", ["Running", "None"])
 async def test_it_ends_though_tasks_would_serve_on(clean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    job = builders.job("ParameterServer", ps=1, runPolicy={"cleanPods": clean})
+    job = builders.job("ParameterServer", ps=1, cleanPodPolicy=clean)
     outcome = await run(job, tmp_path, monkeypatch, ["true"])
     assert outcome.snapshot.status["phase"] == "Succeeded"
     assert not outcome.snapshot.pids
@@ -71,7 +71,7 @@ async def test_it_ends_though_tasks_would_serve_on(clean: str, tmp_path: Path, m
 async def test_it_ends_though_survivors_of_a_failure_would_go_on(
     clean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    job = builders.job(runPolicy={"cleanPods": clean}, failurePolicy={"maxRestarts": 0})
+    job = builders.job(cleanPodPolicy=clean, failurePolicy={"maxRestartsWithoutProgress": 0})
     outcome = await run(job, tmp_path, monkeypatch, ["false"])
     assert outcome.snapshot.status["phase"] == "Failed"
     assert not outcome.snapshot.pids
@@ -81,7 +81,7 @@ async def test_it_ends_though_survivors_of_a_failure_would_go_on(
 async def test_a_stop_waits_for_the_task_with_the_longest_grace_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Another's, of one second, would be over half-way through the save."""
     short = {"template": {"spec": {"terminationGracePeriodSeconds": 1}}}
-    job = builders.job(replicas={"chief": {}, "worker": short, "evaluator": short})
+    job = builders.job(replicaSpecs={"chief": {}, "worker": short, "evaluator": short})
     chief = [sys.executable, "-c", SAVES_SLOWLY, str(tmp_path)]
 
     def stop_once_it_has_begun(engine: Engine) -> None:
@@ -120,17 +120,17 @@ async def test_an_evaluator_that_fails_when_training_has_ended_gets_one_more_try
 @pytest.mark.timeout(60)
 async def test_a_run_ends_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing happens in it: all tasks would serve on."""
-    job = builders.job(runPolicy={"activeDeadlineSeconds": 2, "cleanPods": "None"}, suspend=True)
+    job = builders.job(activeDeadlineSeconds=2, cleanPodPolicy="None", suspend=True)
     outcome = await run(job, tmp_path, monkeypatch, SERVES)
     status = outcome.snapshot.status
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-    assert "runPolicy.activeDeadlineSeconds (2)" in status["message"]
+    assert "activeDeadlineSeconds (2)" in status["message"]
     assert not outcome.snapshot.pids
 
 
 @pytest.mark.timeout(60)
 async def test_the_time_of_a_run_that_was_stopped_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    job = builders.job(runPolicy={"activeDeadlineSeconds": 3600})
+    job = builders.job(activeDeadlineSeconds=3600)
 
     def stop_once_it_runs(engine: Engine) -> None:
         if engine.snapshot().status.get("phase") == "Running" and not engine.stopping:

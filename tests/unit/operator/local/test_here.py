@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dtjob.api.replicas import Role
-from dtjob.api.run_policy import CleanPods
+from dtjob.api.run_policy import CleanPodPolicy
+
+from dtjob.api.replica_specs import Role
 from dtjob.crd import problems
 from dtjob.local import pod_status
 from dtjob.local.here import job_here, left_aside, manifest_of, rules_left_aside
@@ -19,8 +20,8 @@ def test_a_job_here_has_the_runs_uid_and_no_status():
 
 
 def test_no_process_stays_after_the_run():
-    assert job_here(job(runPolicy={"cleanPods": "None"}), "u").spec.run_policy.clean_pods is CleanPods.RUNNING
-    assert job_here(job(runPolicy={"cleanPods": "All"}), "u").spec.run_policy.clean_pods is CleanPods.ALL
+    assert job_here(job(cleanPodPolicy="None"), "u").spec.clean_pod_policy is CleanPodPolicy.RUNNING
+    assert job_here(job(cleanPodPolicy="All"), "u").spec.clean_pod_policy is CleanPodPolicy.ALL
 
 
 def test_the_stored_job_reads_as_the_job():
@@ -30,21 +31,21 @@ def test_the_stored_job_reads_as_the_job():
 
 def test_what_means_nothing_here_is_left_aside_and_named():
     ttl = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": {"succeeded": 0}}
-    whole = job(suspend=True, managedBy="kueue.x-k8s.io/multikueue", runPolicy=ttl)
+    whole = job(suspend=True, managedBy="kueue.x-k8s.io/multikueue", **ttl)
     spec = job_here(whole, "u").spec
-    assert (spec.suspend, spec.managed_by, spec.run_policy.ttl_seconds_after_finished) == (False, None, None)
-    assert spec.run_policy.active_deadline_seconds == 60
+    assert (spec.suspend, spec.managed_by, spec.ttl_seconds_after_finished) == (False, None, None)
+    assert spec.active_deadline_seconds == 60
     fields = [line.split(":")[0] for line in left_aside(whole)]
-    assert fields == ["spec.suspend", "spec.managedBy", "spec.runPolicy.ttlSecondsAfterFinished"]
+    assert fields == ["spec.suspend", "spec.managedBy", "spec.ttlSecondsAfterFinished"]
     assert left_aside(job(suspend=False, managedBy="training.dtjob.dev/dtjob-controller")) == []
 
 
 def test_elastic_workers_are_all_made_and_the_bounds_named():
-    roles = {"chief": {}, "worker": {"count": 3, "min": 1, "max": 8}}
-    whole = job(replicas=roles, runPolicy={"elasticity": {}})
-    assert job_here(whole, "u").spec.replicas.worker.count == 3
+    roles = {"chief": {}, "worker": {"replicas": 3, "min": 1, "max": 8}}
+    whole = job(replicaSpecs=roles, elasticPolicy={})
+    assert job_here(whole, "u").spec.replica_specs.worker.count == 3
     fields = [line.split(": ")[0] for line in left_aside(whole)]
-    assert fields == ["spec.replicas.worker.min, max", "spec.runPolicy.elasticity"]
+    assert fields == ["spec.replica_specs.worker.min, max", "spec.elasticPolicy"]
     assert "begin it again with another count" in left_aside(whole)[0]
 
 
@@ -69,7 +70,7 @@ def test_the_time_of_earlier_starts_counts():
 def test_rules_on_what_only_pods_have_are_named_and_match_nothing():
     codes = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
     reasons = {"action": "FailJob", "onReasons": ["Error"]}
-    conditions = {"action": "RestartUncounted", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    conditions = {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [{"type": "DisruptionTarget"}]}
     asked = job(failurePolicy={"rules": [reasons, codes, conditions, {"action": "FailJob", "roles": ["worker"]}]})
     assert rules_left_aside(asked) == ["failurePolicy.rules[0].onReasons", "failurePolicy.rules[2].onPodConditions"]
     here = job_here(asked, "uid-7")

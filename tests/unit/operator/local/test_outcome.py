@@ -70,7 +70,10 @@ def test_success_while_it_was_stopped_is_the_chiefs():
 def test_what_was_told_to_end_has_not_failed():
     for code in (143, -signal.SIGKILL, 1):
         stopped = observed(pods(chief=code, worker=code))
-        assert outcome.success_while_stopped(job(failurePolicy={"maxRestarts": 0}), {}, stopped, NOW) is None
+        assert (
+            outcome.success_while_stopped(job(failurePolicy={"maxRestartsWithoutProgress": 0}), {}, stopped, NOW)
+            is None
+        )
 
 
 def test_goodput_of_a_run_that_was_stopped_is_counted_to_its_end():

@@ -134,19 +134,19 @@ def test_a_failed_run_gets_all_its_time_again(tmp_path):
     [
         {"suspend": True},
         {"managedBy": "kueue.x-k8s.io/multikueue"},
-        {"runPolicy": {"activeDeadlineSeconds": 5}},
-        {"runPolicy": {"ttlSecondsAfterFinished": {"failed": 5}, "startDeadlineSeconds": 1}},
+        {"activeDeadlineSeconds": 5},
+        {"ttlSecondsAfterFailed": 5, "startDeadlineSeconds": 1},
     ],
 )
 def test_a_run_goes_on_under_other_times(tmp_path, fields):
     opened(tmp_path)
     assert opened(tmp_path, job(**fields)).resumed
-    assert not opened(tmp_path, job(runPolicy={"cleanPods": "All"})).resumed
+    assert not opened(tmp_path, job(cleanPodPolicy="All")).resumed
 
 
 def test_a_run_of_elastic_workers_goes_on_with_another_number_of_them(tmp_path):
     def asked(**worker):
-        return job(replicas={"chief": {}, "worker": worker})
+        return job(replicaSpecs={"chief": {}, "worker": worker})
 
     first = open_run(asked(count=2, min=1), tmp_path)
     first.save(UNFINISHED, {})

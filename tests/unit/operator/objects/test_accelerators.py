@@ -21,15 +21,15 @@ def spec(job: Job, task: str = "chief-0") -> dict[str, Any]:
 def tpu_job(replica: dict[str, Any] | None = None, **tpu: Any) -> Job:
     return builders.job(
         "TPU",
-        replicas={"chief": replica or {}, "evaluator": {}},
-        checkpoint={"directory": "gs://bucket/digits"},
+        replicaSpecs={"chief": replica or {}, "evaluator": {}},
+        checkpoint={"storage": {"uri": "gs://bucket/digits"}},
         strategyOptions={"tpu": tpu},
     )
 
 
 def gpu_job(**container: Any) -> Job:
     template = {"spec": {"containers": [{"name": "log"}, {"name": "tensorflow", **container}]}}
-    return builders.job(replicas={"chief": {}, "worker": {"count": 2, "template": template}})
+    return builders.job(replicaSpecs={"chief": {}, "worker": {"replicas": 2, "template": template}})
 
 
 def shared_memory(job: Job, task: str) -> tuple[list[Any], list[Any]]:
@@ -111,8 +111,8 @@ def test_an_evaluator_without_gpus_leaves_those_of_the_chiefs_node_alone(
 ) -> None:
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     job = builders.job(
-        replicas={"chief": chief, "worker": {}, "evaluator": evaluator},
-        checkpoint={"directory": "/checkpoints", "volume": volume},
+        replicaSpecs={"chief": chief, "worker": {}, "evaluator": evaluator},
+        checkpoint={"storage": {"volume": volume}},
     )
     (training,) = spec(job, "evaluator-0")["containers"]
     assert ({"name": "CUDA_VISIBLE_DEVICES", "value": "-1"} in training["env"]) == hidden

@@ -101,19 +101,19 @@ def test_an_ended_job_needs_no_image() -> None:
 def test_templates_that_name_their_images_are_enough_when_all_do() -> None:
     own = {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "own:1"}]}}}
     sidecar = {"template": {"spec": {"containers": [{"name": "log", "image": "shipper:1"}]}}}
-    every = job(replicas={"chief": own, "worker": own})
+    every = job(replicaSpecs={"chief": own, "worker": own})
     assert not lacks_image(every, NO_DEFAULTS)
     assert images(plan(every, Children(), NOW)) == ["own:1", "own:1"]
-    assert lacks_image(job(replicas={"chief": own, "worker": {}}), NO_DEFAULTS)
-    assert lacks_image(job(replicas={"chief": sidecar, "worker": own}), NO_DEFAULTS)
-    assert images(plan(job(replicas={"chief": own, "worker": {}}), Children(), NOW, OLD)) == ["own:1", "trainer:1"]
+    assert lacks_image(job(replicaSpecs={"chief": own, "worker": {}}), NO_DEFAULTS)
+    assert lacks_image(job(replicaSpecs={"chief": sidecar, "worker": own}), NO_DEFAULTS)
+    assert images(plan(job(replicaSpecs={"chief": own, "worker": {}}), Children(), NOW, OLD)) == ["own:1", "trainer:1"]
 
 
 def test_labels_go_under_the_templates_and_ours() -> None:
     replicas = {"chief": {}, "worker": {"template": {"metadata": {"labels": {"team": "vision"}}}}}
     defaults = Defaults(pod_labels={"team": "ml", "cost-centre": "7"})
     worker, chief = (
-        labels.of(pod(builders.job(replicas=replicas), builders.task(one), 0, defaults))
+        labels.of(pod(builders.job(replicaSpecs=replicas), builders.task(one), 0, defaults))
         for one in ("worker-0", "chief-0")
     )
     assert (worker["team"], worker["cost-centre"], chief["team"]) == ("vision", "7", "ml")

@@ -98,7 +98,7 @@ def test_other_images_get_tf_config_which_the_kubelet_expands():
 def test_a_tf_config_of_the_users_own_is_the_only_one():
     theirs = {"name": "TF_CONFIG", "value": '{"cluster": {}}'}
     container = {"name": "tensorflow", "env": [theirs]}
-    job = builders.job(program=False, replicas={"chief": {"template": {"spec": {"containers": [container]}}}})
+    job = builders.job(program=False, replicaSpecs={"chief": {"template": {"spec": {"containers": [container]}}}})
     (made,) = pod(job, builders.task("chief-0"), 0)["spec"]["containers"]
     assert [one for one in made["env"] if one["name"] == "TF_CONFIG"] == [theirs]
     assert "DTJOB_CLUSTER" in {one["name"] for one in made["env"]}

@@ -72,12 +72,14 @@ def test_a_priority_that_cannot_change_is_left_as_it_is():
 def test_volcano():
     resources = {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}
     with_resources = gang_job("Volcano", queue="team-a", scheduling={"priorityClassName": "high"})
-    worker = with_resources.spec.replicas.worker
+    worker = with_resources.spec.replica_specs.worker
     assert worker is not None
     roles = {
         "worker": worker.model_copy(update={"resources": worker.model_validate({"resources": resources}).resources})
     }
-    spec = with_resources.spec.model_copy(update={"replicas": with_resources.spec.replicas.model_copy(update=roles)})
+    spec = with_resources.spec.model_copy(
+        update={"replicas": with_resources.spec.replica_specs.model_copy(update=roles)}
+    )
     made = gangs.on_the_wire(group_of(with_resources.model_copy(update={"spec": spec})))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.volcano.sh/v1beta1", "PodGroup")
     assert made["spec"] == {
@@ -98,7 +100,7 @@ def test_volcano():
 def test_least_resources_are_those_of_the_fewest_pods():
     job = gang_job("Volcano", minAvailable=2)
     for role in ("chief", "worker"):
-        replica = getattr(job.spec.replicas, role)
+        replica = getattr(job.spec.replica_specs, role)
         cpus = {"chief": 4, "worker": 1}[role]
         replica.resources = replica.model_validate({"resources": {"requests": {"cpu": cpus}}}).resources
     assert group_of(job)["spec"] == {"minMember": 2, "queue": "default", "minResources": {"cpu": "5"}}
@@ -106,8 +108,8 @@ def test_least_resources_are_those_of_the_fewest_pods():
 
 def test_what_is_no_quantity_is_left_to_the_api_server():
     sidecar = {"name": "log", "resources": {"limits": {"memory": "16GB"}}}
-    replicas = {"chief": {"template": {"spec": {"containers": [sidecar]}}}, "worker": {"count": 1}}
-    made = group_of(job(replicas=replicas, scheduling={"gang": {"provider": "Volcano"}}))
+    replicas = {"chief": {"template": {"spec": {"containers": [sidecar]}}}, "worker": {"replicas": 1}}
+    made = group_of(job(replicaSpecs=replicas, scheduling={"gang": {"provider": "Volcano"}}))
     assert made["spec"] == {"minMember": 2, "queue": "default"}
 
 
@@ -137,7 +139,7 @@ def test_one_that_is_alone_has_the_scheduler_and_not_the_group(provider: GangPro
 def test_a_template_may_name_the_scheduler_and_has_annotations():
     template = {"metadata": {"annotations": {"a": "b"}}, "spec": {"schedulerName": "mine"}}
     of_mine = gang_job("Volcano")
-    worker = of_mine.spec.replicas.worker
+    worker = of_mine.spec.replica_specs.worker
     assert worker is not None
     worker.template = worker.model_validate({"template": template}).template
     joined = member(of_mine)
@@ -168,7 +170,7 @@ def test_who_is_the_provider():
 
 def test_elastic_workers_count_with_their_least(monkeypatch: pytest.MonkeyPatch):
     elastic = gang_job()
-    worker = elastic.spec.replicas.worker
+    worker = elastic.spec.replica_specs.worker
     assert worker is not None
     monkeypatch.setattr(type(worker), "min", property(lambda replica: 1 if replica is worker else None), raising=False)
     assert gangs.min_available(elastic) == 2

@@ -18,13 +18,13 @@ SLEEP = {"preStop": {"sleep": {"seconds": 20}}}
 def with_template(**checkpoint: Any) -> Any:
     def made(lifecycle: dict[str, Any] | None = None, container: str = "tensorflow", **spec: Any) -> Job:
         spec["containers"] = [{"name": container, "lifecycle": lifecycle}]
-        replicas = {"chief": {}, "worker": {"count": 2, "template": {"spec": spec}}}
-        return builders.job(replicas=replicas, **checkpoint)
+        replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"spec": spec}}}
+        return builders.job(replicaSpecs=replicas, **checkpoint)
 
     return made
 
 
-saving = with_template(checkpoint={"directory": "/checkpoints", "saveTimeoutSeconds": 90})
+saving = with_template(checkpoint={"storage": {"volume": {"emptyDir": {}}}, "saveTimeoutSeconds": 90})
 
 
 def numbers(job: Job, task: str) -> tuple[int, int]:

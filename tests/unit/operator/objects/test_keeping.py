@@ -16,7 +16,7 @@ DIRECTORY = "/data/checkpoints"
 
 
 def found(volume: dict[str, Any] | None = None, directory: str = DIRECTORY, **job: Any) -> tuple[bool | None, str]:
-    made = keeping(builders.job(checkpoint={"directory": directory, "volume": volume}, **job), NO_DEFAULTS)
+    made = keeping(builders.job(checkpoint={"storage": {"volume": volume, "mountPath": directory}}, **job), NO_DEFAULTS)
     assert made is not None
     assert bool(made.message) == (made.kept is not True)
     return made.kept, made.reason
@@ -26,7 +26,7 @@ def mounted(volume: dict[str, Any], path: str = "/data", container: str = "tenso
     """Replicas whose chief mounts this volume of the template's own."""
     containers = [{"name": container, "volumeMounts": [{"name": "data", "mountPath": path, **mount}]}]
     spec = {"containers": containers, "volumes": [{"name": "data", **volume}]}
-    return {"chief": {"template": {"spec": spec}}, "worker": {"count": 1}}
+    return {"chief": {"template": {"spec": spec}}, "worker": {"replicas": 1}}
 
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "a"}}
@@ -42,7 +42,7 @@ def test_each_volume_source(source: str):
     }
     wanted = odd.get(source, (True, "Volume"))
     assert found({source: {}}) == wanted
-    assert found(replicas=mounted({source: {}})) == wanted
+    assert found(replicaSpecs=mounted({source: {}})) == wanted
 
 
 def test_no_checkpoints_no_bucket_and_no_cluster():
@@ -65,8 +65,8 @@ def test_a_directory_in_no_volume_ends_with_the_pod():
 
 @pytest.mark.parametrize("volume", [None, {"emptyDir": {}}, {"ephemeral": {}}, CLAIM])
 def test_an_evaluator_that_would_see_no_checkpoint_is_told_of(volume: dict[str, Any] | None):
-    checkpoint = {"directory": DIRECTORY, "volume": volume}
-    replicas = {"chief": {}, "worker": {"count": 1}}
+    checkpoint = {"storage": {"volume": volume, "mountPath": DIRECTORY}}
+    replicas = {"chief": {}, "worker": {"replicas": 1}}
     for evaluator in (False, True):
         asked = replicas | ({"evaluator": {}} if evaluator else {})
         kept = keeping(builders.job(checkpoint=checkpoint, replicas=asked), NO_DEFAULTS)
@@ -86,14 +86,14 @@ def test_an_evaluator_that_would_see_no_checkpoint_is_told_of(volume: dict[str, 
     ],
 )
 def test_a_volume_of_the_template_keeps_what_is_below_its_mount(path: str, kept: bool):
-    assert found(replicas=mounted(CLAIM, path))[0] is kept
+    assert found(replicaSpecs=mounted(CLAIM, path))[0] is kept
 
 
 def test_only_the_training_container_of_the_chief_task_counts():
-    assert found(replicas=mounted(CLAIM, container="log")) == (False, "EndsWithPod")
+    assert found(replicaSpecs=mounted(CLAIM, container="log")) == (False, "EndsWithPod")
     chief = mounted(CLAIM)["chief"]
-    assert found(replicas={"chief": {}, "worker": chief}) == (False, "EndsWithPod")
-    assert found(replicas={"worker": chief}) == (True, "Volume")
+    assert found(replicaSpecs={"chief": {}, "worker": chief}) == (False, "EndsWithPod")
+    assert found(replicaSpecs={"worker": chief}) == (True, "Volume")
 
 
 def test_the_innermost_mount_decides():
@@ -101,13 +101,13 @@ def test_the_innermost_mount_decides():
     spec = replicas["chief"]["template"]["spec"]
     spec["containers"][0]["volumeMounts"].append({"name": "scratch", "mountPath": DIRECTORY})
     spec["volumes"].append({"name": "scratch", "emptyDir": {}})
-    assert found(replicas=replicas) == (False, "EndsWithPod")
+    assert found(replicaSpecs=replicas) == (False, "EndsWithPod")
 
 
 def test_what_is_mounted_read_only_cannot_be_written():
-    assert found(replicas=mounted(CLAIM, readOnly=True)) == (False, "ReadOnly")
+    assert found(replicaSpecs=mounted(CLAIM, readOnly=True)) == (False, "ReadOnly")
     assert found({"nfs": {"server": "a", "path": "/", "readOnly": True}}) == (False, "ReadOnly")
 
 
 def test_a_source_that_is_no_mapping_is_left_to_the_api_server():
-    assert found(directory="/data/a", replicas=mounted({"persistentVolumeClaim": "claim"})) == (True, "Volume")
+    assert found(directory="/data/a", replicaSpecs=mounted({"persistentVolumeClaim": "claim"})) == (True, "Volume")

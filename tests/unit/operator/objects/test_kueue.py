@@ -30,8 +30,8 @@ def test_a_job_without_a_queue_has_none() -> None:
 def test_its_sets_are_the_roles_with_their_pods() -> None:
     asked = {"requests": {"cpu": "2"}}
     job = queued_job(
-        strategy="ParameterServer", evaluator=True, replicas={
-            "chief": {}, "worker": {"count": 3, "resources": asked}, "ps": {"count": 2}, "evaluator": {},
+        strategy="ParameterServer", evaluator=True, replicaSpecs={
+            "chief": {}, "worker": {"replicas": 3, "resources": asked}, "ps": {"replicas": 2}, "evaluator": {},
         },
     )  # fmt: skip
     sets = kueue.pod_sets(job, NO_DEFAULTS)
@@ -52,7 +52,7 @@ def test_with_how_few_a_role_can_begin_is_said_once() -> None:
         min, count = 2, 4
 
     assert kueue.min_count(Elastic()) == 2  # type: ignore[arg-type]
-    assert kueue.min_count(builders.job().spec.replicas.worker) is None  # type: ignore[arg-type]
+    assert kueue.min_count(builders.job().spec.replica_specs.worker) is None  # type: ignore[arg-type]
 
 
 def test_its_name_is_a_labels_value_and_the_jobs_alone() -> None:
@@ -85,8 +85,8 @@ def test_its_shape_is_that_of_what_the_job_asks_for() -> None:
 
 def test_what_it_needs_is_all_its_pods_together() -> None:
     chief = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
-    worker = {"count": 5, "resources": {"limits": {"cpu": "500m"}}}
-    assert kueue.needs(queued_job(replicas={"chief": chief, "worker": worker}), NO_DEFAULTS) == "3 cpu, 1Gi memory"
+    worker = {"replicas": 5, "resources": {"limits": {"cpu": "500m"}}}
+    assert kueue.needs(queued_job(replicaSpecs={"chief": chief, "worker": worker}), NO_DEFAULTS) == "3 cpu, 1Gi memory"
     assert kueue.needs(queued_job(), NO_DEFAULTS) == "3 pods"
     odd = {"chief": {"resources": {"requests": {"cpu": "much"}}}}
     assert kueue.needs(queued_job(strategy="Default", replicas=odd), NO_DEFAULTS) == "1 pod"

@@ -36,7 +36,7 @@ TEMPLATE: dict[str, Any] = {
     },
 }
 JOB = builders.job(
-    replicas={"chief": {}, "worker": {"template": TEMPLATE, "resources": {"limits": {"nvidia.com/gpu": 2}}}},
+    replicaSpecs={"chief": {}, "worker": {"template": TEMPLATE, "resources": {"limits": {"nvidia.com/gpu": 2}}}},
     scheduling={"priorityClassName": "high"},
 )
 PLACES = ("nodeSelector", "tolerations", "volumes", "priorityClassName", "affinity", "securityContext")

@@ -28,8 +28,8 @@ def environment(job: Job, task: str = "worker-0", attempt: int = 0) -> dict[str,
 
 
 def with_template(template: dict[str, Any], **more: Any) -> Job:
-    replicas = {"chief": {}, "worker": {"count": 2, "template": template, **more}}
-    return builders.job(replicas=replicas)
+    replicas = {"chief": {}, "worker": {"replicas": 2, "template": template, **more}}
+    return builders.job(replicaSpecs=replicas)
 
 
 def test_identity():
@@ -66,7 +66,7 @@ def test_tasks_on_the_hosts_network_find_each_others_names(template: dict[str, A
 
 
 def test_a_users_dollar_is_a_dollar():
-    job = builders.job(program={"entry": "a.py", "args": ["--cost=$(HOME)"]})
+    job = builders.job(program={"entrypoint": "a.py", "args": ["--cost=$(HOME)"]})
     assert training(job)["args"] == ["a.py", "--cost=$$(HOME)"]
 
 
@@ -103,7 +103,7 @@ def test_making_a_pod_changes_neither_the_job_nor_the_next_pod():
 @pytest.mark.parametrize("mount", ["Chief", "All"])
 def test_who_mounts_the_checkpoints(mount: str):
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
-    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints", "volume": volume, "mount": mount})
+    job = builders.job(evaluator=True, checkpoint={"storage": {"volume": volume, "mountOn": mount}})
 
     def mounts(task: str) -> bool:
         return "/checkpoints" in [one["mountPath"] for one in training(job, task)["volumeMounts"]]

@@ -11,7 +11,10 @@ from dtjob.objects.restart_signals import CRASHES, restart_signals
 from tests.unit.operator import builders
 
 ALL = {one.value for one in CRASHES}
-PS = {"strategy": "ParameterServer", "replicas": {"chief": {}, "worker": {"count": 2}, "ps": {}, "evaluator": {}}}
+PS = {
+    "strategy": "ParameterServer",
+    "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}, "ps": {}, "evaluator": {}},
+}
 
 
 def of(task: str, **spec: Any) -> set[str]:
@@ -35,7 +38,7 @@ def test_a_task_that_trains_no_steps_gets_a_new_pod(task: str):
 
 
 def test_what_may_not_be_restarted_at_all_is_not():
-    assert of("worker-0", failurePolicy={"maxRestarts": 0}) == set()
+    assert of("worker-0", failurePolicy={"maxRestartsWithoutProgress": 0}) == set()
     assert restart_signals(builders.job(program=False), builders.task("worker-0")) == ()
 
 
@@ -63,5 +66,5 @@ def test_the_supervisor_is_told_their_names():
     job = builders.job(failurePolicy={"rules": [{"action": "FailJob", "onSignals": ["SIGBUS"]}]})
     told = {one["name"]: one.get("value") for one in environment(job, builders.task("worker-0"), 0)}
     assert told["DTJOB_RESTART_SIGNALS"] == "SIGABRT,SIGFPE,SIGILL,SIGKILL,SIGSEGV"
-    job = builders.job(failurePolicy={"maxRestarts": 0})
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 0})
     assert "DTJOB_RESTART_SIGNALS" not in {one["name"] for one in environment(job, builders.task("worker-0"), 0)}

@@ -71,7 +71,7 @@ def test_every_container_gets_it_and_the_job_stays_as_it_is():
         "initContainers": [{"name": "get", "image": "busybox"}],
         "containers": [{"name": "log", "image": "busybox", "securityContext": {"runAsUser": 2000}}],
     }
-    job: Job = builders.job(replicas={"chief": {"template": {"spec": spec}}, "worker": {"count": 1}})
+    job: Job = builders.job(replicaSpecs={"chief": {"template": {"spec": spec}}, "worker": {"replicas": 1}})
     before = job.model_dump()
     made = pod(job, builders.task("chief-0"), 0)["spec"]
     assert made["securityContext"] == {**POD_SECURITY, "fsGroup": 2000}

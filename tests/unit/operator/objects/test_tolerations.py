@@ -54,8 +54,8 @@ def test_an_evaluator_may_go_to_the_node_that_the_chief_is_kept_on(mount: str) -
     }
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     job = builders.job(
-        replicas={"chief": chief, "worker": {}, "evaluator": {"template": {"spec": {"tolerations": [TEAM]}}}},
-        checkpoint={"directory": "/checkpoints", "volume": volume, "mount": mount},
+        replicaSpecs={"chief": chief, "worker": {}, "evaluator": {"template": {"spec": {"tolerations": [TEAM]}}}},
+        checkpoint={"storage": {"volume": volume, "mountOn": mount}},
     )
     follows = [GPU] if mount == "Chief" else []
     evaluator = builders.task("evaluator-0")
@@ -66,9 +66,9 @@ def test_an_evaluator_may_go_to_the_node_that_the_chief_is_kept_on(mount: str) -
 
 def test_a_template_keeps_its_own() -> None:
     own = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
-    job = builders.job(replicas={"chief": {}, "worker": {"template": {"spec": {"tolerations": [own]}}}})
+    job = builders.job(replicaSpecs={"chief": {}, "worker": {"template": {"spec": {"tolerations": [own]}}}})
     assert pod(job, builders.task("worker-0"), 0)["spec"]["tolerations"] == [own, ours(NOT_READY)]
-    assert job.spec.replicas.worker is not None
-    assert job.spec.replicas.worker.template is not None
-    assert job.spec.replicas.worker.template.spec is not None
-    assert job.spec.replicas.worker.template.spec.tolerations == [own]
+    assert job.spec.replica_specs.worker is not None
+    assert job.spec.replica_specs.worker.template is not None
+    assert job.spec.replica_specs.worker.template.spec is not None
+    assert job.spec.replica_specs.worker.template.spec.tolerations == [own]

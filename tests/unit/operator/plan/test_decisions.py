@@ -44,7 +44,8 @@ def test_these_replace_their_tasks(decision: TrainingDecision | EvaluatorDecisio
 
 
 @pytest.mark.parametrize(
-    "decision", [Wait(NOW), GiveUp(FAILURE, "maxRestarts"), Explain(INCIDENT, Cause.ERROR, FAILURE), Nothing()]
+    "decision",
+    [Wait(NOW), GiveUp(FAILURE, "maxRestartsWithoutProgress"), Explain(INCIDENT, Cause.ERROR, FAILURE), Nothing()],
 )
 def test_these_replace_nothing(decision: TrainingDecision | EvaluatorDecision):
     assert replaced(decision) == ()

@@ -107,5 +107,5 @@ def test_an_incident_of_the_last_release_which_knew_no_rules_is_read_and_written
     }
     read = Incident.from_json(written)
     assert (read.action, read.is_charged, read.to_json()) == (None, True, written)
-    ruled = joined(replace(read, action="RestartUncounted"), Cause.OOM_KILLED, RuleAction.RESTART)
+    ruled = joined(replace(read, action="RestartAndIgnoreMaxRestarts"), Cause.OOM_KILLED, RuleAction.RESTART)
     assert (ruled.charged, ruled.uncharged, ruled.to_json()["action"]) == (3, 0, "Restart")

@@ -66,7 +66,7 @@ def end_of_chief(world: World, code: int) -> None:
 def stages(ending: str) -> Iterator[dict[str, Any]]:
     """A job, as it is stored, from its creation to its end; only the last one has ended."""
     policy = {"activeDeadlineSeconds": 5000} if ending == "deadline" else {}
-    world = World(builders.job("Default", failurePolicy={"maxRestarts": 0}, runPolicy=policy, suspend=True))
+    world = World(builders.job("Default", failurePolicy={"maxRestartsWithoutProgress": 0}, **policy, suspend=True))
     stored = world.cluster.objects[KIND, "digits"]
     try:
         yield stored

@@ -141,7 +141,7 @@ def test_a_chief_on_a_lost_node_waits_for_its_predecessors_end():
 def test_a_new_chief_takes_the_evaluator_along_to_its_node():
     """The old one would hold a ReadWriteOnce volume on its node until the run is done, and the chief would wait."""
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
-    checkpoint = {"directory": "/checkpoints", "volume": volume}
+    checkpoint = {"storage": {"volume": volume}}
     job, pods, others = running_job(builders.job("Mirrored", evaluator=True, checkpoint=checkpoint))
     pods["chief-0"]["status"] = builders.disrupted()
     made = plan_with(job, pods, others, at(1))
@@ -187,7 +187,7 @@ def test_the_chiefs_end_is_the_jobs_and_parameter_servers_go():
 
 
 def test_the_budget_ends_the_job_with_its_cause():
-    job, pods, others = running_job(builders.job(failurePolicy={"maxRestarts": 0}))
+    job, pods, others = running_job(builders.job(failurePolicy={"maxRestartsWithoutProgress": 0}))
     pods["worker-1"]["status"] = builders.ended(1, message="ValueError: bad shape")
     made = plan_with(job, pods, others, at(1))
     assert made.status is not None
@@ -198,7 +198,7 @@ def test_the_budget_ends_the_job_with_its_cause():
 
 
 def test_a_failed_job_says_how_many_tasks_are_left_and_a_succeeded_one_how_many_there_were():
-    job, pods, others = running_job(builders.job(failurePolicy={"maxRestarts": 0}))
+    job, pods, others = running_job(builders.job(failurePolicy={"maxRestartsWithoutProgress": 0}))
     pods["chief-0"]["status"] = builders.ended(1)
     failed = plan_with(job, pods, others, at(1)).status
     assert failed is not None
@@ -276,7 +276,7 @@ def test_a_crash_loop_is_charged_whatever_the_api_servers_clock_says(skew: int):
 
 @pytest.mark.parametrize("state", [builders.running(), builders.ended(0)], ids=["running", "succeeded"])
 def test_every_condition_says_of_which_generation_it_speaks(state: dict[str, Any]):
-    """Also after a change of the spec that changes nothing else, such as one of an ended job's cleanPods."""
+    """Also after a change of the spec that changes nothing else, such as one of an ended job's cleanPodPolicy."""
     job = builders.job()
     pods, others = builders.all_pods(job, state), shared(job)
     blocked = {"Service/digits": "exists and is not this job's"}

@@ -63,7 +63,7 @@ class History:
 
 def plain(restarts: int = 0, **spec: Any) -> History:
     """A chief and two workers of an image that knows nothing of dtjob."""
-    return History(builders.job(program=False, failurePolicy={"maxRestarts": restarts}, **spec))
+    return History(builders.job(program=False, failurePolicy={"maxRestartsWithoutProgress": restarts}, **spec))
 
 
 def peers_fail(history: History, when: datetime) -> None:
@@ -166,7 +166,7 @@ def test_a_program_that_fails_by_itself_is_charged_at_once():
         history.ends(task, builders.ended(1, at(1), message="ValueError: bad shape"))
     status = history.look(at(3))
     assert (status["phase"], status["reason"]) == ("Failed", "MaxRestartsExceeded")
-    assert status["message"].startswith("chief-0 failed (exit code 1); failurePolicy.maxRestarts is 0")
+    assert status["message"].startswith("chief-0 failed (exit code 1); failurePolicy.maxRestartsWithoutProgress is 0")
 
 
 def test_a_program_whose_peers_hang_is_charged_a_minute_later():
@@ -219,11 +219,14 @@ def test_a_pod_that_exceeds_its_storage_limit_again_and_again_fails_the_job():
     assert status["restarts"] == {"total": 10, "causes": {"StorageLimitExceeded": 10}}
     assert status["message"] == (
         'worker-1 was evicted: Usage of EmptyDir volume "scratch" exceeds the limit "1Gi"; '
-        "failurePolicy.maxRestarts (10) is used up"
+        "failurePolicy.maxRestartsWithoutProgress (10) is used up"
     )
 
 
-@pytest.mark.parametrize(("policy", "bound"), [({}, 100), ({"maxDisruptions": 3}, 3), ({"maxDisruptions": 0}, 0)])
+@pytest.mark.parametrize(
+    ("policy", "bound"),
+    [({}, 100), ({"maxDisruptionsWithoutProgress": 3}, 3), ({"maxDisruptionsWithoutProgress": 0}, 0)],
+)
 def test_restarts_that_are_not_charged_end_too_where_nothing_comes_of_them(policy: dict[str, int], bound: int):
     history = History(builders.job(failurePolicy=policy))
     assert loop(history, lambda now: builders.rejected("UnexpectedAdmissionError"), 2000) == bound
@@ -231,13 +234,13 @@ def test_restarts_that_are_not_charged_end_too_where_nothing_comes_of_them(polic
     assert (status["phase"], status["reason"]) == ("Failed", "MaxDisruptionsExceeded")
     assert status["message"] == (
         f"worker-1 never started (UnexpectedAdmissionError); {bound} restarts in a row that were not the job's own "
-        "doing (failurePolicy.maxDisruptions) were tried"
+        "doing (failurePolicy.maxDisruptionsWithoutProgress) were tried"
     )
 
 
 @pytest.mark.parametrize(("every", "restarts"), [(601, 200), (590, 3)])
 def test_disruptions_between_which_a_job_ran_for_long_are_no_row(every: float, restarts: int):
-    history = History(builders.job(failurePolicy={"maxDisruptions": 3}))
+    history = History(builders.job(failurePolicy={"maxDisruptionsWithoutProgress": 3}))
     assert loop(history, lambda now: builders.disrupted(when=now), 200, every) == restarts
 
 
@@ -253,7 +256,7 @@ def test_an_eviction_does_not_fail_a_job_whose_budget_was_lowered():
     history = History(builders.job())
     loop(history, lambda now: builders.ended(1, now), 5)
     assert history.charged == 5
-    policy = history.job.spec.failure_policy.model_copy(update={"max_restarts": 2})
+    policy = history.job.spec.failure_policy.model_copy(update={"max_restarts_without_progress": 2})
     spec = history.job.spec.model_copy(update={"failure_policy": policy})
     history.job = history.job.model_copy(update={"spec": spec})
     history.ends("worker-1", builders.disrupted(when=at(2000)))
@@ -263,7 +266,7 @@ def test_an_eviction_does_not_fail_a_job_whose_budget_was_lowered():
     status = history.look(at(2400))
     assert (status["phase"], status["message"]) == (
         "Failed",
-        "worker-1 failed (exit code 1); failurePolicy.maxRestarts (2) is used up",
+        "worker-1 failed (exit code 1); failurePolicy.maxRestartsWithoutProgress (2) is used up",
     )
 
 
@@ -316,8 +319,11 @@ def test_a_group_restart_of_a_big_job_is_a_small_status():
 @pytest.mark.parametrize(
     "policy",
     [
-        {"maxRestarts": 0, "maxDisruptions": 3},
-        {"maxDisruptions": 3, "rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]},
+        {"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 3},
+        {
+            "maxDisruptionsWithoutProgress": 3,
+            "rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}],
+        },
     ],
     ids=["no restarts", "a rule"],
 )
@@ -343,7 +349,11 @@ def test_a_lost_node_a_day_is_no_row_though_what_it_was_is_waited_for(policy: di
 
 
 def test_errors_that_turn_out_to_be_disruptions_are_counted_as_these():
-    history = History(builders.job(program=False, failurePolicy={"maxRestarts": 10, "maxDisruptions": 3}))
+    history = History(
+        builders.job(
+            program=False, failurePolicy={"maxRestartsWithoutProgress": 10, "maxDisruptionsWithoutProgress": 3}
+        )
+    )
     now, found = 1, []
     while history.job.status["phase"] != "Failed" and len(found) < 10:
         peers_fail(history, at(now))
@@ -364,7 +374,7 @@ def test_errors_that_turn_out_to_be_disruptions_are_counted_as_these():
 
 @pytest.mark.parametrize(("reason", "code"), [("Unknown", 255), ("ContainerStatusUnknown", 137)])
 def test_a_node_that_restarts_under_an_init_container_is_not_charged(reason: str, code: int):
-    history = History(builders.job("Mirrored", failurePolicy={"maxRestarts": 0}))
+    history = History(builders.job("Mirrored", failurePolicy={"maxRestartsWithoutProgress": 0}))
     fetch = {"name": "fetch", "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": None}}}
     history.ends("chief-0", {"phase": "Failed", "initContainerStatuses": [fetch]})
     status = history.look(at(5))

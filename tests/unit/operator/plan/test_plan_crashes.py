@@ -200,7 +200,7 @@ def told(story: Callable[[Scripted], None], job: Job, crash: tuple[int, bool] | 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_whenever_the_operator_dies(story: Callable[[Scripted], None], kind: dict[str, Any]) -> None:
     """No rule is broken at any call, nothing is charged twice or forgotten, and the job comes to rest."""
-    policy = {"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 300}}
+    policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 300}}
     job = labelled(elastic(builders.job(**kind, failurePolicy=policy, checkpoint=CLAIM)), QUEUE)
     calls = told(story, job, None)
     assert calls > 3, "nothing happened in it"

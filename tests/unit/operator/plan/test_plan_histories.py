@@ -15,7 +15,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.simulation.guarantees import EVERYTHING
 from tests.unit.operator.simulation.operator import World
 
-POLICY: dict[str, Any] = {"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 300}}
+POLICY: dict[str, Any] = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 300}}
 
 
 @contextmanager

@@ -21,7 +21,7 @@ class Queued(Story):
 
     def __init__(self, count: int = 4, **spec: Any) -> None:
         super().__init__(
-            replicas={"chief": {}, "worker": {"count": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec
+            replicaSpecs={"chief": {}, "worker": {"replicas": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec
         )
 
     def sets(self) -> dict[str, int]:
@@ -174,7 +174,7 @@ def elastic_runs(**spec: Any) -> elastic_story.Story:
 
 def test_a_suspended_or_ended_job_is_not_being_resized() -> None:
     for how in ("suspend", "deadline"):
-        story = elastic_runs(runPolicy={"activeDeadlineSeconds": 100})
+        story = elastic_runs(activeDeadlineSeconds=100)
         story.change(count=2)
         made = builders.plan_answered(story.job, story.children, at(10))
         story.job = builders.with_status(story.job, made.status or {})

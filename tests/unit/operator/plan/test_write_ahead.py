@@ -111,7 +111,7 @@ def test_an_evaluator_that_follows_the_chief_is_told_of_but_not_counted():
     assert told == ["Normal EvaluatorRestarting: The evaluator moves with the chief, whose volume it mounts"]
 
 
-@pytest.mark.parametrize("decision", [Nothing(), Wait(at(2)), GiveUp(KILLED, "maxRestarts")])
+@pytest.mark.parametrize("decision", [Nothing(), Wait(at(2)), GiveUp(KILLED, "maxRestartsWithoutProgress")])
 def test_what_replaces_nothing_leaves_the_status_alone(decision: TrainingDecision):
     before, _ = write(Nothing())
     assert write(decision) == (before, [])

@@ -47,7 +47,9 @@ class Accounts:
         uid, policy = job.metadata.uid, job.spec.failure_policy
         before, after = Status.from_json(old).incident, Status.from_json(new).incident
         charged = [one.charged if one else 0 for one in (before, after)]
-        assert charged[1] <= max(policy.max_restarts, charged[0]), f"{charged[1]} charged of {policy.max_restarts}"
+        assert charged[1] <= max(policy.max_restarts_without_progress, charged[0]), (
+            f"{charged[1]} charged of {policy.max_restarts_without_progress}"
+        )
         if charged[1] >= charged[0] or not _refilled(before, after):
             self.charged[uid] += charged[1] - charged[0]
         if Must.DISRUPTIONS_ARE_FREE in must and uid not in self.unseen:

@@ -28,7 +28,7 @@ class Must(StrEnum):
     """A pod that is evicted since it exceeds its own limits, start after start, fails its job."""
     RULES_DECIDE = "rules-decide"
     """What failurePolicy.rules say is done: FailJob ends the job in the plan that sees the failure, Restart charges one
-    and RestartUncounted none."""
+    and RestartAndIgnoreMaxRestarts none."""
     WAITS_GROW = "waits-grow"
     """Each wait before a restart is twice the last, unless there was a checkpoint or ten good minutes."""
     CAUSES_ARE_TRUE = "causes-are-true"

@@ -14,18 +14,18 @@ from dtjob.plan.failure import Cause
 
 Rule = dict[str, Any]
 FAIL_2: Rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 255]}}
-UNCOUNTED_127: Rule = {"action": "RestartUncounted", "onExitCodes": {"operator": "In", "values": [127]}}
+UNCOUNTED_127: Rule = {"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [127]}}
 RULES: tuple[Rule, ...] = (
     FAIL_2,
     UNCOUNTED_127,
     {**UNCOUNTED_127, "roles": ["chief"]},
-    {"action": "RestartUncounted", "onSignals": ["SIGSEGV"]},
+    {"action": "RestartAndIgnoreMaxRestarts", "onSignals": ["SIGSEGV"]},
     {"action": "FailJob", "onReasons": ["OOMKilled"]},
     {"action": "Restart", "onReasons": ["OOMKilled"]},
     {"action": "FailJob", "onReasons": ["ImagePullBackOff"]},
-    {"action": "RestartUncounted", "onReasons": ["ErrImagePull"]},
-    {"action": "RestartUncounted", "onPodConditions": [{"type": "DisruptionTarget"}]},
-    {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [2]}, "roles": ["evaluator"]},
+    {"action": "RestartAndIgnoreMaxRestarts", "onReasons": ["ErrImagePull"]},
+    {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [{"type": "DisruptionTarget"}]},
+    {"action": "LeaveFailed", "onExitCodes": {"operator": "NotIn", "values": [2]}, "roles": ["evaluator"]},
 )
 """Rules that charge nothing but failures which are charged anyway."""
 

@@ -16,7 +16,7 @@ from dtjob.plan.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, plan_answered
 
-CLAIM = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
+CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
 
 
 class Story:
@@ -24,10 +24,10 @@ class Story:
 
     def __init__(self, count: int = 4, *, least: int | None = 2, most: int | None = 8, **spec: Any) -> None:
         strategy = spec.pop("strategy", "MultiWorkerMirrored")
-        roles: dict[str, Any] = {"chief": {}, "worker": {"count": count, "min": least, "max": most}}
-        roles |= {"ps": {"count": 2}} if strategy == "ParameterServer" else {}
+        roles: dict[str, Any] = {"chief": {}, "worker": {"replicas": count, "min": least, "max": most}}
+        roles |= {"ps": {"replicas": 2}} if strategy == "ParameterServer" else {}
         roles |= {"evaluator": {}} if spec.pop("evaluator", False) else {}
-        self.job = builders.job(strategy, checkpoint=spec.pop("checkpoint", CLAIM), replicas=roles, **spec)
+        self.job = builders.job(strategy, checkpoint=spec.pop("checkpoint", CLAIM), replicaSpecs=roles, **spec)
         self.children = Children()
         self.events: list[Event] = []
         self.said: list[str] = []
@@ -37,10 +37,10 @@ class Story:
         """What a user or an HPA writes: fields of the spec by their Python names, or `count`, `min` and `max`."""
         size = {name: spec.pop(name) for name in ("count", "min", "max") if name in spec}
         old = self.job.spec
-        worker = old.replicas.worker
+        worker = old.replica_specs.worker
         assert worker is not None
-        replicas = old.replicas.model_copy(update={"worker": worker.model_copy(update=size)})
-        self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replicas": replicas, **spec})})
+        replicas = old.replica_specs.model_copy(update={"worker": worker.model_copy(update=size)})
+        self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replicaSpecs": replicas, **spec})})
 
     def look(self, now: datetime) -> Plan:
         """One plan, of which everything is carried out."""

@@ -18,7 +18,7 @@ CLAIM, EMPTY, HOST = {"persistentVolumeClaim": {"claimName": "a"}}, {"emptyDir":
 
 
 def saving(volume: dict[str, Any] | None, strategy: str = "MultiWorkerMirrored") -> Job:
-    return builders.job(strategy, checkpoint={"directory": "/checkpoints", "volume": volume})
+    return builders.job(strategy, checkpoint={"storage": {"volume": volume}})
 
 
 def condition(made: Plan) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ def removed(job: Job, success: bool, now: datetime) -> tuple[list[str], datetime
 
 
 def policy(clean: str) -> dict[str, str]:
-    return {"cleanPods": clean}
+    return {"cleanPodPolicy": clean}
 
 
 def test_synchronous_tasks_may_end_by_themselves_first():
@@ -52,7 +52,7 @@ def test_workers_without_a_chief_train_to_their_own_end_and_parameter_servers_ne
 @pytest.mark.parametrize("clean", ["Running", "All"])
 def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
     """One evaluation may take longer than any deadline, and under `checkpoints: Every` several may be left to do."""
-    job = builders.job("Mirrored", evaluator=True, runPolicy=policy(clean))
+    job = builders.job("Mirrored", evaluator=True, **policy(clean))
     pod = builders.pod(job, "evaluator-0", builders.running())
     assert remove(job, pod, success=True, now=at(1)) == ([], None)
     assert remove(job, pod, success=True, now=at(86_400)) == ([], None)
@@ -91,7 +91,7 @@ def test_a_failed_jobs_pods_go_at_once():
     [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])],
 )
 def test_the_policy(clean: str, expected: list[str]):
-    assert removed(builders.job(workers=1, runPolicy=policy(clean)), False, at(1)) == (expected, None)
+    assert removed(builders.job(workers=1, **policy(clean)), False, at(1)) == (expected, None)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_policy(clean: str, expected: list[str]):
 )
 @pytest.mark.parametrize("success", [True, False])
 def test_a_pod_that_only_its_sidecar_keeps_goes_at_once(clean: str, expected: list[str], success: bool):
-    job = builders.job("Mirrored", runPolicy=policy(clean))
+    job = builders.job("Mirrored", **policy(clean))
     status = {**builders.ended(0 if success else 1), "phase": "Running"}
     sidecar = {"name": "shipper", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
     kept = {**status, "containerStatuses": [*status["containerStatuses"], sidecar]}

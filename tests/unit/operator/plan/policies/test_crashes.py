@@ -56,7 +56,7 @@ def test_a_chief_that_says_too_much_is_not_believed_in_all():
 
 
 def test_they_use_up_no_budget_and_replace_no_pod():
-    job = builders.job(failurePolicy={"maxRestarts": 1})
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 1})
     for count in range(1, 5):
         job, _ = look(job, says(count), 60.0 * count)
     assert "incident" not in job.status

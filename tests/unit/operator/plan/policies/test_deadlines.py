@@ -29,7 +29,7 @@ RAN = {**SINCE, "allRanAt": "2026-11-21T10:00:10Z"}
 
 def found(policy: dict[str, Any], active: dict[str, Any], seconds: float, runs: bool = True) -> Overdue | None:
     """What is over of a job with these deadlines, whose tasks run or wait."""
-    job = builders.job(runPolicy=policy, status={"active": active})
+    job = builders.job(**policy, status={"active": active})
     state = builders.running() if runs else builders.waiting("ImagePullBackOff", "no such image")
     return overdue(builders.situation(job, *builders.all_pods(job, state).values(), now=at(seconds)))
 
@@ -79,12 +79,12 @@ def test_each_names_its_field_and_what_was_waited_for():
     late = found(START, SINCE, 30, runs=False)
     assert late is not None
     assert late.message == (
-        "not all tasks ran within runPolicy.startDeadlineSeconds (30): 3 of 3 tasks did not run: "
+        "not all tasks ran within startDeadlineSeconds (30): 3 of 3 tasks did not run: "
         "chief-0, worker-0, worker-1: ImagePullBackOff: no such image"
     )
     late = found(ACTIVE, RAN, 100)
     assert late is not None
-    assert late.message == "the job was active for longer than runPolicy.activeDeadlineSeconds (100)"
+    assert late.message == "the job was active for longer than activeDeadlineSeconds (100)"
     late = found(ACTIVE, SINCE, 100, runs=False)
     assert late is not None
     assert late.message.endswith(
@@ -115,7 +115,7 @@ def test_a_pod_that_no_scheduler_has_seen_has_no_node():
 
 
 def test_quotas_are_told_and_remembered_over_a_restart_of_the_operator():
-    job = builders.job("Default", runPolicy=START)
+    job = builders.job("Default", **START)
     refused = {"Pod/digits-chief-0-0": "forbidden: exceeded quota: small"}
     first = plan(job, Children(problems=refused), NOW)
     assert first.status is not None
@@ -145,7 +145,7 @@ def test_the_wait_before_a_restart_and_an_earlier_chief_are_named():
 
 
 def test_a_job_that_waits_for_an_image_is_cut_off_too():
-    job = builders.job("Default", image=None, runPolicy=START)
+    job = builders.job("Default", image=None, **START)
     first = plan(job, Children(), NOW)
     assert (first.look_again_at, (first.status or {})["reason"]) == (at(30), "ImageMissing")
     late = plan(builders.with_status(job, first.status or {}), Children(), at(30)).status
@@ -167,13 +167,13 @@ def test_a_job_that_waits_for_an_image_is_cut_off_too():
     ],
 )
 def test_when_to_look_though_nothing_happens(policy: dict[str, Any], active: dict[str, Any], now: Any, expected: Any):
-    job = builders.job(runPolicy=policy, status={"active": active})
+    job = builders.job(**policy, status={"active": active})
     assert deadline_changes_at(builders.situation(job, now=now)) == expected
 
 
 @pytest.mark.parametrize("clean", ["Running", "All", "None"])
 def test_its_running_pods_go_whatever_is_to_be_kept(clean: str):
-    job = builders.job(runPolicy={**ACTIVE, "cleanPods": clean}, status={"active": RAN})
+    job = builders.job(**ACTIVE, cleanPodPolicy=clean, status={"active": RAN})
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.ended(0)
     made = plan(job, Children(tuple(pods.values())), at(100))
@@ -183,25 +183,25 @@ def test_its_running_pods_go_whatever_is_to_be_kept(clean: str):
 
 
 def test_condition_event_and_status_say_it():
-    job = builders.job(runPolicy=ACTIVE, status={"active": RAN})
+    job = builders.job(**ACTIVE, status={"active": RAN})
     made = plan(job, Children(tuple(builders.all_pods(job).values())), at(100))
     assert made.status is not None
     failed = next(one for one in made.status["conditions"] if one["type"] == "Failed")
-    message = "the job was active for longer than runPolicy.activeDeadlineSeconds (100)"
+    message = "the job was active for longer than activeDeadlineSeconds (100)"
     assert (failed["status"], failed["reason"], failed["message"]) == ("True", DEADLINE_EXCEEDED, message)
     assert made.events == (Event("Warning", DEADLINE_EXCEEDED, message),)
     assert made.status["completionTime"] == "2026-11-21T10:01:40Z"
 
 
 def test_a_run_that_has_just_succeeded_has_succeeded():
-    job = builders.job(runPolicy=ACTIVE, status={"active": RAN})
+    job = builders.job(**ACTIVE, status={"active": RAN})
     pods = builders.all_pods(job)
     pods["chief-0"]["status"] = builders.ended(0)
     assert (plan(job, Children(tuple(pods.values())), at(500)).status or {})["phase"] == "Succeeded"
 
 
 def test_restarts_do_not_begin_the_time_anew():
-    job = builders.job("Default", runPolicy=ACTIVE)
+    job = builders.job("Default", **ACTIVE)
     status: dict[str, Any] = {}
     for second in range(0, 100, 20):
         failed = builders.pod(job, "chief-0", builders.ended(1), attempt=second // 20)
@@ -217,7 +217,7 @@ def test_a_job_of_an_earlier_operator_counts_from_its_start():
         "phase": "Running",
         "conditions": [{"type": "Running", "status": "True", "lastTransitionTime": "2026-11-21T09:59:00Z"}],
     }
-    job = builders.job("Default", runPolicy={**ACTIVE, **START}, status=status)
+    job = builders.job("Default", **ACTIVE, **START, status=status)
     pods = Children(tuple(builders.all_pods(job, builders.waiting("ErrImagePull")).values()))
     made = plan(job, pods, at(39)).status  # that it ran is known: it has started
     assert made is not None
@@ -226,6 +226,6 @@ def test_a_job_of_an_earlier_operator_counts_from_its_start():
 
 
 def test_a_deadline_that_is_over_hides_none_that_is_to_come():
-    job = builders.job(runPolicy={**ACTIVE, **START}, status={"active": SINCE})
+    job = builders.job(**ACTIVE, **START, status={"active": SINCE})
     situation = builders.situation(job, *builders.all_pods(job, builders.running()).values(), now=at(40))
     assert deadline_changes_at(situation) == at(100)

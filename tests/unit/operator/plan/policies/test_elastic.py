@@ -38,7 +38,7 @@ def test_fewer_are_followed_at_once() -> None:
     story.change(count=2)
     story.settle(at(10))
     assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
-    assert told(story, "Resizing") == ["Workers 4 -> 2: spec.replicas.worker.count is 2"]
+    assert told(story, "Resizing") == ["Workers 4 -> 2: spec.replica_specs.worker.count is 2"]
 
 
 def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() -> None:
@@ -138,8 +138,7 @@ def test_no_room_shrinks_the_group_to_what_there_is(ran: bool) -> None:
     assert (story.workers["desired"], story.workers["replicas"]) == (4, 2)
     assert story.job.status.get("restarts") == restarts  # not one of them is counted for it
     assert told(story, "Resizing") == [
-        "Workers 4 -> 2: there was no room for worker-1, worker-3 within "
-        "runPolicy.elasticity.scheduleDeadlineSeconds (300)"
+        "Workers 4 -> 2: there was no room for worker-1, worker-3 within elasticPolicy.scheduleTimeoutSeconds (300)"
     ]
     story.run(at(360))
     assert story.job.status["ready"] == "3/3"

@@ -50,7 +50,7 @@ def test_fail_job_over_a_container_that_cannot_start(reason: str):
 
 def test_fail_job_is_not_asked_for_by_what_a_lost_peer_brings_with_it():
     """Without a supervisor all of a group fail with the first of them, with whatever code their program has for it."""
-    job = ruled(FAIL_42, {"action": "RestartUncounted", "onPodConditions": [TARGET]}, program=False)
+    job = ruled(FAIL_42, {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}, program=False)
     states = {
         "worker-0": builders.disrupted(when=at(10)),
         "chief-0": builders.ended(42, at(10)),
@@ -68,7 +68,7 @@ def test_fail_job_is_not_asked_for_by_what_a_lost_peer_brings_with_it():
 
 def test_fail_job_waits_for_what_the_node_may_still_tell():
     """The kubelet says last that it has evicted the pod whose container it has ended."""
-    job = ruled({"action": "RestartUncounted", "onPodConditions": [TARGET]}, FAIL_42)
+    job = ruled({"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}, FAIL_42)
     ending = {**builders.ended(42, at(19)), "phase": "Running"}
     after, made = planned(job, {"worker-1": ending}, 20)
     assert (after.status["phase"], made.look_again_at) == ("Pending", at(29))

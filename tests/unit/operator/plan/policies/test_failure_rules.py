@@ -26,25 +26,29 @@ def verdict(job: Job, task: str, status: dict[str, Any], cause: Cause = Cause.ER
 
 def test_the_first_rule_that_matches_decides_and_else_the_built_in_ones():
     job = ruled(
-        {"action": "RestartUncounted", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["worker"]},
+        {
+            "action": "RestartAndIgnoreMaxRestarts",
+            "onExitCodes": {"operator": "In", "values": [3]},
+            "roles": ["worker"],
+        },
         {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3, 4]}},
         {"action": "Restart", "onPodConditions": [TARGET]},
     )
     assert verdict(job, "worker-0", builders.ended(3)) == (
-        "RestartUncounted",
-        "failurePolicy.rules[0] (RestartUncounted) matches exit code 3",
+        "RestartAndIgnoreMaxRestarts",
+        "failurePolicy.rules[0] (RestartAndIgnoreMaxRestarts) matches exit code 3",
     )
     assert verdict(job, "chief-0", builders.ended(3))[0] == "FailJob"
     assert verdict(job, "worker-0", builders.ended(4))[1] == "failurePolicy.rules[1] (FailJob) matches exit code 4"
     assert verdict(job, "worker-0", builders.disrupted(), Cause.DISRUPTION)[0] == "Restart"
     assert verdict(job, "worker-0", builders.ended(5)) == ("Restart", "")
-    assert verdict(job, "worker-0", builders.evicted(), Cause.DISRUPTION) == ("RestartUncounted", "")
+    assert verdict(job, "worker-0", builders.evicted(), Cause.DISRUPTION) == ("RestartAndIgnoreMaxRestarts", "")
     assert verdict(job, "evaluator-0", builders.ended(4)) == ("Restart", "")  # no rule names it
 
 
 @pytest.mark.parametrize("cause", Cause)
 def test_every_cause_has_a_built_in_rule(cause: Cause):
-    expected = RuleAction.RESTART if cause.charged else RuleAction.RESTART_UNCOUNTED
+    expected = RuleAction.RESTART if cause.charged else RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS
     assert verdict(builders.job(), "worker-0", builders.ended(1), cause) == (expected.value, "")
 
 
@@ -58,8 +62,8 @@ def test_a_pod_that_cannot_start_is_no_failure_for_rules_without_reasons():
 
 @pytest.mark.parametrize("spent", [0, 2])
 def test_restarts_that_are_not_counted_are_bounded_by_max_disruptions(spent: int):
-    rule = {"action": "RestartUncounted", "onExitCodes": {"operator": "In", "values": [42]}}
-    job = ruled(rule, policy={"maxRestarts": 0, "maxDisruptions": 2})
+    rule = {"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [42]}}
+    job = ruled(rule, policy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 2})
     incident = {
         "startedAt": "2026-11-21T09:59:00Z",
         "cause": "Error",
@@ -72,21 +76,21 @@ def test_restarts_that_are_not_counted_are_bounded_by_max_disruptions(spent: int
     if spent:
         assert after.status["reason"] == "MaxDisruptionsExceeded"
         assert (
-            "2 restarts in a row that a rule does not count (failurePolicy.maxDisruptions) were tried"
+            "2 restarts in a row that a rule does not count (failurePolicy.maxDisruptionsWithoutProgress) were tried"
             in after.status["message"]
         )
     else:
         counted = after.status["incident"]
-        assert (counted["charged"], counted["uncharged"], counted["action"]) == (0, 1, "RestartUncounted")
+        assert (counted["charged"], counted["uncharged"], counted["action"]) == (0, 1, "RestartAndIgnoreMaxRestarts")
         assert after.status["restarts"] == {"total": 1, "causes": {"Error": 1}}
         assert (
-            "failurePolicy.rules[0] (RestartUncounted) matches exit code 42; training restarts"
+            "failurePolicy.rules[0] (RestartAndIgnoreMaxRestarts) matches exit code 42; training restarts"
             in made.events[0].message
         )
 
 
 def test_a_rule_charges_what_is_not_charged_else():
-    job = ruled({"action": "Restart", "onPodConditions": [TARGET]}, policy={"maxRestarts": 1})
+    job = ruled({"action": "Restart", "onPodConditions": [TARGET]}, policy={"maxRestartsWithoutProgress": 1})
     after, _ = planned(job, {"worker-1": builders.disrupted(when=at(19))})
     assert after.status["incident"]["charged"] == 1
     after, _ = planned(after, {"worker-1": builders.disrupted(when=at(99))}, 100)
@@ -95,9 +99,9 @@ def test_a_rule_charges_what_is_not_charged_else():
 
 
 def test_of_several_failures_the_first_cause_is_asked_about_and_fail_job_wins_for_any():
-    uncounted = {"action": "RestartUncounted", "onPodConditions": [TARGET]}
+    uncounted = {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}
     both = {"worker-0": builders.disrupted(when=at(19)), "worker-1": builders.ended(42, at(19))}
-    after, _ = planned(ruled(uncounted, policy={"maxRestarts": 0}), both)
+    after, _ = planned(ruled(uncounted, policy={"maxRestartsWithoutProgress": 0}), both)
     assert (after.status["incident"]["charged"], after.status["firstFailure"]["task"]) == (0, "worker-0")
     after, _ = planned(ruled(uncounted, FAIL_42), both)
     assert after.status["message"].startswith("worker-1 failed (exit code 42); failurePolicy.rules[1]")
@@ -105,7 +109,11 @@ def test_of_several_failures_the_first_cause_is_asked_about_and_fail_job_wins_fo
 
 @pytest.mark.parametrize(
     ("early", "late", "charged"),
-    [("RestartUncounted", "Restart", 1), ("Restart", "RestartUncounted", 0), ("Restart", "Restart", 1)],
+    [
+        ("RestartAndIgnoreMaxRestarts", "Restart", 1),
+        ("Restart", "RestartAndIgnoreMaxRestarts", 0),
+        ("Restart", "Restart", 1),
+    ],
 )
 def test_a_charge_follows_the_cause_that_shows_late(early: str, late: str, charged: int):
     job = ruled({"action": late, "onReasons": ["OOMKilled"]}, {"action": early, "onSignals": ["SIGKILL"]})
@@ -124,8 +132,11 @@ def test_a_charge_follows_the_cause_that_shows_late(early: str, late: str, charg
 
 
 def test_a_late_cause_that_is_charged_can_be_one_too_many():
-    rules = {"action": "Restart", "onReasons": ["OOMKilled"]}, {"action": "RestartUncounted", "onSignals": ["SIGKILL"]}
-    job = builders.with_status(ruled(*rules, policy={"maxRestarts": 0}), {"allCreated": True})
+    rules = (
+        {"action": "Restart", "onReasons": ["OOMKilled"]},
+        {"action": "RestartAndIgnoreMaxRestarts", "onSignals": ["SIGKILL"]},
+    )
+    job = builders.with_status(ruled(*rules, policy={"maxRestartsWithoutProgress": 0}), {"allCreated": True})
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = {**builders.ended(137, at(19)), "phase": "Running"}
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(20))
@@ -140,7 +151,7 @@ def pods_made_or_removed(made: Plan) -> list[str]:
     return [one.name for one in made.actions if isinstance(one, Create | Delete) and one.kind == "Pod"]
 
 
-IGNORE = {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["evaluator"]}
+IGNORE = {"action": "LeaveFailed", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["evaluator"]}
 
 
 def test_an_evaluator_that_is_ignored_is_not_replaced_and_not_waited_for():
@@ -183,6 +194,6 @@ def test_after_training_has_succeeded_a_rule_gives_the_evaluation_up(action: str
 
 
 def test_an_evaluator_that_cannot_start_waits_where_that_is_ignored():
-    job = ruled({"action": "Ignore", "onReasons": ["ErrImagePull"], "roles": ["evaluator"]})
+    job = ruled({"action": "LeaveFailed", "onReasons": ["ErrImagePull"], "roles": ["evaluator"]})
     after, made = planned(job, {"evaluator-0": builders.waiting("ErrImagePull")})
     assert (pods_made_or_removed(made), "attempts" in after.status) == ([], False)

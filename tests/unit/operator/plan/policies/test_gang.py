@@ -151,7 +151,7 @@ def test_it_is_given_up_when_the_job_has_ended():
 
 
 def test_an_evaluator_beside_the_chief_is_made_when_the_chief_has_a_node():
-    volume = {"checkpoint": {"directory": "/c", "volume": {"emptyDir": {}}}}
+    volume = {"checkpoint": {"storage": {"volume": {"emptyDir": {}}, "mountPath": "/c"}}}
     beside = gang_job(**volume)
     assert "digits-evaluator-0-0" not in pods_made(plan(beside, Children(), NOW))
     everywhere = gang_job(checkpoint={**volume["checkpoint"], "mount": "All"})

@@ -18,7 +18,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 HOUR = 3600
-VOLUME = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
+VOLUME = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
 
 
 def pod_calls(made: Plan) -> list[str]:
@@ -83,7 +83,7 @@ class Life:
 
 @pytest.mark.parametrize("clean", ["Running", "All", "None"])
 def test_one_that_was_evicted_is_replaced(clean: str):
-    life = Life(builders.evicted(), runPolicy={"cleanPods": clean})
+    life = Life(builders.evicted(), cleanPodPolicy=clean)
     made = life.plan(NOW)
     assert "create digits-evaluator-0-1" in pod_calls(made)
     assert [event.message for event in made.events] == [
@@ -128,7 +128,7 @@ def test_the_deadline():
 
 
 def test_one_that_was_given_up_may_come_to_work_where_its_pod_is_kept():
-    life = Life(builders.waiting("ErrImagePull"), runPolicy={"cleanPods": "None"})
+    life = Life(builders.waiting("ErrImagePull"), cleanPodPolicy="None")
     life.plan(NOW)
     assert pod_calls(life.plan(at(HOUR))) == []
     assert life.given_up() is not None
@@ -190,7 +190,7 @@ def test_one_that_fails_by_itself_gets_one_more_try():
     )
 
 
-@pytest.mark.parametrize("action", ["Restart", "RestartUncounted"])
+@pytest.mark.parametrize("action", ["Restart", "RestartAndIgnoreMaxRestarts"])
 def test_one_that_a_rule_has_restarted_is_tried_again_until_the_deadline(action: str):
     """Its storage is away for a while, say: whoever wrote the rule knows that."""
     rule = {"action": action, "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
@@ -232,7 +232,7 @@ def test_an_evaluator_of_another_image_is_not_made_again():
 
 
 def test_a_job_that_failed_needs_no_evaluation():
-    job = builders.job("Mirrored", evaluator=True, failurePolicy={"maxRestarts": 0})
+    job = builders.job("Mirrored", evaluator=True, failurePolicy={"maxRestartsWithoutProgress": 0})
     pods = builders.all_pods(job)
     pods["chief-0"]["status"] = builders.ended(1)
     pods["evaluator-0"]["status"] = builders.evicted()

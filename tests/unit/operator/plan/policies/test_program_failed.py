@@ -80,7 +80,7 @@ def _text(moment: datetime) -> str:
 
 
 def of(strategy: str, *, restarts: int = 10, **more: Any) -> Run:
-    policy = {"maxRestarts": restarts, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
+    policy = {"maxRestartsWithoutProgress": restarts, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}
     return Run(builders.job(strategy, failurePolicy=policy, **more))
 
 
@@ -233,7 +233,7 @@ def test_an_image_of_the_users_own_may_print_what_it_likes():
 
 def test_a_rule_that_restarts_it_goes_before():
     rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
-    policy = {"maxRestarts": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
+    policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
     run = Run(builders.job("Mirrored", failurePolicy=policy))
     for restarts in (1, 2, 3):
         assert run.fails()["restarts"]["total"] == restarts

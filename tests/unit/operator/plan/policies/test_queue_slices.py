@@ -14,13 +14,13 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import at
 from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, merged
 
-REPLICAS = {"chief": {}, "worker": {"count": 2, "min": 1}}
+REPLICAS = {"chief": {}, "worker": {"replicas": 2, "min": 1}}
 REPLACED = condition("Finished", True, "WorkloadSliceReplaced", "Replaced to accommodate a workload")
 
 
 def running(workers: int = 2, **worker: object) -> Story:
     """A job of elastic workers that was admitted and runs."""
-    story = Story(checkpoint=CLAIM, replicas={"chief": {}, "worker": {"count": workers, "min": 1, **worker}})
+    story = Story(checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": workers, "min": 1, **worker}})
     story.settle()
     story.admit(flavours={"cpu": "spot"})
     story.run()
@@ -215,7 +215,7 @@ def test_fewer_give_their_quota_back_when_they_have_ended() -> None:
 
 
 def test_admitted_with_fewer_it_gives_nothing_back_and_asks_for_no_more() -> None:
-    story = Story(checkpoint=CLAIM, replicas={"chief": {}, "worker": {"count": 4, "min": 1}})
+    story = Story(checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 4, "min": 1}})
     story.settle()
     assert story.workload is not None
     story.admit()
@@ -238,7 +238,7 @@ def test_more_workers_than_it_has_at_least_queue_anew() -> None:
 
 
 def test_pods_that_kueue_places_queue_anew() -> None:
-    story = Story(checkpoint=CLAIM, replicas=REPLICAS)
+    story = Story(checkpoint=CLAIM, replicaSpecs=REPLICAS)
     story.settle()
     assert story.workload is not None
     story.admit()

@@ -51,7 +51,9 @@ def test_kueue_places_chief_and_workers_as_one(how: str) -> None:
 
 
 def test_more_sets_are_each_placed_by_themselves() -> None:
-    story = queued(strategy="ParameterServer", replicas={"chief": {}, "ps": {"count": 2}, "worker": {"count": 2}})
+    story = queued(
+        strategy="ParameterServer", replicaSpecs={"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 2}}
+    )
     assert requests(story) == {role: {"required": RACK} for role in ("chief", "ps", "worker")}
 
 
@@ -92,7 +94,7 @@ def test_a_template_keeps_its_own_affinity() -> None:
     own = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "cache"}}}
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     template = {"spec": {"affinity": {"podAffinity": {required: [own]}, "nodeAffinity": {}}}}
-    story = queued(replicas={"chief": {"template": template}, "worker": {"count": 2}})
+    story = queued(replicaSpecs={"chief": {"template": template}, "worker": {"replicas": 2}})
     place(story)
     chief = next(one for one in story.pods if "chief" in one["metadata"]["name"])
     assert chief["spec"]["affinity"] == {"nodeAffinity": {}, "podAffinity": {required: [own]}}

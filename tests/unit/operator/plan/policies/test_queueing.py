@@ -27,7 +27,7 @@ def running(**spec: object) -> Story:
 
 
 def test_a_queued_job_makes_its_workload_and_nothing_else() -> None:
-    story = Story(replicas={"chief": {"resources": {"requests": {"cpu": "1"}}}, "worker": {"count": 2}})
+    story = Story(replicaSpecs={"chief": {"resources": {"requests": {"cpu": "1"}}}, "worker": {"replicas": 2}})
     assert kinds(story.look()) == ["make Workload"]
     story.settle()
     assert story.stands == ("Suspended", "Queued")
@@ -38,7 +38,7 @@ def test_a_queued_job_makes_its_workload_and_nothing_else() -> None:
 
 
 def test_nothing_counts_while_it_waits() -> None:
-    story = Story(runPolicy={"activeDeadlineSeconds": 100, "startDeadlineSeconds": 50})
+    story = Story(activeDeadlineSeconds=100, startDeadlineSeconds=50)
     story.settle()
     story.settle(at(86_400))
     assert story.stands == ("Suspended", "Queued")
@@ -213,7 +213,7 @@ def test_a_job_that_has_succeeded_says_so_when_its_last_pod_has_ended() -> None:
 
 
 def test_a_job_that_fails_says_so() -> None:
-    story = running(runPolicy={"activeDeadlineSeconds": 60})
+    story = running(activeDeadlineSeconds=60)
     story.settle(at(100))
     assert story.said("Finished") == ("True", "Failed")
 
@@ -383,12 +383,12 @@ def test_a_finished_workload_of_a_job_that_is_not_holds_it() -> None:
 
 
 def test_what_contradicts_the_template_fails_the_workload() -> None:
-    story = Story(replicas={"chief": {}, "worker": {"template": {"spec": {"nodeSelector": {"pool": "large"}}}}})
+    story = Story(replicaSpecs={"chief": {}, "worker": {"template": {"spec": {"nodeSelector": {"pool": "large"}}}}})
     story.settle()
     story.admit(flavours={"cpu": "spot"})
     story.settle()
     assert story.said("Finished") == ("True", "FailedToStart")
-    assert "Kueue gives replicas.worker pool=spot, and it is large already" in story.job.status["message"]
+    assert "Kueue gives replicaSpecs.worker pool=spot, and it is large already" in story.job.status["message"]
 
 
 def test_a_job_that_changes_while_it_waits_keeps_its_place() -> None:

@@ -60,7 +60,9 @@ def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
 
 
 def test_nothing_is_counted_or_charged() -> None:
-    story = Story(failurePolicy={"maxRestarts": 0, "maxDisruptions": 0}, runPolicy={"startDeadlineSeconds": 60})
+    story = Story(
+        failurePolicy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 0}, startDeadlineSeconds=60
+    )
     story.run()
     before = {name: story.job.status.get(name) for name in ("restarts", "incident", "firstFailure", "active")}
     for number, count in enumerate((2, 3, 2), 1):
@@ -74,7 +76,7 @@ def test_nothing_is_counted_or_charged() -> None:
 
 
 def test_what_fails_while_the_group_ends_is_no_failure() -> None:
-    story = Story(failurePolicy={"maxRestarts": 0})
+    story = Story(failurePolicy={"maxRestartsWithoutProgress": 0})
     story.run()
     story.change(count=2)
     made = plan_answered(story.job, story.children, at(10))
@@ -173,7 +175,7 @@ def test_it_counts_its_workers_in_words() -> None:
     story.places("worker-1-placeholder", now=at(13))
     messages = [one.message for one in story.events if one.reason == "Resizing"]
     assert messages == [
-        "Workers 4 -> 1: spec.replicas.worker.count is 1",
+        "Workers 4 -> 1: spec.replica_specs.worker.count is 1",
         "Workers 1 -> 2: there is room for 1 more of 2",
     ]
     assert "there is room for 1 more of 2: the group of 1 worker saves and ends" in story.said
@@ -190,7 +192,7 @@ def test_it_says_where_training_goes_on() -> None:
     assert story.job.status["message"] == "3 tasks of the new group do not run yet"
     story.places("chief-0-1", "worker-0-1", now=at(11))
     assert story.job.status["message"] == "1 task of the new group does not run yet"
-    lost = Story(checkpoint={"directory": "/checkpoints", "volume": {"emptyDir": {}}})
+    lost = Story(checkpoint={"storage": {"volume": {"emptyDir": {}}}})
     lost.children = replace(lost.children, reports={"chief-0": REPORT})
     lost.run()
     lost.change(count=2)
@@ -255,7 +257,7 @@ def test_names_stay_new_when_the_count_changes_while_the_job_is_suspended() -> N
 
 
 def test_an_ended_job_keeps_no_placeholder() -> None:
-    story = Story(runPolicy={"cleanPods": "None"}).shrunk()
+    story = Story(cleanPodPolicy="None").shrunk()
     story.settle(at(900))
     assert story.placeholders
     story.becomes("chief-0-1", builders.ended(0))
@@ -265,7 +267,7 @@ def test_an_ended_job_keeps_no_placeholder() -> None:
 
 
 def test_a_deadline_holds_while_the_group_ends() -> None:
-    story = Story(runPolicy={"activeDeadlineSeconds": 100})
+    story = Story(activeDeadlineSeconds=100)
     story.run()
     story.change(count=2)
     made = plan_answered(story.job, story.children, at(50))

@@ -228,7 +228,7 @@ def test_an_eviction_that_shows_late_gives_the_charge_back():
 
 @pytest.mark.parametrize("spent", [0, 3])
 def test_the_budget(spent: int):
-    job = builders.job(failurePolicy={"maxRestarts": 3})
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 3})
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory(at(100))
     previous = Incident(NOW, Cause.ERROR, NOW, charged=spent, in_a_row=spent, checkpoint_step=50)
@@ -239,13 +239,13 @@ def test_the_budget(spent: int):
 @pytest.mark.parametrize(
     ("budget", "step", "words"),
     [
-        (0, -1, "failurePolicy.maxRestarts is 0, so training was not restarted"),
-        (3, 50, "failurePolicy.maxRestarts (3) is used up, with no checkpoint newer than step 50"),
-        (3, -1, "failurePolicy.maxRestarts (3) is used up"),
+        (0, -1, "failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"),
+        (3, 50, "failurePolicy.maxRestartsWithoutProgress (3) is used up, with no checkpoint newer than step 50"),
+        (3, -1, "failurePolicy.maxRestartsWithoutProgress (3) is used up"),
     ],
 )
 def test_giving_up_says_why(budget: int, step: int, words: str):
-    job = builders.job(failurePolicy={"maxRestarts": budget})
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": budget})
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory(at(100))
     previous = Incident(NOW, Cause.ERROR, NOW, charged=budget, in_a_row=1, checkpoint_step=step)
@@ -255,7 +255,7 @@ def test_giving_up_says_why(budget: int, step: int, words: str):
 
 
 def test_disruptions_are_never_charged():
-    job = builders.job(failurePolicy={"maxRestarts": 0})
+    job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 0})
     for status in (builders.disrupted(), builders.evicted(), builders.rejected()):
         pods = builders.all_pods(job)
         pods["worker-0"]["status"] = status
@@ -299,7 +299,7 @@ def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
     mount: str, lost: str, status: dict[str, Any] | None, expected: list[str]
 ):
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
-    checkpoint = {"directory": "/checkpoints", "volume": volume, "mount": mount}
+    checkpoint = {"storage": {"volume": volume, "mountOn": mount}}
     job = builders.job(evaluator=True, checkpoint=checkpoint, status={"attempts": {"evaluator-0": 1}})
     pods = [builders.pod(job, "evaluator-0", status, attempt=1)] if status else []
     situation = see(job, *pods, now=at(1), all_created=False)

@@ -11,7 +11,7 @@ from dtjob.plan.children import Children
 from dtjob.plan.plan import Plan, plan
 from tests.unit.operator import builders
 
-SAVING = builders.job(checkpoint={"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "a"}}})
+SAVING = builders.job(checkpoint={"storage": {"volume": {"persistentVolumeClaim": {"claimName": "a"}}}})
 FREE = builders.job()
 SAVED = {"attempt": 0, "incarnation": 0, "step": 44, "restoredStep": 0, "checkpoint": {"step": 40}}
 

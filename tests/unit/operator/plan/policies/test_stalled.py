@@ -23,7 +23,7 @@ ON_STALLS = {"action": "FailJob", "onReasons": ["Stalled"]}
 
 
 def mirrored(**policy: Any) -> Job:
-    return builders.job(failurePolicy={**POLICY, **policy}, checkpoint={"directory": "/checkpoints"})
+    return builders.job(failurePolicy={**POLICY, **policy}, checkpoint={"storage": {"volume": {"emptyDir": {}}}})
 
 
 def servers() -> Job:
@@ -58,7 +58,7 @@ def test_tasks_that_end_over_one_stall_are_one_incident():
 
 
 def test_stalls_use_the_budget_up():
-    after, _ = planned(mirrored(maxRestarts=0), {"worker-1": builders.stalled("worker-1")})
+    after, _ = planned(mirrored(maxRestartsWithoutProgress=0), {"worker-1": builders.stalled("worker-1")})
     assert (after.status["phase"], after.status["reason"]) == ("Failed", "MaxRestartsExceeded")
     assert after.status["message"].startswith("worker-1 stalled after step 120, in its data function")
 
@@ -142,7 +142,7 @@ def test_a_frozen_task_stays_charged_while_it_is_given_its_time_to_end():
 
 
 def test_a_task_that_is_silent_on_a_node_that_does_not_answer_has_not_stalled():
-    job = builders.with_status(mirrored(maxRestarts=0), {"allCreated": True})
+    job = builders.with_status(mirrored(maxRestartsWithoutProgress=0), {"allCreated": True})
     pods = builders.all_pods(job)
     on_a_node_of_its_own(pods, "worker-1")
     pods["worker-1"]["status"] = MARKED

@@ -16,9 +16,9 @@ from dtjob.plan.policies.suspension import go_on, is_suspended, suspend
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
 
-CLAIM = {"directory": "/checkpoints", "volume": {"persistentVolumeClaim": {"claimName": "digits"}}}
+CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
 SUSPENDED = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-11-21T10:00:00Z"}
-EMPTY = {"directory": "/checkpoints", "volume": {"emptyDir": {}}}
+EMPTY = {"storage": {"volume": {"emptyDir": {}}}}
 
 
 def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -135,7 +135,7 @@ def test_it_goes_on_with_new_attempts_and_counts_nothing() -> None:
     ],
 )
 def test_what_becomes_of_its_pods_is_no_failure(state: dict[str, Any]) -> None:
-    job = builders.job(suspend=True, failurePolicy={"maxRestarts": 0})
+    job = builders.job(suspend=True, failurePolicy={"maxRestartsWithoutProgress": 0})
     pods = builders.all_pods(job, state)
     made = plan_answered(job, Children(tuple(pods.values())), at(1))
     assert made.status is not None

@@ -20,7 +20,7 @@ BOTH = {"succeeded": 60, "failed": 200}
 def found(ttl: dict[str, int] | None, phase: Phase, seconds: float, lingers: bool = False) -> Any:
     """What becomes of a job that ended at NOW."""
     policy = {"ttlSecondsAfterFinished": ttl} if ttl is not None else {}
-    job = builders.job("Default", runPolicy=policy)
+    job = builders.job("Default", **policy)
     situation = builders.situation(job, now=at(seconds), phase=phase, completion_time=NOW)
     deletes, again = deletion(situation, lingers)
     return [(one.kind, one.name, one.uid) for one in deletes], again
@@ -53,7 +53,7 @@ def test_pods_that_end_by_themselves_are_waited_for():
 
 
 def test_an_evaluator_gets_to_what_was_saved_last():
-    job = builders.job("Default", evaluator=True, runPolicy={"ttlSecondsAfterFinished": {"succeeded": 0}})
+    job = builders.job("Default", evaluator=True, ttlSecondsAfterFinished=0)
     pods = builders.all_pods(job)
     pods["chief-0"]["status"] = builders.ended(0)
 
@@ -70,6 +70,6 @@ def test_an_evaluator_gets_to_what_was_saved_last():
 
 
 def test_a_job_that_goes_on_stays():
-    job = builders.job("Default", runPolicy={"ttlSecondsAfterFinished": {"succeeded": 0, "failed": 0}})
+    job = builders.job("Default", ttlSecondsAfterFinished=0, ttlSecondsAfterFailed=0)
     made = plan(job, Children(tuple(builders.all_pods(job).values())), at(10**6))
     assert not [one for one in made.actions if isinstance(one, Delete)]

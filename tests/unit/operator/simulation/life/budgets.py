@@ -36,7 +36,7 @@ class Budgets(People):
         self.world.run(60)  # what fails so soon after another may be of the same incident
         if self.chief_of(name) is None:
             return  # it has done its part
-        for _ in range(job.spec.failure_policy.max_restarts + 1):
+        for _ in range(job.spec.failure_policy.max_restarts_without_progress + 1):
             if chief := self.chief_of(name):
                 self.blame(chief, None)
                 self.set_status(chief, beyond_its_limit('Usage of EmptyDir volume "scratch" exceeds the limit "1Gi".'))
@@ -44,7 +44,9 @@ class Budgets(People):
             self.all_run()
             self.world.run(1000)
         phase = self.status(name).get("phase")
-        assert phase in ENDED, f"{name} is {phase} after {job.spec.failure_policy.max_restarts + 1} failures of its own"
+        assert phase in ENDED, (
+            f"{name} is {phase} after {job.spec.failure_policy.max_restarts_without_progress + 1} failures of its own"
+        )
 
     def fail_by_rule(self, name: str) -> None:
         """Whatever is left of its budget."""
@@ -60,12 +62,12 @@ class Budgets(People):
         assert self.status(name).get("reason") == "PodFailurePolicy"
 
     def fail_uncounted(self, name: str) -> None:
-        """More often than maxRestarts allows."""
+        """More often than maxRestartsWithoutProgress allows."""
         policy = self.world.job_named(name).spec.failure_policy
         if policy.rules[:1] != RULES_OF_UNCOUNTED:
             return
         before = (self.status(name).get("incident") or {}).get("charged", 0)
-        for _ in range(policy.max_restarts + 1):
+        for _ in range(policy.max_restarts_without_progress + 1):
             if chief := self.chief_of(name):
                 self.blame(chief, "Error")
                 self.set_status(chief, builders.ended(127, self.world.node_time()))

@@ -9,7 +9,7 @@ from typing import Any
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
-from dtjob.api.replicas import Role
+from dtjob.api.replica_specs import Role
 from dtjob.objects import labels, topology
 from dtjob.plan.children import ended as has_ended
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
@@ -279,7 +279,7 @@ class Endings(Deadlines, Programs):
             self.settle()
             job = self.world.job_named(name)
             done = self.evaluated(job.metadata.uid)
-            ignored = any(rule.action is RuleAction.IGNORE for rule in job.spec.failure_policy.rules)
+            ignored = any(rule.action is RuleAction.LEAVE_FAILED for rule in job.spec.failure_policy.rules)
             wanted = away and supervised and not ignored and job.status.get("phase") == "Succeeded"
             assert done or not wanted, "the last checkpoint is never evaluated"
 

@@ -127,7 +127,7 @@ class People(Pods):
         """kubectl edit."""
 
         def change(job: Manifest) -> None:
-            job["spec"]["failurePolicy"]["maxRestarts"] = restarts
+            job["spec"]["failurePolicy"]["maxRestartsWithoutProgress"] = restarts
             job["metadata"]["generation"] += 1
 
         self.world.cluster.change(KIND, name, change)

@@ -118,7 +118,7 @@ class Queues(Suspensions):
         assert self.status(name).get("restarts") == before.get("restarts")
 
     def check_quota_is_given_back(self) -> None:
-        """What has ended holds none, but for pods that runPolicy.cleanPods lets run on."""
+        """What has ended holds none, but for pods that cleanPodPolicy lets run on."""
         ended = {self.uid(name) for name in self.names if not self.goes_on(name)}
         ended -= {self.facts(name).job_uid for name in self.alive()}
         for name in self.world.kueue.names():

@@ -26,7 +26,7 @@ class Sizes(Queues):
         """kubectl scale dtjob NAME."""
 
         def change(job: Manifest) -> None:
-            job["spec"]["replicas"]["worker"]["count"] = count
+            job["spec"]["replicaSpecs"]["worker"]["replicas"] = count
             job["metadata"]["generation"] += 1
 
         self.world.cluster.change(KIND, name, change)
@@ -63,7 +63,7 @@ class Sizes(Queues):
     def elastic(self) -> list[str]:
         """The jobs whose workers' number may change."""
         found = self.world.cluster.objects
-        workers = {name: found[KIND, name]["spec"]["replicas"].get("worker") or {} for name in self.names}
+        workers = {name: found[KIND, name]["spec"]["replicaSpecs"].get("worker") or {} for name in self.names}
         return [name for name, worker in workers.items() if "min" in worker]
 
     def be_scaled(self, name: str) -> None:

@@ -32,7 +32,7 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
     claim = {"persistentVolumeClaim": {"claimName": name}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
     volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, claim, {"emptyDir": {}})))
-    more: dict[str, Any] = {"checkpoint": {"directory": "/checkpoints", "volume": volume}} if volume else {}
+    more: dict[str, Any] = {"checkpoint": {"storage": {"volume": volume}}} if volume else {}
     program = draw(st.booleans()) if "program" not in wanted else wanted["program"]
     may_lack_a_chief = strategy == "MultiWorkerMirrored" or (strategy == "ParameterServer" and not program)
     evaluator = wanted.get("evaluator") or draw(st.booleans())
@@ -51,12 +51,12 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
         name=name,
         uid=uid,
         failurePolicy={
-            "maxRestarts": draw(st.integers(0, 4)),
+            "maxRestartsWithoutProgress": draw(st.integers(0, 4)),
             **({"stallTimeoutSeconds": 10} if draw(st.booleans()) else {}),
             "backoff": backoff,
             **({"rules": rules} if rules else {}),
         },
-        runPolicy={"cleanPods": draw(st.sampled_from(("Running", "All", "None")))},
+        cleanPodPolicy=draw(st.sampled_from(("Running", "All", "None"))),
         **more,
     )
     if wanted.get("queued") or draw(st.integers(0, 3)) == 3:
@@ -66,11 +66,11 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
 
 def elastic(job: Job) -> Job:
     """The same with workers whose number may change, where it has any."""
-    worker = job.spec.replicas.worker
+    worker = job.spec.replica_specs.worker
     if worker is None:
         return job
-    replicas = job.spec.replicas.model_copy(update={"worker": worker.model_copy(update={"min": 1, "max": 4})})
-    return job.model_copy(update={"spec": job.spec.model_copy(update={"replicas": replicas})})
+    replicas = job.spec.replica_specs.model_copy(update={"worker": worker.model_copy(update={"min": 1, "max": 4})})
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"replicaSpecs": replicas})})
 
 
 class Stage(RuleBasedStateMachine):

@@ -1,0 +1,72 @@
+"""Rules about ports: those of dtjob differ, and no container of a template takes one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dtjob.api.network import Network
+from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.replica_specs import Role
+from dtjob.crd.rule import Rule, Value
+
+_DEFAULTS = Network().model_dump(by_alias=True)
+_OF_TRAINER = ("statusPort", "rendezvousPort")
+"""Ports on which only the trainer listens, so only with program."""
+_OURS_CEL = "[self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : [])"
+_CONTAINERS = ("containers", "initContainers")
+
+
+def _port(spec: Value, field: str) -> int:
+    return int((spec.get("network") or {}).get(field, _DEFAULTS[field]))
+
+
+def _ours(spec: Value) -> set[int]:
+    """The ports on which dtjob's own container of each pod listens."""
+    return {_port(spec, field) for field in ("port", *(_OF_TRAINER if spec.get("program") is not None else ()))}
+
+
+def _ports_of(spec: Value, role: str) -> Iterator[int]:
+    """The ports that the template's other containers name: they share the pod's address."""
+    pod = ((spec["replicaSpecs"].get(role) or {}).get("template") or {}).get("spec") or {}
+    for container in [one for among in _CONTAINERS for one in pod.get(among) or []]:
+        if container["name"] != TRAINING_CONTAINER:
+            yield from (port["containerPort"] for port in container.get("ports") or [])
+
+
+def _differ(one: str, other: str) -> Rule:
+    return Rule(
+        "spec",
+        f"!has(self.program) || self.network.{one} != self.network.{other}",
+        lambda spec: spec.get("program") is None or _port(spec, one) != _port(spec, other),
+        f"{one} (by default {_DEFAULTS[one]}) and {other} (by default {_DEFAULTS[other]}) must differ: give one of "
+        "them another number",
+        f"network.{one}",
+    )
+
+
+def _not_ours(role: str) -> Rule:
+    pod = f"self.replicaSpecs.{role}.template.spec"
+    there = f"has(self.replicaSpecs.{role}) && has(self.replicaSpecs.{role}.template) && has({pod})"
+
+    def taken(among: str) -> str:
+        named = f"c.name != '{TRAINING_CONTAINER}' && has(c.ports) && c.ports.exists(p, p.containerPort in ours)"
+        return f"has({pod}.{among}) && {pod}.{among}.exists(c, {named})"
+
+    either = " || ".join(f"({taken(among)})" for among in _CONTAINERS)
+    return Rule(
+        "spec",
+        f"!({there}) || [{_OURS_CEL}].all(ours, !({either}))",
+        lambda spec: not _ours(spec) & set(_ports_of(spec, role)),
+        "a container of this template listens on a port of spec.network, and all containers of a pod share its "
+        "address: give that container, or network.port, network.statusPort or network.rendezvousPort, another number",
+        f"replicaSpecs.{role}.template.spec",
+        at_creation=True,  # the ports of a container are its program's, which stays
+    )
+
+
+PORT_RULES = (
+    _differ("port", "statusPort"),
+    _differ("port", "rendezvousPort"),
+    _differ("statusPort", "rendezvousPort"),
+    *(_not_ours(role.value) for role in Role),
+)

@@ -1,0 +1,122 @@
+"""Rules about where checkpoints are kept: `checkpoint.storage`, and its volume."""
+
+from __future__ import annotations
+
+import re
+
+from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
+from dtjob.crd.rule import Reason, Rule, Value
+
+_STORAGE = "spec.checkpoint.storage"
+_VOLUME = f"{_STORAGE}.volume"
+_BUCKET = "^gs://[^/]+"
+_ONLY_GS = "give a bucket as gs://BUCKET/PATH"
+
+
+def _uri(cel: str, holds_for: str, message: str) -> Rule:
+    return Rule(
+        _STORAGE,
+        f"!has(self.uri) || {cel}",
+        lambda storage: storage.get("uri") is None or re.search(holds_for, storage["uri"]) is not None,
+        message,
+        "uri",
+    )
+
+
+def _only_of_volume(field: str) -> Rule:
+    return Rule(
+        _STORAGE,
+        f"!has(self.{field}) || !has(self.uri)",
+        lambda storage: storage.get(field) is None or storage.get("uri") is None,
+        f"{field} belongs to a volume, and uri needs none: remove {field}",
+        field,
+        Reason.FORBIDDEN,
+    )
+
+
+def _is_relative(path: str) -> bool:
+    return not path.startswith("/") and ".." not in path.split("/")
+
+
+STORAGE_RULES = (
+    Rule(
+        _STORAGE,
+        "has(self.volume) != has(self.uri)",
+        lambda storage: (storage.get("volume") is None) != (storage.get("uri") is None),
+        "set exactly one of volume, such as {persistentVolumeClaim: {claimName: digits}}, and uri, such as "
+        "gs://BUCKET/PATH",
+    ),
+    _uri(
+        "!self.uri.startsWith('s3://')",
+        "^(?!s3://)",
+        "TensorFlow cannot write to s3:// buckets: use volume with a CSI driver that mounts the bucket",
+    ),
+    _uri(
+        f"self.uri.startsWith('s3://') || self.uri.matches('{_BUCKET}')",
+        f"^s3://|{_BUCKET}",
+        f"is no URI that TensorFlow can write to: {_ONLY_GS}, or use volume for a directory",
+    ),
+    *(_only_of_volume(field) for field in ("mountPath", "mountOn", "subPath")),
+    Rule(
+        _STORAGE,
+        "!has(self.mountPath) || self.mountPath.matches('^/[^:]*[^/:][^:]*$')",
+        lambda storage: (
+            storage.get("mountPath") is None or re.fullmatch("/[^:]*[^/:][^:]*", storage["mountPath"]) is not None
+        ),
+        "must be an absolute path below / without a colon, such as /checkpoints",
+        "mountPath",
+    ),
+    Rule(
+        _STORAGE,
+        "!has(self.subPath) || (!self.subPath.startsWith('/') && !('..' in self.subPath.split('/')))",
+        lambda storage: storage.get("subPath") is None or _is_relative(storage["subPath"]),
+        "must be a path relative to the volume's root without '..', such as team-a/digits",
+        "subPath",
+    ),
+)
+
+
+def _read_only(source: str) -> Rule:
+    return Rule(
+        _VOLUME,
+        f"!has(self.{source})",
+        lambda volume: source not in volume,
+        f"a volume from {source} is read-only in a pod, and checkpoints are written: use a persistentVolumeClaim, such "
+        "as {persistentVolumeClaim: {claimName: digits}}",
+        source,
+        Reason.FORBIDDEN,
+    )
+
+
+def _flagged_read_only(source: str) -> Rule:
+    def holds(settings: Value) -> bool:
+        return settings.get("readOnly") is not True
+
+    return Rule(
+        f"{_VOLUME}.{source}",
+        "!has(self.readOnly) || !self.readOnly",
+        holds,
+        "this volume is read-only, and checkpoints are written to it: remove readOnly",
+        "readOnly",
+        Reason.FORBIDDEN,
+    )
+
+
+VOLUME_RULES = (
+    Rule(
+        _VOLUME,
+        f"[{', '.join(f'has(self.{source})' for source in VOLUME_SOURCES)}].filter(x, x).size() == 1",
+        lambda volume: sum(source in volume for source in VOLUME_SOURCES) == 1,
+        "a volume is exactly one volume source, such as {persistentVolumeClaim: {claimName: digits}}",
+    ),
+    Rule(
+        _VOLUME,
+        "!has(self.name)",
+        lambda volume: "name" not in volume,
+        "the volume's name belongs to dtjob: remove it, and keep the volume source alone",
+        "name",
+        Reason.FORBIDDEN,
+    ),
+    *(_read_only(source) for source in READ_ONLY_SOURCES),
+    *(_flagged_read_only(source) for source in MAY_BE_READ_ONLY),
+)
