@@ -21,7 +21,7 @@ def by_dtjob(directory: Path) -> float:
     directory.mkdir(parents=True)
     replicas = {"chief": {}, "worker": {"replicas": 2}}
     checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": EVERY}
-    file = manifest("digits.yaml", directory / "job.yaml", 60, replicas=replicas, checkpoint=checkpoint)
+    file = manifest("digits.yaml", directory / "job.yaml", 60, replicaSpecs=replicas, checkpoint=checkpoint)
     with LocalRun(file, directory / "work") as run:
         before = run.wait_for_step(BEFORE)
         os.kill(before["worker-1"]["trainingPid"], signal.SIGKILL)

@@ -16,7 +16,7 @@ def by_dtjob(directory: Path) -> float:
     """`dtjob run` of the digits example without its evaluator."""
     directory.mkdir(parents=True)
     replicas = {"chief": {}, "worker": {"replicas": 2}}
-    file = manifest("digits.yaml", directory / "job.yaml", 20, replicas=replicas)
+    file = manifest("digits.yaml", directory / "job.yaml", 20, replicaSpecs=replicas)
     began = time.monotonic()
     with LocalRun(file, directory / "work") as run:
         run.wait_for_step(1)

@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from benchmarks import processes
+from benchmarks.replica_specs import replica_specs
 from dtjob.local.addresses import free_ports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -151,7 +152,7 @@ def by_run(directory: Path, case: str) -> Start:
     spec: dict[str, Any] = {
         "strategy": strategy,
         "program": {"entrypoint": str(PROGRAM), "args": arguments},
-        "replicaSpecs": {role: {"replicas": count} for role, count in GROUPS[strategy].items()},
+        "replicaSpecs": replica_specs(GROUPS[strategy]),
         "checkpoint": {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 1},
     }
     if strategy in TWO_CPUS:

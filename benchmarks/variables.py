@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.by_hand import HandWritten
+from benchmarks.replica_specs import replica_specs
 from benchmarks.rounds import take_turns
 from tests.trainer.support.local_runs import LocalRun, manifest
 
@@ -19,9 +20,9 @@ PROGRAM = Path(__file__).parent / "programs" / "variables.py"
 def by_dtjob(directory: Path) -> float:
     """The program under `dtjob run`."""
     directory.mkdir(parents=True)
-    replicas, result = {role: {"replicas": count} for role, count in GROUP.items()}, directory / "seconds"
+    replicas, result = replica_specs(GROUP), directory / "seconds"
     program = {"entrypoint": str(PROGRAM), "args": [str(result)]}
-    file = manifest("digits.yaml", directory / "job.yaml", 1, replicas=replicas, program=program, checkpoint=None)
+    file = manifest("digits.yaml", directory / "job.yaml", 1, replicaSpecs=replicas, program=program, checkpoint=None)
     with LocalRun(file, directory / "work") as run:
         said, _ = run.process.communicate()
         if run.process.returncode:

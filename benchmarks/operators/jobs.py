@@ -52,7 +52,7 @@ def tfjob(name: str, shape: Shape) -> Object:
         for role, count in counts.items()
         if count
     }
-    spec = {"cleanPodPolicy": "Running", "tfReplicaSpecs": replicas}
+    spec = {"runPolicy": {"cleanPodPolicy": "Running"}, "tfReplicaSpecs": replicas}
     return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name}, "spec": spec}
 
 

@@ -29,6 +29,7 @@ from benchmarks.operators.recovery import GOALS, OPTIONS, START_SECONDS, UNITS, 
 from benchmarks.operators.rounds import Scenario
 from benchmarks.operators.statistics import Numbers
 from benchmarks.operators.training_jobs import GROUPS, OWN_LOOPS
+from benchmarks.replica_specs import replica_specs
 from dtjob.api.job import API_VERSION, KIND
 from tests.trainer.support.local_runs import LocalRun
 
@@ -103,8 +104,8 @@ class ByDtjob(Group):
             "strategy": self._strategy,
             "image": "dtjob-trainer:dev",
             "program": {"entrypoint": str(PROGRAM), "args": ["dtjob", str(bed.directory), str(self._every)]},
-            "replicaSpecs": {role: {"replicas": count} for role, count in GROUPS[self._strategy].items()},
-            "checkpoint": {"directory": str(bed.directory / "checkpoints"), "everySteps": self._every},
+            "replicaSpecs": replica_specs(GROUPS[self._strategy]),
+            "checkpoint": {"storage": {"volume": {"emptyDir": {}}}, "everySteps": self._every},
         }
         manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "recovery"}, "spec": spec}
         file = bed.directory / "job.yaml"

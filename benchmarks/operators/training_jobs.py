@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.operators.sides import Dtjob, Side, TFJob
 from benchmarks.peers import training_operator
+from benchmarks.replica_specs import replica_specs
 from dtjob.api.job import API_VERSION, KIND
 from tools.cluster.rest import Object
 
@@ -93,7 +94,7 @@ class Restarted(TFJob, Trains):
             _TFJOB_ROLES[role]: {"replicas": count, "restartPolicy": self._policy, "template": template}
             for role, count in GROUPS[training.strategy].items()
         }
-        spec = {"cleanPodPolicy": "Running", "tfReplicaSpecs": replicas}
+        spec = {"runPolicy": {"cleanPodPolicy": "Running"}, "tfReplicaSpecs": replicas}
         return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": training.name}, "spec": spec}
 
 
@@ -112,7 +113,7 @@ def _dtjob(training: Training, more: Object, each: Object, saves: Object) -> Obj
     spec = {
         "strategy": training.strategy,
         "image": training.image,
-        "replicaSpecs": {role: {"replicas": count, **each} for role, count in GROUPS[training.strategy].items()},
+        "replicaSpecs": replica_specs(GROUPS[training.strategy], **each),
         "checkpoint": {"storage": {"volume": volume, "mountPath": DIRECTORY, "mountOn": "All"}, **saves},
         **more,
     }

@@ -25,22 +25,14 @@ def supervisor() -> Iterator[ServedStatus]:
     server.close()
 
 
-def mounted(volume: Object) -> Object:
-    """Replicas whose chief mounts this volume of the template's own where checkpoints are written."""
-    training = {"name": "tensorflow", "volumeMounts": [{"name": "data", "mountPath": "/checkpoints"}]}
-    return {"chief": {"template": {"spec": {"containers": [training], "volumes": [{"name": "data", **volume}]}}}}
-
-
 @pytest.mark.parametrize(
     ("spec", "status"),
     [
         ({"checkpoint": {"storage": {"volume": CLAIM}}}, "True"),
-        ({"checkpoint": {"storage": {"volume": {"emptyDir": {}}}}, "replicaSpecs": mounted(CLAIM)}, "True"),
-        ({"checkpoint": {"storage": {"volume": {"emptyDir": {}}}}}, "False"),
         ({"checkpoint": {"storage": {"volume": {"emptyDir": {}}}}}, "False"),
         ({"checkpoint": {"storage": {"volume": {"hostPath": {"path": "/data"}}}}}, "Unknown"),
     ],
-    ids=["claim", "claim-of-the-template", "no-volume", "emptyDir", "hostPath"],
+    ids=["claim", "emptyDir", "hostPath"],
 )
 def test_it_is_said_from_the_start(
     shared_operator: OperatorProcess,

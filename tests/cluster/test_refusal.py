@@ -147,7 +147,7 @@ def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api
 
 
 def test_explain_reads_well(kubectl: Kubectl) -> None:
-    text = " ".join(kubectl("explain", "dtjob.spec.replica_specs").stdout.split())
+    text = " ".join(kubectl("explain", "dtjob.spec.replicaSpecs").stdout.split())
     for part in ("chief", "worker", "ps", "evaluator", "Evaluates each checkpoint beside the training"):
         assert part in text
     assert "-required-" in kubectl("explain", "dtjob.spec").stdout

@@ -16,7 +16,7 @@ def ruled(*rules: Any, **spec: Any) -> Manifest:
 
 def evaluated(*rules: Any) -> Manifest:
     """A job with an evaluator, with these rules."""
-    return ruled(*rules, replicas=WITH_EVALUATOR, checkpoint=CHECKPOINT)
+    return ruled(*rules, replicaSpecs=WITH_EVALUATOR, checkpoint=CHECKPOINT)
 
 
 def codes(*values: Any, operator: Any = "In", **more: Any) -> Manifest:

@@ -51,7 +51,7 @@ KINDS = [
             f"spec.{field}: Required",
             or_says=(f"spec.{field}: is required; add it",),
         )
-        for field in ("strategy", "replicas")
+        for field in ("strategy", "replicaSpecs")
     ),
     bad("empty-image", job(image=""), "spec.image", "at least 1 chars", or_says=("spec.image: must not be empty",)),
     bad(
@@ -66,7 +66,7 @@ KINDS = [
         "unknown-field-in-spec",
         job(replica={}),
         'unknown field "spec.replica"',
-        or_says=("spec.replica: is an unknown field; did you mean replicas?",),
+        or_says=("spec.replica: is an unknown field; did you mean replicaSpecs?",),
     ),
     bad(
         "unknown-role",
@@ -78,7 +78,7 @@ KINDS = [
         "unknown-field-in-checkpoint",
         checkpoint(path="/x"),
         'unknown field "spec.checkpoint.path"',
-        or_says=("spec.checkpoint.path: is an unknown field", "directory"),
+        or_says=("spec.checkpoint.path: is an unknown field", "storage"),
     ),
     bad(
         "unknown-field-at-the-top",
@@ -143,10 +143,10 @@ KINDS = [
     ),
     bad(
         "keep-nothing",
-        checkpoint(keep=0),
-        "spec.checkpoint.keep",
+        checkpoint(maxToKeep=0),
+        "spec.checkpoint.maxToKeep",
         _AT_LEAST_1,
-        or_says=("spec.checkpoint.keep: must be at least 1",),
+        or_says=("spec.checkpoint.maxToKeep: must be at least 1",),
     ),
     bad(
         "save-every-0-steps",
@@ -156,11 +156,11 @@ KINDS = [
         or_says=("spec.checkpoint.everySteps: must be at least 1",),
     ),
     bad(
-        "async-as-text",
-        checkpoint(**{"async": "yes"}),
-        "spec.checkpoint.async",
-        "must be of type boolean",
-        or_says=("spec.checkpoint.async: must be true or false, not 'yes'",),
+        "unknown-write-mode",
+        checkpoint(writeMode="Later"),
+        "spec.checkpoint.writeMode",
+        '"Async", "Sync"',
+        or_says=("spec.checkpoint.writeMode: must be one of Async or Sync, not 'Later'",),
     ),
     bad(
         "quantity-as-fraction",

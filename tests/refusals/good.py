@@ -118,7 +118,7 @@ GOOD: dict[str, Manifest] = {
     "all-workers": job(successPolicy="AllWorkers"),
     "all-workers-of-a-parameter-server": job("ParameterServer", program=..., successPolicy="AllWorkers"),
     "the-chief-decides": job("Mirrored", successPolicy="Chief"),
-    "TF_CONFIG-without-program": job(program=..., replicas=training(env=[{"name": "TF_CONFIG", "value": "{}"}])),
+    "TF_CONFIG-without-program": job(program=..., replicaSpecs=training(env=[{"name": "TF_CONFIG", "value": "{}"}])),
     "TF_CONFIG-of-a-sidecar": job(
         replicaSpecs=pod(containers=[{"name": "log", "image": "a", "env": [{"name": "TF_CONFIG", "value": "{}"}]}])
     ),
@@ -152,7 +152,7 @@ GOOD: dict[str, Manifest] = {
     "port-of-tensorflow-named-by-its-container": job(replicaSpecs=training(ports=[{"containerPort": 2222}])),
     "sidecar-only": job(replicaSpecs=pod(containers=[{"name": "log", "image": "busybox"}])),
     "own-image-and-resources": job(image=..., replicaSpecs=training(image="other:1", resources={"limits": {"cpu": 1}})),
-    "command-without-program": job(program=..., replicas=training(command=["python", "a.py"], args=["-v"])),
+    "command-without-program": job(program=..., replicaSpecs=training(command=["python", "a.py"], args=["-v"])),
     "options-Mirrored": job("Mirrored", strategyOptions={"crossDeviceOps": "HierarchicalCopy", "logicalCPUs": 2}),
     "options-CentralStorage": job("CentralStorage", strategyOptions={"logicalCPUs": 4}),
     "options-OneDevice": options("OneDevice", device="GPU:1", logicalCPUs=2),

@@ -57,7 +57,7 @@ LIFE = [
             _run(**{name: 0}),
             f"spec.{name}",
             "should be greater than or equal to 1",
-            or_says=(f"spec.runPolicy.{name}: must be at least 1",),
+            or_says=(f"spec.{name}: must be at least 1",),
         )
         for name in SECONDS
     ),
@@ -148,6 +148,7 @@ TEMPLATE: Manifest = {
     },
 }
 SUSPENDED = job(
+    image=...,
     suspend=True,
     replicaSpecs={"chief": {}, "worker": {"replicas": 2, "template": TEMPLATE, "resources": {"limits": {"cpu": "1"}}}},
     checkpoint=CHECKPOINT,
@@ -192,7 +193,7 @@ SUSPENDED_CHANGES = [
         "spec.replicaSpecs.worker.template.spec.containers",
         "use preStop.sleep",
     ),
-    bad("suspended-count", _worker("count", to=3), *_STAYS),
+    bad("suspended-replicas", _worker("replicas", to=3), *_STAYS),
     bad("suspended-image", _worker(*_TRAINING, "image", to="own:2"), *_STAYS),
     bad("suspended-no-image", _worker(*_TRAINING, "image", to=...), *_STAYS),
     bad("suspended-env", _worker(*_TRAINING, "env", to=[{"name": "A", "value": "2"}]), *_STAYS),

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from tests.refusals.manifests import bad, job, pod, training
+from typing import Any
+
+from tests.refusals.manifests import CHECKPOINT, Manifest, bad, job, pod, training
 
 LOG = {"name": "log", "image": "fluent-bit"}
 SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
+
+ROLES = ("chief", "worker", "ps", "evaluator")
+_OF_SPEC = ("program", "scheduling")
+
+
+def of_role(role: str, **fields: Any) -> Manifest:
+    """A job of all roles, in which the pods of one have these fields; `program` and `scheduling` are the job's."""
+    spec = {name: fields.pop(name) for name in _OF_SPEC if name in fields}
+    specs: Manifest = {"chief": {}, "worker": {}, "ps": {}, "evaluator": {}, role: {"template": {"spec": fields}}}
+    return job("ParameterServer", replicaSpecs=specs, checkpoint=CHECKPOINT, **spec)
+
 
 PODS = [
     bad(
@@ -204,29 +217,41 @@ PODS = [
         "template.spec.containers[name=tensorflow].resources",
         "keep one of them",
     ),
-    bad(
-        "image-twice",
-        job(replicaSpecs=training(image="other")),
-        "spec.replicaSpecs.worker.template.spec.containers",
-        "spec.image and spec.replicaSpecs.worker.template.spec.containers[name=tensorflow].image",
-        "keep one of them",
+    *(
+        bad(
+            f"image-of-{role}-twice",
+            of_role(role, containers=[{"name": "tensorflow", "image": "other"}]),
+            f"spec.replicaSpecs.{role}.template.spec.containers",
+            f"spec.image and spec.replicaSpecs.{role}.template.spec.containers[name=tensorflow].image",
+            "keep one of them",
+        )
+        for role in ROLES
     ),
-    bad(
-        "variable-in-program-and-template",
-        job(
-            program={"entrypoint": "a.py", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "1"}]},
-            replicaSpecs=training(env=[{"name": "C", "value": "2"}, {"name": "B", "value": "2"}]),
-        ),
-        "spec.replicaSpecs.worker.template.spec.containers",
-        "spec.program.env and spec.replicaSpecs.worker.template.spec.containers[name=tensorflow].env",
-        "keep one of them",
+    *(
+        bad(
+            f"variable-in-program-and-template-of-{role}",
+            of_role(
+                role,
+                program={"entrypoint": "a.py", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "1"}]},
+                containers=[
+                    {"name": "tensorflow", "env": [{"name": "C", "value": "2"}, {"name": "B", "value": "2"}]},
+                ],
+            ),
+            f"spec.replicaSpecs.{role}.template.spec.containers",
+            f"spec.program.env and spec.replicaSpecs.{role}.template.spec.containers[name=tensorflow].env",
+            "keep one of them",
+        )
+        for role in ROLES
     ),
-    bad(
-        "priority-class-twice",
-        job(scheduling={"priorityClassName": "high"}, replicaSpecs=pod(priorityClassName="low")),
-        "spec.replicaSpecs.worker.template.spec.priorityClassName",
-        "spec.scheduling.priorityClassName and spec.replicaSpecs.worker.template.spec.priorityClassName",
-        "keep one of them",
+    *(
+        bad(
+            f"priority-class-of-{role}-twice",
+            of_role(role, scheduling={"priorityClassName": "high"}, priorityClassName="low"),
+            f"spec.replicaSpecs.{role}.template.spec.priorityClassName",
+            f"spec.scheduling.priorityClassName and spec.replicaSpecs.{role}.template.spec.priorityClassName",
+            "keep one of them",
+        )
+        for role in ROLES
     ),
     *(
         bad(

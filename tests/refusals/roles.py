@@ -95,13 +95,13 @@ ROLES = [
         "ps-without-worker",
         job("ParameterServer", replicaSpecs={"chief": {}, "ps": {}}),
         "spec.replicaSpecs.worker",
-        "add worker with a count",
+        "add `worker: {replicas: 2}`",
     ),
     bad(
         "ps-without-ps",
         job("ParameterServer", replicaSpecs={"chief": {}, "worker": {}}),
         "spec.replicaSpecs.ps",
-        "add ps with a count",
+        "add `ps: {replicas: 1}`",
     ),
     bad(
         "all-workers-of-none",

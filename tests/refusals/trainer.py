@@ -45,7 +45,8 @@ TRAINER = [
         storage(volume={"persistentVolumeClaims": {"claimName": "a"}}),
         'unknown field "spec.checkpoint.storage.volume.persistentVolumeClaims"',
         or_says=(
-            "spec.checkpoint.storage.volume.persistentVolumeClaims: is an unknown field; did you mean persistentVolumeClaim?",
+            "spec.checkpoint.storage.volume.persistentVolumeClaims: is an unknown field; "
+            "did you mean persistentVolumeClaim?",
         ),
     ),
     bad(

@@ -25,7 +25,8 @@ RULES = [
 
 
 def test_a_programs_exit_codes_and_signals_are_what_the_rules_say(tmp_path):
-    """What the supervisor makes of them is what is asked about; maxRestartsWithoutProgress 1 allows the second failure only."""
+    """What the supervisor makes of them is what is asked about; with maxRestartsWithoutProgress 1 a second failure ends
+    the job."""
     program = tmp_path / "failing.py"
     program.write_text(PROGRAM)
     policy = {"maxRestartsWithoutProgress": 1, "rules": RULES, "backoff": {"initialSeconds": 0, "maxSeconds": 0}}

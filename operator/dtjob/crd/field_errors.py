@@ -31,7 +31,7 @@ def dotted(location: tuple[str | int, ...]) -> str:
 
 
 def sentences(error: Mapping[str, Any], schema: Schema) -> Iterator[Problem]:
-    """One of pydantic's errors as problems: several of an unknown block in which there are known words of other APIs."""
+    """One of pydantic's errors as problems: several of an unknown block in which we know words of other APIs."""
     if error["type"] == "extra_forbidden":
         found = list(other_words.answers(dotted(error["loc"]), error.get("input")))
         if found:

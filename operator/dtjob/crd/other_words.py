@@ -101,8 +101,8 @@ _MENDS: Mapping[str, str] = {
 }
 _VALUES: Mapping[tuple[str, str], str] = {
     ("spec.failurePolicy.rules[].action", "Ignore"): (
-        "write LeaveFailed to leave a failed evaluator alone, or RestartAndIgnoreMaxRestarts for what Ignore means in a "
-        "Job"
+        "write LeaveFailed to leave a failed evaluator alone, or RestartAndIgnoreMaxRestarts for what Ignore means in "
+        "a Job"
     ),
     ("spec.failurePolicy.rules[].action", "RestartUncounted"): "write RestartAndIgnoreMaxRestarts",
     ("spec.failurePolicy.rules[].action", "RestartJobSetAndIgnoreMaxRestarts"): "write RestartAndIgnoreMaxRestarts",

@@ -147,7 +147,7 @@ def _needs(strategies: list[str], roles: tuple[str, ...], message: str) -> Rule:
         + " || ".join(f"has(self.replicaSpecs.{role})" for role in roles),
         lambda spec: spec["strategy"] not in strategies or any(role in spec["replicaSpecs"] for role in roles),
         message,
-        "replicas" if len(roles) > 1 else f"replicaSpecs.{roles[0]}",
+        "replicaSpecs" if len(roles) > 1 else f"replicaSpecs.{roles[0]}",
         Reason.REQUIRED,
     )
 

@@ -136,7 +136,7 @@ TRAINER_RULES = (
         "spec",
         "!has(self.evaluation) || has(self.replicaSpecs.evaluator)",
         lambda spec: spec.get("evaluation") is None or "evaluator" in spec["replicaSpecs"],
-        "evaluation is what the evaluator does, and this job has none: add `replicas.evaluator: {}`, or remove it",
+        "evaluation is what the evaluator does, and this job has none: add `replicaSpecs.evaluator: {}`, or remove it",
         "evaluation",
         Reason.FORBIDDEN,
     ),

@@ -78,7 +78,7 @@ def _pod_set(job: Job, workload: Workload, assigned: Mapping[str, Any], flavours
             labels = _joined(labels, update.get("labels"), by)
             made["annotations"] = _joined(made["annotations"], update.get("annotations"), by)
             tolerations += [one for one in update.get("tolerations") or () if one not in tolerations]
-    _joined(_template_selector(job, name), selector, f"Kueue gives replicas.{name}")
+    _joined(_template_selector(job, name), selector, f"Kueue gives replicaSpecs.{name}")
     made |= {"labels": labels, "nodeSelector": selector, "tolerations": tolerations}
     return {key: value for key, value in made.items() if value}
 
@@ -98,10 +98,10 @@ def _count(job: Job, workload: Workload, name: str) -> int | None:
     if replica is None:
         return None
     admitted = workload.counts().get(name, replica.replicas)
-    if getattr(replica, "elastic", False):
+    if name == Role.WORKER and job.spec.elastic_policy is not None:
         return admitted
     if admitted < replica.replicas:
-        raise Conflict(f"Kueue admits {admitted} pods of replicas.{name}, and it has {replica.replicas}")
+        raise Conflict(f"Kueue admits {admitted} pods of replicaSpecs.{name}, and it has {replica.replicas}")
     return None
 
 

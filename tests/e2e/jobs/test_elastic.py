@@ -91,7 +91,7 @@ def test_kubectl_scale(new_job: NewJob, trainer_image: str, cluster: Cluster, ap
         scale = json.loads(job.kubectl("get", f"dtjob/{job.name}", "--subresource=scale", "-o", "json").stdout)
         assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (count, count)
     said = told(api, namespace)
-    begins = ["Workers 2 -> 1: spec.replica_specs.worker.count is 1", "Workers 1 -> 3: there is room for 2 more of 3"]
+    begins = ["Workers 2 -> 1: spec.replicaSpecs.worker.replicas is 1", "Workers 1 -> 3: there is room for 2 more of 3"]
     assert said[::2] == begins, said
     for count, words in ((1, said[1]), (3, said[3])):
         plural = "s" if count > 1 else ""

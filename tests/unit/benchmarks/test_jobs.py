@@ -13,7 +13,7 @@ from dtjob.objects import labels
 def test_both_forms_have_the_same_tasks(shape: Shape):
     ours, theirs = jobs.dtjob("a", shape), jobs.tfjob("a", shape)
     counts = {role.lower(): one["replicas"] for role, one in theirs["spec"]["tfReplicaSpecs"].items()}
-    assert counts == {role: one.get("count", 1) for role, one in ours["spec"]["replicaSpecs"].items()}
+    assert counts == {role: one.get("replicas", 1) for role, one in ours["spec"]["replicaSpecs"].items()}
     assert sum(counts.values()) == shape.pods
 
 

@@ -36,8 +36,8 @@ def test_ours_are_jobs_that_an_api_server_takes(side: str, strategy: str) -> Non
 def test_all_sides_have_the_same_tasks_and_see_the_same_volume(strategy: str) -> None:
     ours, theirs = manifest("dtjob", strategy)["spec"], manifest("tfjob", strategy)["spec"]["tfReplicaSpecs"]
     counts = {role.lower(): one["replicas"] for role, one in theirs.items()}
-    assert counts == {role: one["count"] for role, one in ours["replicaSpecs"].items()} == GROUPS[strategy]
-    assert (ours["checkpoint"]["directory"], ours["checkpoint"]["mount"]) == (DIRECTORY, "All")
+    assert counts == {role: one.get("replicas", 1) for role, one in ours["replicaSpecs"].items()} == GROUPS[strategy]
+    assert (ours["checkpoint"]["storage"]["mountPath"], ours["checkpoint"]["storage"]["mountOn"]) == (DIRECTORY, "All")
     for container in containers(manifest("tfjob", strategy)):
         assert container["volumeMounts"] == [{"name": "data", "mountPath": DIRECTORY}]
 

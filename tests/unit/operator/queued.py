@@ -162,15 +162,18 @@ class Story:
         """The user sets spec.suspend."""
         self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update={"suspend": value})})
 
-    def scale(self, workers: int, **fields: Any) -> None:
-        """The user asks for another number of workers."""
+    def scale(self, workers: int, least: int | None = None, most: int | None = None) -> None:
+        """The user asks for another number of workers, and for other bounds where given."""
         worker = self.job.spec.replica_specs.worker
         assert worker is not None
-        changed = worker.model_copy(update={"count": workers, **fields})
+        changed = worker.model_copy(update={"replicas": workers})
+        policy = self.job.spec.elastic_policy
+        given = {name: value for name, value in (("min_replicas", least), ("max_replicas", most)) if value is not None}
+        policy = policy and policy.model_copy(update=given)
         replicas = self.job.spec.replica_specs.model_copy(update={"worker": changed})
         self.job = self.job.model_copy(
             update={
-                "spec": self.job.spec.model_copy(update={"replicaSpecs": replicas}),
+                "spec": self.job.spec.model_copy(update={"replica_specs": replicas, "elastic_policy": policy}),
                 "metadata": self.job.metadata.model_copy(update={"generation": self.job.metadata.generation + 1}),
             }
         )

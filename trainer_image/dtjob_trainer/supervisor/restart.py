@@ -2,8 +2,8 @@
 
 Exit 75 means that a peer was lost: the process starts again in this container. So does one that a signal has ended, a
 crash, where the job's rules leave that to us and it had done steps, from a later checkpoint on than the process that
-crashed before it here: as for maxRestartsWithoutProgress, only a newer checkpoint is progress. It is told on /status. Exit 0 of a task
-that the chief task may still need is kept back until that has finished. Anything else ends the container, so that
+crashed before it here: as for maxRestartsWithoutProgress, only a newer checkpoint is progress. It is told on /status.
+Exit 0 of a task that the chief task may still need is kept back until that has finished. Anything else ends the container, so that
 Kubernetes and the operator see it and count it. The exit codes are those of docs/contract.md.
 """
 

@@ -33,7 +33,7 @@ FINISHING = "Finishing"
 wanted than there is room for; there is room again; training is about to end, so that the number stays as it is."""
 _QUOTA = "exceeded quota"
 """As the API server's admission says it."""
-COUNT = "spec.replica_specs.worker.count"
+COUNT = "spec.replicaSpecs.worker.replicas"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def pause_of(situation: Situation, workload: Workload) -> Pause:
 def resized(situation: Situation, workload: Workload) -> Pause:
     """Of a job whose replicas have changed: what was admitted is not what it asks for now, so it queues again."""
     words = queued(situation.wanted, workload.queue, situation.defaults, None, {})
-    cause = evicted(workload) if workload.evicted else "spec.replicas has changed, and has to be admitted anew"
+    cause = evicted(workload) if workload.evicted else "spec.replicaSpecs has changed, and has to be admitted anew"
     return Pause("Queued", words, told(workload.queue)[0], cause)
 
 

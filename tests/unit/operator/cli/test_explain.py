@@ -40,7 +40,7 @@ def test_explain_says_what_is_written_for_tensorboard(dtjob, good):
 
 
 def test_explain_warns_of_checkpoints_that_end_with_the_chiefs_pod(dtjob, good):
-    said = "warning    checkpoint.volume is an emptyDir volume, and ends with the chief's pod"
+    said = "warning    checkpoint.storage.volume is an emptyDir volume, and ends with the chief's pod"
     assert said in dtjob("explain", good)[1]
     good.write_text(good.read_text().replace("emptyDir: {}", "persistentVolumeClaim: {claimName: digits}"))
     assert "warning" not in dtjob("explain", good)[1]

@@ -12,20 +12,18 @@ SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes o
 
 
 @pytest.mark.parametrize(
-    ("worker", "policy", "lines"),
+    ("policy", "lines"),
     [
-        ({"count": 4}, {}, []),
+        (None, []),
         (
-            {"count": 4, "max": 8},
-            {},
+            {"maxReplicas": 8},
             [
                 f"4 workers, elastic from 1 to 8 {SCALE}",
-                "never trains with fewer than that: without min it waits for room",
+                "never trains with fewer than that: without minReplicas it waits for room",
             ],
         ),
         (
-            {"count": 4, "min": 2},
-            {"elasticity": {"scheduleTimeoutSeconds": 60}},
+            {"minReplicas": 2, "scheduleTimeoutSeconds": 60},
             [
                 f"4 workers, elastic from 2 on {SCALE}",
                 "without room for all of them for 1m trains with what there is, at least 2; looks for room for the "
@@ -34,7 +32,7 @@ SCALE = "(kubectl scale dtjob/digits --replicas=N): each change saves and goes o
         ),
     ],
 )
-def test_it_says_how_many_there_may_be(worker: dict[str, int], policy: dict[str, object], lines: list[str]) -> None:
-    made = job(replicaSpecs={"chief": {}, "worker": worker}, **policy)
+def test_it_says_how_many_there_may_be(policy: dict[str, int] | None, lines: list[str]) -> None:
+    made = job(workers=4, elasticPolicy=policy)
     assert elastic(made) == [f"  {line}" for line in lines]
     assert all(line in "".join(as_text(made)) for line in lines)

@@ -21,7 +21,10 @@ from tests.unit.operator.builders import job
         ({}, ["each pod is bound by itself, anywhere"]),
         ({"gang": {}}, ["gang       Kubernetes: 3 of 3 pods are bound at once, or none"]),
         (
-            {"gang": {"provider": "Volcano", "queue": "team-a", "minAvailable": 2}, "priorityClassName": "high"},
+            {
+                "gang": {"provider": "Volcano", "volcano": {"queue": "team-a"}, "minAvailable": 2},
+                "priorityClassName": "high",
+            },
             ["gang       Volcano in queue team-a: 2 of 3 pods are bound at once, or none", "priority   high"],
         ),
         ({"topology": {"required": "rack"}}, ["topology   all pods that train on nodes of one rack"]),

@@ -14,7 +14,8 @@ from tests.unit.operator.queued import queued_job
 POLICY = {
     "startDeadlineSeconds": 1800,
     "activeDeadlineSeconds": 86400,
-    "ttlSecondsAfterFinished": {"succeeded": 0, "failed": 604800},
+    "ttlSecondsAfterFinished": 0,
+    "ttlSecondsAfterFailed": 604800,
 }
 
 
@@ -29,7 +30,7 @@ POLICY = {
             ["restarts after 10m without a new step (Stalled), counted by maxRestartsWithoutProgress"],
         ),
         (
-            {"runPolicy": POLICY},
+            POLICY,
             [
                 "fails unless all tasks that train run within 30m",
                 "fails when it was active for 1d, suspension not counted",

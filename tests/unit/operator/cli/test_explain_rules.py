@@ -11,7 +11,7 @@ RULES = """
       - {action: FailJob, onExitCodes: {operator: In, values: [1, 42]}, roles: [chief]}
       - {action: Restart, onExitCodes: {operator: NotIn, values: [3]}}
       - {action: FailJob, onSignals: [SIGSEGV, SIGBUS]}
-      - {action: RestartAndIgnoreMaxRestarts, onPodConditions: [{type: DisruptionTarget, reason: PreemptionByScheduler}]}
+      - {action: RestartAndIgnoreMaxRestarts, onPodConditions: [{type: DisruptionTarget, reason: Preempted}]}
       - {action: FailJob, onReasons: [OOMKilled]}
       - {action: LeaveFailed, roles: [evaluator]}
 """
@@ -30,10 +30,10 @@ def test_the_rules_stand_in_their_order_and_the_built_in_ones_last(dtjob, good):
             "failurePolicy.rules[3]",
             "RestartAndIgnoreMaxRestarts",
             training,
-            "pod condition DisruptionTarget=True (PreemptionByScheduler)",
+            "pod condition DisruptionTarget=True (Preempted)",
         ),
         ("failurePolicy.rules[4]", "FailJob", training, "reason OOMKilled"),
-        ("failurePolicy.rules[5]", "Ignore", ["evaluator"], "any failure"),
+        ("failurePolicy.rules[5]", "LeaveFailed", ["evaluator"], "any failure"),
     ]
     assert [(one["rule"], one["action"], one["roles"]) for one in rules[6:]] == [
         ("built-in", "RestartAndIgnoreMaxRestarts", training),

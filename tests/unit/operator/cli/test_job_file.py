@@ -21,7 +21,10 @@ BAD_FILES = {
     "another kind": ("apiVersion: v1\nkind: Pod\n", "must be DistributedTrainingJob, not 'Pod'"),
     "a loop": ("&a [*a]", "is not a manifest"),
     "control characters": ("a: \x07", "is not YAML"),
-    "a wrong value": (GOOD.replace("count: 2", "count: 0"), "spec.replica_specs.worker.count: must be at least 1"),
+    "a wrong value": (
+        GOOD.replace("replicas: 2", "replicas: 0"),
+        "spec.replicaSpecs.worker.replicas: must be at least 1",
+    ),
     "an unknown field": (GOOD.replace("image:", "picture: x\n  image:"), "spec.picture: is an unknown field"),
     "a broken rule": (GOOD.replace("MultiWorkerMirrored", "Mirrored"), "spec.replicaSpecs"),
 }

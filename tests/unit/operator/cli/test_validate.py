@@ -13,7 +13,7 @@ from tests.unit.operator.cli.manifest import GOOD
 
 def test_every_violation_has_its_line(dtjob, tmp_path):
     file = tmp_path / "job.yaml"
-    file.write_text(GOOD.replace("count: 2", "count: 0").replace("everySteps: 100", "everySteps: 0"))
+    file.write_text(GOOD.replace("replicas: 2", "replicas: 0").replace("everySteps: 100", "everySteps: 0"))
     _, _, err = dtjob("validate", file)
     assert len(err.splitlines()) == 2
 

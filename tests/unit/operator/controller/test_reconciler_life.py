@@ -98,8 +98,7 @@ def test_suspension_stops_the_clocks() -> None:
 
 
 def test_an_ended_job_is_deleted_when_its_time_has_come() -> None:
-    ttl = {"succeeded": 3600}
-    with world("Default", ttlSecondsAfterFinished=ttl) as made:
+    with world("Default", ttlSecondsAfterFinished=3600) as made:
         made.run(1)
         all_run(made)
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))

@@ -12,6 +12,7 @@ from dtjob.api.job import Job
 from dtjob.crd.field_errors import dotted, open_block_errors, sentence, without_empty_fields
 from dtjob.crd.schema import spec_schema
 from tests.refusals import job
+from tests.refusals.manifests import checkpoint
 
 QUANTITY = "must be a quantity, such as 4, 500m or 16Gi (in quotes)"
 SCHEMA = {"properties": {"spec": spec_schema()}}
@@ -38,30 +39,30 @@ def said(manifest: dict[str, Any]) -> list[str]:
         (job(program={"entrypoint": "a.py", "args": "a"}), "spec.program.args: must be a list, not 'a'"),
         (job(checkpoint=3), "spec.checkpoint: must be a mapping (names with values), not 3"),
         (
-            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "writeMode": "maybe"}),
-            "spec.checkpoint.async: must be true or false, not 'maybe'",
+            checkpoint(writeMode="maybe"),
+            "spec.checkpoint.writeMode: must be one of Async or Sync, not 'maybe'",
         ),
         (
-            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "maxToKeep": 0}),
-            "spec.checkpoint.keep: must be at least 1, not 0",
+            checkpoint(maxToKeep=0),
+            "spec.checkpoint.maxToKeep: must be at least 1, not 0",
         ),
         (
-            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "maxToKeep": 1001}),
-            "spec.checkpoint.keep: must be at most 1000, not 1001",
+            checkpoint(maxToKeep=1001),
+            "spec.checkpoint.maxToKeep: must be at most 1000, not 1001",
         ),
         (
-            job(checkpoint={"storage": {"volume": {"emptyDir": {}}, "mountPath": "/a"}, "maxToKeep": 1.5}),
-            "spec.checkpoint.keep: must be a whole number, not 1.5",
+            checkpoint(maxToKeep=1.5),
+            "spec.checkpoint.maxToKeep: must be a whole number, not 1.5",
         ),
         (
             job(cleanPodPolicy="Some"),
             "spec.cleanPodPolicy: must be one of Running, All or None, not 'Some'",
         ),
-        (job(runpolicy={}), "spec.runpolicy: is an unknown field; did you mean runPolicy?"),
+        (job(elasticpolicy={}), "spec.elasticpolicy: is an unknown field; did you mean elasticPolicy?"),
         (
-            job(zzz=1),
-            "spec.runPolicy.zzz: is an unknown field; remove it; there are activeDeadlineSeconds, cleanPodPolicy, "
-            "elasticity, startDeadlineSeconds, ttlSecondsAfterFinished",
+            job(elasticPolicy={"zzz": 1}),
+            "spec.elasticPolicy.zzz: is an unknown field; remove it; there are growPeriodSeconds, maxReplicas, "
+            "minReplicas, scheduleTimeoutSeconds",
         ),
         (
             job(replicaSpecs={"chief": {"resources": {"limits": {"cpu": True}}}}),
@@ -84,7 +85,7 @@ def test_places_are_written_as_kubernetes_writes_them() -> None:
 
 
 def test_what_pydantic_leaves_open_is_held_to_the_schema() -> None:
-    volume = spec_schema()["properties"]["checkpoint"]["properties"]["volume"]
+    volume = spec_schema()["properties"]["checkpoint"]["properties"]["storage"]["properties"]["volume"]
     found = [str(problem) for problem in open_block_errors({"emptyDirs": {}, "nfs": 3}, volume, "volume")]
     assert found == [
         "volume.emptyDirs: is an unknown field; did you mean emptyDir?",

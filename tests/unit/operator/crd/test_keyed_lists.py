@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtjob.crd.keyed_lists import has_keyed_lists, repeated_entries
+from dtjob.crd.keyed_lists import repeated_entries
 from dtjob.crd.schema import LIST_KEYS, Schema, spec_schema
 
 POD = {
@@ -37,11 +37,6 @@ def test_a_templates_lists_have_the_keys_that_a_pods_have() -> None:
         assert keys_of(pod) == POD
         for kind in ("containers", "initContainers"):
             assert keys_of(pod["properties"][kind]["items"]) == CONTAINER
-
-
-def test_which_fields_of_the_spec_have_such_lists() -> None:
-    found = {name for name, schema in spec_schema()["properties"].items() if has_keyed_lists(schema)}
-    assert found == {"program", "replicas"}
 
 
 def test_keys_are_in_every_entry_or_have_a_default() -> None:

@@ -14,7 +14,7 @@ from tests.refusals.manifests import job
 
 _FIELD = re.compile(
     r"\b(?:failurePolicy|scheduling|replicaSpecs|elasticPolicy|checkpoint|program|network)(?:\.\w+)+"
-    r"|(?<=write )(?:[a-z]+[A-Z]\w+|image|strategy|program)"
+    r"|(?<=write )(?:(?!onReasons)[a-z]+[A-Z]\w+|image|strategy|program|suspend)"
 )
 
 

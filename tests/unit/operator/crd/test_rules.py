@@ -11,7 +11,7 @@ from tests.refusals import BAD
 
 def test_each_rule_is_broken_by_some_row() -> None:
     broken = {str(problem) for row in BAD for problem in problems(row.manifest)}
-    unseen = [rule.message for rule in RULES if not any(rule.message in said for said in broken)]
+    unseen = [rule.message for rule in RULES if not any(rule.message.split("{}")[-1] in said for said in broken)]
     assert unseen == []
 
 
@@ -29,7 +29,12 @@ def test_what_is_in_the_pods_cannot_change() -> None:
     fields = {field.field: field.required for field in UNCHANGING}
     assert not set(CHANGEABLE) & set(fields)
     # `required` is what an API server always has: given by the user, or filled in by default.
-    assert {name for name, required in fields.items() if required} == {"strategy", "replicas", "scheduling", "network"}
+    assert {name for name, required in fields.items() if required} == {
+        "strategy",
+        "replicaSpecs",
+        "scheduling",
+        "network",
+    }
     assert {name for name, required in fields.items() if not required} == {
         *(
             "image",

@@ -14,8 +14,8 @@ NUMBER = st.integers(1, 20)
 
 
 @given(count=NUMBER, least=st.none() | NUMBER, most=st.none() | NUMBER)
-def test_the_count_lies_between_min_and_max(count: int, least: int | None, most: int | None) -> None:
-    found = problems(elastic(worker={"replicas": count, "min": least, "max": most}))
+def test_replicas_lie_between_min_and_max_replicas(count: int, least: int | None, most: int | None) -> None:
+    found = problems(elastic(replicas=count, least=least, most=most))
     assert (found == []) is ((least or 1) <= count <= (most or 4000))
 
 

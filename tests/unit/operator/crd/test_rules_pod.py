@@ -7,6 +7,8 @@ import pytest
 from dtjob.crd.problems import problems
 from tests.refusals.manifests import job, pod
 
+LOG = {"name": "log", "image": "fluent-bit"}
+
 
 @pytest.mark.parametrize(
     ("amount", "taken"),
@@ -21,7 +23,7 @@ def test_amounts_have_the_form_of_kubernetes_quantities(amount: str | int, taken
 
 
 def test_containers_without_names_in_common_are_taken() -> None:
-    containers = [{"name": "log"}, {"name": "tensorflow"}]
-    assert problems(job(replicaSpecs=pod(containers=containers, initContainers=[{"name": "get"}]))) == []
-    (found,) = problems(job(replicaSpecs=pod(containers=containers, initContainers=[{"name": "log"}])))
+    containers = [LOG, {"name": "tensorflow"}]
+    assert problems(job(replicaSpecs=pod(containers=containers, initContainers=[{**LOG, "name": "get"}]))) == []
+    (found,) = problems(job(replicaSpecs=pod(containers=containers, initContainers=[LOG])))
     assert found.field == "spec.replicaSpecs.worker.template.spec.initContainers"

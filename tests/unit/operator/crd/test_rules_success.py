@@ -12,9 +12,8 @@ from tests.refusals import job
     ("mount", "refused"), [(None, True), ("Chief", True), ("All", False)], ids=["default", "Chief", "All"]
 )
 def test_all_workers_do_not_go_with_an_evaluator_on_the_chiefs_node(mount: str | None, refused: bool):
-    checkpoint = {"storage": {"volume": {"nfs": {"server": "a", "path": "/"}}, "mountPath": "/c"}} | (
-        {"mount": mount} if mount else {}
-    )
+    volume = {"volume": {"nfs": {"server": "a", "path": "/"}}}
+    checkpoint = {"storage": volume | ({"mountOn": mount} if mount else {})}
     roles = {"chief": {}, "worker": {}, "evaluator": {}}
     found = problems(job(replicaSpecs=roles, successPolicy="AllWorkers", checkpoint=checkpoint))
     assert [one.field for one in found] == ["spec.successPolicy"] * refused

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtjob.api.failure_policy import Backoff
-from dtjob.api.network import Network
 from dtjob.crd.problems import problems
 from tests.refusals.manifests import job
 
@@ -17,18 +16,11 @@ def some_of(**fields: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, int
     return st.fixed_dictionaries({}, optional=fields)
 
 
-ports = st.sampled_from([2221, 2222, 2223, 2224])
 seconds = st.sampled_from([0, 9, 10, 11, 299, 300, 301])
 
 
 def fields(**blocks: Any) -> list[str]:
     return [problem.field for problem in problems(job(**blocks))]
-
-
-@given(some_of(port=ports, statusPort=ports))
-def test_ports_differ(network: dict[str, int]) -> None:
-    whole = Network.model_validate(network)
-    assert fields(network=network) == (["spec.network.port"] if whole.port == whole.status_port else [])
 
 
 @given(some_of(initialSeconds=seconds, maxSeconds=seconds))

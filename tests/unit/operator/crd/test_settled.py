@@ -12,26 +12,24 @@ from dtjob.crd.settled import CHANGEABLE, is_settled
 
 SETTLED = [
     ("", "self.metadata.name.matches('^a$')"),
-    ("spec", "has(self.program) || !(has(self.checkpoint) && has(self.checkpoint.keep))"),
+    ("spec", "has(self.program) || !(has(self.checkpoint) && has(self.checkpoint.everySteps))"),
     ("spec", "self.strategy != 'ParameterServer' || has(self.replicaSpecs.ps)"),
     ("spec.scheduling.gang", "!has(self.queue)"),
-    ("spec.checkpoint", "has(self.volume) || self.mount != 'All'"),
+    ("spec.checkpoint.storage", "has(self.volume) != has(self.uri)"),
+    ("spec.program", "self.entrypoint.matches('^a$')"),
+    ("spec.program.env", "self.all(v, v.name != 'TF_CONFIG')"),
 ]
 MAY_CHANGE = [
     *(("spec", f"!has(self.{name}) || has(self.image)") for name in CHANGEABLE),
-    ("spec", "has(self.replicaSpecs.worker.min)"),  # elastic workers
     ("spec", "self.replicaSpecs.worker.replicas > 1"),
     ("spec", "has(self.image) || has(self.replicaSpecs.chief.template)"),  # while the job is suspended
     ("spec", "self.replicaSpecs.chief == self.replicaSpecs.ps"),
-    ("spec", "self.replicaSpecs.chief.replicas > 1"),  # of a job in which a key stands twice, as its program
-    ("spec.program", "self.entry.matches('^a$')"),
-    ("spec.program.env", "self.all(v, v.name != 'TF_CONFIG')"),
     ("spec", "[self.replicaSpecs].all(r, has(r.chief))"),
-    ("", "[self.spec.replicaSpecs].all(r, size(self.metadata.name) + r.worker.count <= 60)"),
+    ("", "[self.spec.replicaSpecs].all(r, size(self.metadata.name) + r.worker.replicas <= 60)"),
     ("spec.replicaSpecs", "has(self.any)"),
     ("spec.replicaSpecs.*", "!has(self.resources)"),
     ("spec.replicaSpecs.chief.template.spec", "!has(self.hostname)"),
-    ("spec.failurePolicy.rules[]", "self.action != 'Ignore'"),
+    ("spec.failurePolicy.rules[]", "self.action != 'LeaveFailed'"),
 ]
 
 
@@ -54,7 +52,7 @@ def test_the_fields_of_settled_rules_cannot_change() -> None:
         paths = re.findall(r"\bself((?:\.\w+)*)", rule.cel)
         reads = {".".join(filter(None, (rule.at, path.lstrip(".")))) for path in paths}
         tops = {path.removeprefix("spec.").split(".")[0] for path in reads}
-        assert tops <= wholly | {"metadata", "replicas"}, rule.message
+        assert tops <= wholly | {"metadata", "replicaSpecs"}, rule.message
         for path in reads:
             assert not path.startswith("spec.replicaSpecs") or re.fullmatch(r"spec\.replicaSpecs\.\w+", path), (
                 rule.message

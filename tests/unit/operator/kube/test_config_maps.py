@@ -195,8 +195,7 @@ async def test_no_answer_says_nothing_about_what_is_there(code: int) -> None:
 
 
 def test_of_an_elastic_job_the_config_map_of_the_group_that_is_there_is_asked_for() -> None:
-    roles = {"chief": {}, "worker": {"replicas": 4, "min": 1}}
-    job, small = builders.job(replicaSpecs=roles), builders.job(workers=2)
+    job, small = builders.job(workers=4, elasticPolicy={"minReplicas": 1}), builders.job(workers=2)
     manifest = job_manifest(job)
     status = {**STARTING, "workers": {"desired": 4, "replicas": 2}}
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import socket
 
 import pytest
-from dtjob.objects.rendezvous import rendezvous_port
 
 from dtjob.local import addresses
 from dtjob.local.addresses import Addresses, free_ports, is_free
@@ -42,7 +41,7 @@ def test_every_task_has_ports_of_its_own_and_the_cluster_spec_maps_to_them():
     chief = topology.chief_task(digits)
     status = topology.address(digits, chief, digits.spec.network.status_port)
     assert chosen.map(status) == f"127.0.0.1:{chosen.status_port('digits-chief-0')}"
-    rendezvous = topology.address(digits, chief, rendezvous_port(digits) or 0)
+    rendezvous = topology.address(digits, chief, digits.spec.network.rendezvous_port)
     assert chosen.map(rendezvous) == f"127.0.0.1:{chosen.ports['digits-chief-0'].rendezvous}"
 
 

@@ -51,7 +51,7 @@ def test_expansion_is_that_of_kubernetes():
 
 
 def test_the_supervisor_runs_the_program_with_its_arguments_as_written():
-    digits = job_with(entry="digits.py", args=["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$"])
+    digits = job_with(entrypoint="digits.py", args=["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$"])
     made, _ = command_of(digits)
     expected = ["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$"]
     assert made.argv == ["python", "-m", "dtjob_trainer", "digits.py", *expected]
@@ -88,7 +88,7 @@ def test_nothing_of_another_job_is_inherited():
 
 
 def test_the_programs_own_variables_are_there():
-    digits = job_with(entry="x.py", env=[{"name": "MODE", "value": "fast"}, {"name": "COST", "value": "$5"}])
+    digits = job_with(entrypoint="x.py", env=[{"name": "MODE", "value": "fast"}, {"name": "COST", "value": "$5"}])
     made, _ = command_of(digits)
     assert made.environment["MODE"] == "fast"
     assert made.environment["COST"] == "$5"

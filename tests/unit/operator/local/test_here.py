@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from dtjob.api.run_policy import CleanPodPolicy
-
+from dtjob.api.clean_pod_policy import CleanPodPolicy
 from dtjob.api.replica_specs import Role
 from dtjob.crd import problems
 from dtjob.local import pod_status
@@ -30,23 +29,23 @@ def test_the_stored_job_reads_as_the_job():
 
 
 def test_what_means_nothing_here_is_left_aside_and_named():
-    ttl = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": {"succeeded": 0}}
+    ttl = {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 9}
     whole = job(suspend=True, managedBy="kueue.x-k8s.io/multikueue", **ttl)
     spec = job_here(whole, "u").spec
     assert (spec.suspend, spec.managed_by, spec.ttl_seconds_after_finished) == (False, None, None)
     assert spec.active_deadline_seconds == 60
     fields = [line.split(":")[0] for line in left_aside(whole)]
-    assert fields == ["spec.suspend", "spec.managedBy", "spec.ttlSecondsAfterFinished"]
+    assert fields == ["spec.suspend", "spec.managedBy", "spec.ttlSecondsAfterFinished", "spec.ttlSecondsAfterFailed"]
     assert left_aside(job(suspend=False, managedBy="training.dtjob.dev/dtjob-controller")) == []
 
 
 def test_elastic_workers_are_all_made_and_the_bounds_named():
-    roles = {"chief": {}, "worker": {"replicas": 3, "min": 1, "max": 8}}
-    whole = job(replicaSpecs=roles, elasticPolicy={})
-    assert job_here(whole, "u").spec.replica_specs.worker.count == 3
-    fields = [line.split(": ")[0] for line in left_aside(whole)]
-    assert fields == ["spec.replica_specs.worker.min, max", "spec.elasticPolicy"]
-    assert "begin it again with another count" in left_aside(whole)[0]
+    whole = job(workers=3, elasticPolicy={"minReplicas": 1, "maxReplicas": 8})
+    workers = job_here(whole, "u").spec.replica_specs.worker
+    assert workers is not None
+    assert workers.replicas == 3
+    (said,) = left_aside(whole)
+    assert said.startswith("spec.elasticPolicy: 3 workers train here")
 
 
 def test_a_queue_admits_no_jobs_here():

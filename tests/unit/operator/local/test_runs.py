@@ -145,17 +145,18 @@ def test_a_run_goes_on_under_other_times(tmp_path, fields):
 
 
 def test_a_run_of_elastic_workers_goes_on_with_another_number_of_them(tmp_path):
-    def asked(**worker):
-        return job(replicaSpecs={"chief": {}, "worker": worker})
+    def asked(replicas, least, **worker):
+        specs = {"chief": {}, "worker": {"replicas": replicas, **worker}}
+        return job(replicaSpecs=specs, elasticPolicy={"minReplicas": least})
 
-    first = open_run(asked(count=2, min=1), tmp_path)
+    first = open_run(asked(2, 1), tmp_path)
     first.save(UNFINISHED, {})
     first.close()
-    for worker in ({"count": 3, "min": 1}, {"count": 3, "max": 8}):
-        again = open_run(asked(**worker), tmp_path)
+    for replicas, least in ((3, 1), (4, 2)):
+        again = open_run(asked(replicas, least), tmp_path)
         assert (again.resumed, again.record.uid) == (True, first.record.uid)
         again.save(UNFINISHED, {})
         again.close()
-    other = open_run(asked(count=3, min=1, resources={"limits": {"cpu": 1}}), tmp_path)
+    other = open_run(asked(3, 1, resources={"limits": {"cpu": 1}}), tmp_path)
     assert not other.resumed
     other.close()

@@ -121,7 +121,7 @@ def test_an_evaluator_without_gpus_leaves_those_of_the_chiefs_node_alone(
 @pytest.mark.parametrize(("task", "told"), [("chief-0", None), ("ps-0", None), ("worker-0", "1")])
 def test_who_holds_variables_or_hands_out_steps_uses_no_gpus(task: str, told: str | None) -> None:
     gpu = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-    job = builders.job("ParameterServer", replicas=dict.fromkeys(("chief", "worker", "ps"), gpu))
+    job = builders.job("ParameterServer", replicaSpecs=dict.fromkeys(("chief", "worker", "ps"), gpu))
     assert gpus_told(job, task) == told
 
 

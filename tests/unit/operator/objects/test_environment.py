@@ -16,6 +16,9 @@ from tests.unit.operator import builders
 CONTRACT = (Path(__file__).parents[4] / "docs" / "contract.md").read_text()
 
 
+VOLUME = {"volume": {"emptyDir": {}}}
+
+
 def told(job: Job, task: str = "worker-0", attempt: int = 0) -> dict[str, str]:
     found = environment(job, builders.task(task), attempt)
     return {one["name"]: one["value"] for one in found if "value" in one}
@@ -51,9 +54,7 @@ def test_the_contract_says_what_another_image_is_told() -> None:
 
 
 def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
-    job = builders.job(
-        checkpoint={"directory": "/checkpoints", "everySteps": 100}, strategyOptions={"communication": "Ring"}
-    )
+    job = builders.job(checkpoint={"storage": VOLUME, "everySteps": 100}, strategyOptions={"communication": "Ring"})
     values = told(job, attempt=2)
     assert values["DTJOB_ATTEMPT"] == "2"
     assert values["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
@@ -67,21 +68,33 @@ def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
 
 def test_only_the_evaluator_is_told_what_to_evaluate():
     evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
-    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, evaluation=evaluation)
+    job = builders.job(evaluator=True, checkpoint={"storage": VOLUME}, evaluation=evaluation)
     assert json.loads(told(job, "evaluator-0")["DTJOB_EVALUATION"]) == evaluation
     assert "DTJOB_EVALUATION" not in told(job, "chief-0")
 
 
 def test_all_that_train_are_told_what_to_write_for_tensorboard():
     board = {"everySteps": 50, "profile": {"firstStep": 100, "steps": 5}}
-    job = builders.job(evaluator=True, checkpoint={"directory": "/checkpoints"}, tensorBoard=board)
+    job = builders.job(evaluator=True, checkpoint={"storage": VOLUME}, tensorBoard=board)
     for task in ("chief-0", "worker-1"):  # what a step gives is brought together from all of them
         assert json.loads(told(job, task)["DTJOB_TENSORBOARD"]) == board
     assert "DTJOB_TENSORBOARD" not in told(job, "evaluator-0")
 
 
+def test_the_trainer_is_told_where_and_when_to_save():
+    job = builders.job(checkpoint={"storage": {"uri": "gs://bucket/a"}, "everySteps": 9, "everySeconds": 0})
+    assert json.loads(told(job)["DTJOB_CHECKPOINT"]) == {
+        "directory": "gs://bucket/a",
+        "everySteps": 9,
+        "everySeconds": 0,
+        "maxToKeep": 3,
+        "writeMode": "Async",
+        "saveTimeoutSeconds": 60,
+    }
+
+
 def test_checkpoints_are_saved_every_five_minutes_where_nothing_is_said():
-    job = builders.job(checkpoint={"directory": "/checkpoints"})
+    job = builders.job(checkpoint={"storage": VOLUME})
     assert json.loads(told(job)["DTJOB_CHECKPOINT"])["everySeconds"] == 300
 
 
@@ -105,5 +118,5 @@ def test_a_tf_config_of_the_users_own_is_the_only_one():
 
 
 def test_a_dollar_of_ours_is_a_dollar() -> None:
-    job = builders.job(checkpoint={"directory": "/checkpoints/$(HOME)"})
+    job = builders.job(checkpoint={"storage": {**VOLUME, "mountPath": "/checkpoints/$(HOME)"}})
     assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == "/checkpoints/$$(HOME)"

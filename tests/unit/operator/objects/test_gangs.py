@@ -21,7 +21,7 @@ GANG = {"gang": {}}
 
 def gang_job(provider: str | None = None, **more: Any) -> Job:
     """A chief, three workers and an evaluator in a gang."""
-    fields = {name: more.pop(name) for name in ("minAvailable", "timeoutSeconds", "queue") if name in more}
+    fields = {name: more.pop(name) for name in ("minAvailable", "volcano", "coscheduling") if name in more}
     named = {"provider": provider} if provider else {}
     scheduling = {"gang": {**named, **fields}, **more.pop("scheduling", {})}
     return job(workers=3, evaluator=True, scheduling=scheduling, **more)
@@ -71,14 +71,14 @@ def test_a_priority_that_cannot_change_is_left_as_it_is():
 
 def test_volcano():
     resources = {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}
-    with_resources = gang_job("Volcano", queue="team-a", scheduling={"priorityClassName": "high"})
+    with_resources = gang_job("Volcano", volcano={"queue": "team-a"}, scheduling={"priorityClassName": "high"})
     worker = with_resources.spec.replica_specs.worker
     assert worker is not None
     roles = {
         "worker": worker.model_copy(update={"resources": worker.model_validate({"resources": resources}).resources})
     }
     spec = with_resources.spec.model_copy(
-        update={"replicas": with_resources.spec.replica_specs.model_copy(update=roles)}
+        update={"replica_specs": with_resources.spec.replica_specs.model_copy(update=roles)}
     )
     made = gangs.on_the_wire(group_of(with_resources.model_copy(update={"spec": spec})))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.volcano.sh/v1beta1", "PodGroup")
@@ -88,7 +88,7 @@ def test_volcano():
         "priorityClassName": "high",
         "minResources": {"cpu": "1500m", "memory": str(3 * 1024**3)},
     }
-    joined = member(gang_job("Volcano", queue="team-a"))
+    joined = member(gang_job("Volcano", volcano={"queue": "team-a"}))
     assert joined["spec"]["schedulerName"] == "volcano"
     assert joined["metadata"]["annotations"] == {
         "scheduling.k8s.io/group-name": "digits",
@@ -114,7 +114,7 @@ def test_what_is_no_quantity_is_left_to_the_api_server():
 
 
 def test_coscheduling():
-    job = gang_job("Coscheduling", timeoutSeconds=60, minAvailable=3)
+    job = gang_job("Coscheduling", coscheduling={"scheduleTimeoutSeconds": 60}, minAvailable=3)
     made = gangs.on_the_wire(group_of(job))
     assert (made["apiVersion"], made["kind"]) == ("scheduling.x-k8s.io/v1alpha1", "PodGroup")
     assert made["spec"] == {"minMember": 3, "scheduleTimeoutSeconds": 60}
@@ -126,7 +126,7 @@ def test_coscheduling():
 
 @pytest.mark.parametrize("provider", list(GangProvider))
 def test_one_that_is_alone_has_the_scheduler_and_not_the_group(provider: GangProvider):
-    queue = {"queue": "a"} if provider is GangProvider.VOLCANO else {}
+    queue = {"volcano": {"queue": "a"}} if provider is GangProvider.VOLCANO else {}
     alone, joined = member(gang_job(provider, **queue), alone=True), member(gang_job(provider, **queue))
     assert alone["spec"].get("schedulerName") == joined["spec"].get("schedulerName")
     assert "digits" not in (alone["metadata"].get("annotations") or {}).values()
@@ -168,12 +168,9 @@ def test_who_is_the_provider():
     assert gangs.provider_of(of_a_later_release, volcano) == "Volcano"
 
 
-def test_elastic_workers_count_with_their_least(monkeypatch: pytest.MonkeyPatch):
-    elastic = gang_job()
-    worker = elastic.spec.replica_specs.worker
-    assert worker is not None
-    monkeypatch.setattr(type(worker), "min", property(lambda replica: 1 if replica is worker else None), raising=False)
-    assert gangs.min_available(elastic) == 2
+def test_elastic_workers_count_with_their_least():
+    assert gangs.min_available(gang_job(elasticPolicy={"minReplicas": 1})) == 2
+    assert gangs.min_available(gang_job(elasticPolicy={})) == 4
     assert gangs.min_available(gang_job(minAvailable=3)) == 3
 
 

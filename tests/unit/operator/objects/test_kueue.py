@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dtjob.api.replica_specs import Role
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.kueue import Priority
@@ -48,11 +49,12 @@ def test_its_sets_are_the_roles_with_their_pods() -> None:
 
 
 def test_with_how_few_a_role_can_begin_is_said_once() -> None:
-    class Elastic:
-        min, count = 2, 4
-
-    assert kueue.min_count(Elastic()) == 2  # type: ignore[arg-type]
-    assert kueue.min_count(builders.job().spec.replica_specs.worker) is None  # type: ignore[arg-type]
+    elastic = builders.job(workers=4, elasticPolicy={"minReplicas": 2})
+    assert kueue.min_count(elastic, Role.WORKER) == 2
+    assert kueue.min_count(elastic, Role.CHIEF) is None
+    assert kueue.min_count(builders.job(workers=4, elasticPolicy={"minReplicas": 4}), Role.WORKER) is None
+    assert kueue.min_count(builders.job(workers=4, elasticPolicy={}), Role.WORKER) is None
+    assert kueue.min_count(builders.job(), Role.WORKER) is None
 
 
 def test_its_name_is_a_labels_value_and_the_jobs_alone() -> None:
@@ -89,4 +91,4 @@ def test_what_it_needs_is_all_its_pods_together() -> None:
     assert kueue.needs(queued_job(replicaSpecs={"chief": chief, "worker": worker}), NO_DEFAULTS) == "3 cpu, 1Gi memory"
     assert kueue.needs(queued_job(), NO_DEFAULTS) == "3 pods"
     odd = {"chief": {"resources": {"requests": {"cpu": "much"}}}}
-    assert kueue.needs(queued_job(strategy="Default", replicas=odd), NO_DEFAULTS) == "1 pod"
+    assert kueue.needs(queued_job(strategy="Default", replicaSpecs=odd), NO_DEFAULTS) == "1 pod"

@@ -62,5 +62,5 @@ def test_the_operator_is_known_by_its_own_namespace_and_nobody_else_is_let_in():
 
 
 def test_no_policy_where_none_is_wanted():
-    kinds = [made["kind"] for made in shared.shared_objects(builders.job(network={"policy": "None"}))]
+    kinds = [made["kind"] for made in shared.shared_objects(builders.job(network={"isolation": "None"}))]
     assert kinds == ["Service", "ConfigMap"]

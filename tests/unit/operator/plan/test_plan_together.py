@@ -21,7 +21,10 @@ class Queued(Story):
 
     def __init__(self, count: int = 4, **spec: Any) -> None:
         super().__init__(
-            replicaSpecs={"chief": {}, "worker": {"replicas": count, "min": 2, "max": 8}}, checkpoint=CLAIM, **spec
+            replicaSpecs={"chief": {}, "worker": {"replicas": count}},
+            elasticPolicy={"minReplicas": 2, "maxReplicas": 8},
+            checkpoint=CLAIM,
+            **spec,
         )
 
     def sets(self) -> dict[str, int]:
@@ -175,7 +178,7 @@ def elastic_runs(**spec: Any) -> elastic_story.Story:
 def test_a_suspended_or_ended_job_is_not_being_resized() -> None:
     for how in ("suspend", "deadline"):
         story = elastic_runs(activeDeadlineSeconds=100)
-        story.change(count=2)
+        story.change(replicas=2)
         made = builders.plan_answered(story.job, story.children, at(10))
         story.job = builders.with_status(story.job, made.status or {})
         assert story.workers["resizing"]["to"] == 2
@@ -203,14 +206,14 @@ def test_a_wait_for_room_ends_with_a_suspension() -> None:
 
 def test_no_room_is_kept_for_workers_that_a_job_about_to_end_never_makes() -> None:
     story = elastic_runs(successPolicy="AllWorkers")
-    story.change(count=6)
+    story.change(replicas=6)
     story.settle(at(10))
     assert len(story.placeholders) == 2
     story.becomes("worker-1-0", builders.ended(0))
     story.settle(at(20))
     assert story.placeholders == []
     assert (story.workers["reason"], story.workers["replicas"]) == ("Finishing", 4)
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(30))
     assert (story.workers["reason"], story.workers["replicas"]) == ("Finishing", 4)
 
@@ -232,14 +235,14 @@ def in_gang(provider: str, version: str = "", **spec: Any) -> elastic_story.Stor
 def test_a_placeholder_goes_where_its_worker_would_and_is_in_no_gang() -> None:
     for provider, scheduler in (("Volcano", "volcano"), ("Coscheduling", "scheduler-plugins-scheduler")):
         story = in_gang(provider)
-        story.change(count=6)
+        story.change(replicas=6)
         story.settle(at(10))
         held = [one for one in story.pods if is_placeholder(one["metadata"]["name"])]
         assert [one["spec"]["schedulerName"] for one in held] == [scheduler] * 2
         assert all(gangs.VOLCANO_GROUP not in one["metadata"].get("annotations", {}) for one in held)
         assert all(gangs.COSCHEDULING_GROUP not in labels.of(one) for one in held)
     story = in_gang("Kubernetes")
-    story.change(count=6)
+    story.change(replicas=6)
     story.settle(at(10))
     assert not any("schedulingGroup" in one["spec"] for one in story.pods if is_placeholder(one["metadata"]["name"]))
 
@@ -247,7 +250,7 @@ def test_a_placeholder_goes_where_its_worker_would_and_is_in_no_gang() -> None:
 def test_the_gang_of_elastic_workers_asks_for_their_least_whatever_their_number() -> None:
     story = in_gang("Kubernetes", gangs.FIXED_VERSION)
     first = group_of(story)
-    story.change(count=2)
+    story.change(replicas=2)
     made = story.look(at(10))
     assert not any(isinstance(one, Delete) and gangs.is_pod_group(one.kind) for one in made.actions)
     story.settle(at(11))
@@ -258,7 +261,7 @@ def test_a_gang_of_all_workers_is_made_anew_or_mended_for_another_number() -> No
     for version in (gangs.FIXED_VERSION, "scheduling.k8s.io/v1beta1"):
         story = in_gang("Kubernetes", version, least=None)
         assert gangs.minimum(group_of(story)) == 5
-        story.change(count=6)
+        story.change(replicas=6)
         story.settle(at(10))
         story.places(now=at(11))
         story.settle(at(12))
@@ -281,11 +284,11 @@ def test_a_smaller_group_than_minavailable_asks_for_all_of_it() -> None:
 def test_what_a_resize_takes_is_the_restarts() -> None:
     story = elastic_runs()
     assert story.job.status["goodput"]["counted"]["doing"] == "starting"
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(100))
     story.run(at(200))
     assert story.job.status["goodput"]["counted"]["doing"] == "restarting"
-    story.change(suspend=True, count=3)
+    story.change(suspend=True, replicas=3)
     story.settle(at(300))
     story.change(suspend=False)
     story.run(at(400))

@@ -20,7 +20,7 @@ TIME = st.none() | st.integers(0, 10**6).map(lambda seconds: NOW + timedelta(sec
     st.builds(
         Workers,
         desired=COUNT,
-        replicaSpecs=COUNT,
+        replicas=COUNT,
         reason=st.text(max_size=5),
         message=st.text(max_size=5),
         since=TIME,
@@ -41,7 +41,7 @@ def test_a_block_of_another_form_is_read_all_the_same() -> None:
 
 
 def test_a_changed_count_is_news() -> None:
-    job = builders.job(replicaSpecs={"chief": {}, "worker": {"replicas": 5, "min": 1}})
+    job = builders.job(replicaSpecs={"chief": {}, "worker": {"replicas": 5}}, elasticPolicy={"minReplicas": 1})
     found = workers_of(job, Workers(4, 2, adjusted_at=NOW))
     assert found is not None
     assert (found.desired, found.replicas, found.adjusted_at) == (5, 2, None)

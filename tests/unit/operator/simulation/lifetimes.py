@@ -31,7 +31,7 @@ class Lifetimes:
     def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
         """Before a status is stored: the job's deadlines end it when they are over, and not before."""
         uid, old = job["metadata"]["uid"], job.get("status") or {}
-        policy, lasted = job["spec"].get("runPolicy") or {}, self._lasted(uid, old, now)
+        policy, lasted = job["spec"], self._lasted(uid, old, now)
         deadline = policy.get("activeDeadlineSeconds")
         if new.get("reason") == "DeadlineExceeded" and old.get("phase") not in ENDED:
             assert deadline is not None, "no deadline was asked for"
@@ -47,8 +47,11 @@ class Lifetimes:
 
     def check_deletion(self, job: Manifest, now: datetime) -> None:
         """An ended job goes when it has been there for as long as it says."""
-        status, ttl = job["status"], job["spec"]["runPolicy"]["ttlSecondsAfterFinished"]
-        seconds = ttl["succeeded" if status["phase"] == "Succeeded" else "failed"]
+        status, spec = job["status"], job["spec"]
+        seconds = spec.get("ttlSecondsAfterFinished")
+        if status["phase"] == "Failed":
+            seconds = spec.get("ttlSecondsAfterFailed", seconds)
+        assert seconds is not None, "nobody asked for that"
         since = now - times.parse(status["completionTime"])
         assert since >= timedelta(seconds=seconds) - ROUNDING, f"deleted after {since} of {seconds} s"
 

@@ -24,23 +24,30 @@ class Story:
 
     def __init__(self, count: int = 4, *, least: int | None = 2, most: int | None = 8, **spec: Any) -> None:
         strategy = spec.pop("strategy", "MultiWorkerMirrored")
-        roles: dict[str, Any] = {"chief": {}, "worker": {"replicas": count, "min": least, "max": most}}
+        roles: dict[str, Any] = {"chief": {}, "worker": {"replicas": count}}
+        bounds = spec.pop("elasticPolicy", {"minReplicas": least, "maxReplicas": most})
         roles |= {"ps": {"replicas": 2}} if strategy == "ParameterServer" else {}
         roles |= {"evaluator": {}} if spec.pop("evaluator", False) else {}
-        self.job = builders.job(strategy, checkpoint=spec.pop("checkpoint", CLAIM), replicaSpecs=roles, **spec)
+        self.job = builders.job(
+            strategy, checkpoint=spec.pop("checkpoint", CLAIM), replicaSpecs=roles, elasticPolicy=bounds, **spec
+        )
         self.children = Children()
         self.events: list[Event] = []
         self.said: list[str] = []
         """The messages of its statuses."""
 
     def change(self, **spec: Any) -> None:
-        """What a user or an HPA writes: fields of the spec by their Python names, or `count`, `min` and `max`."""
-        size = {name: spec.pop(name) for name in ("count", "min", "max") if name in spec}
+        """What a user or an HPA writes: fields of the spec by their Python names, or `replicas`, `least` and `most`."""
+        size = {name: spec.pop(name) for name in ("replicas",) if name in spec}
+        names = {"least": "min_replicas", "most": "max_replicas"}
+        bounds = {names[name]: spec.pop(name) for name in names if name in spec}
         old = self.job.spec
         worker = old.replica_specs.worker
         assert worker is not None
+        assert old.elastic_policy is not None
+        spec.setdefault("elastic_policy", old.elastic_policy.model_copy(update=bounds))
         replicas = old.replica_specs.model_copy(update={"worker": worker.model_copy(update=size)})
-        self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replicaSpecs": replicas, **spec})})
+        self.job = self.job.model_copy(update={"spec": old.model_copy(update={"replica_specs": replicas, **spec})})
 
     def look(self, now: datetime) -> Plan:
         """One plan, of which everything is carried out."""

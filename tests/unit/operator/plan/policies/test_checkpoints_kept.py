@@ -17,7 +17,7 @@ from tests.unit.operator.builders import NOW
 CLAIM, EMPTY, HOST = {"persistentVolumeClaim": {"claimName": "a"}}, {"emptyDir": {}}, {"hostPath": {"path": "/data"}}
 
 
-def saving(volume: dict[str, Any] | None, strategy: str = "MultiWorkerMirrored") -> Job:
+def saving(volume: dict[str, Any], strategy: str = "MultiWorkerMirrored") -> Job:
     return builders.job(strategy, checkpoint={"storage": {"volume": volume}})
 
 
@@ -35,11 +35,10 @@ def warnings(made: Plan) -> list[str]:
     [
         (CLAIM, "True", "Volume"),
         (EMPTY, "False", "EndsWithPod"),
-        (None, "False", "EndsWithPod"),
         (HOST, "Unknown", "OnOneNode"),
     ],
 )
-def test_it_is_said_from_the_start_and_told_once(volume: dict[str, Any] | None, status: str, reason: str):
+def test_it_is_said_from_the_start_and_told_once(volume: dict[str, Any], status: str, reason: str):
     job = saving(volume)
     first = plan(job, Children(), NOW)
     said = condition(first)
@@ -51,7 +50,7 @@ def test_it_is_said_from_the_start_and_told_once(volume: dict[str, Any] | None, 
 
 
 @pytest.mark.parametrize(
-    ("job", "defaults"), [(builders.job(), NO_DEFAULTS), (saving(None), LOCAL), (saving(EMPTY), LOCAL)]
+    ("job", "defaults"), [(builders.job(), NO_DEFAULTS), (saving(EMPTY), LOCAL), (saving(HOST), LOCAL)]
 )
 def test_nothing_is_told_without_checkpoints_and_of_a_directory_of_this_machine(job: Job, defaults: Defaults):
     assert warnings(plan(job, Children(), NOW, defaults)) == []
@@ -76,7 +75,6 @@ def after_a_failure(job: Job, *tasks: str) -> Plan:
         (CLAIM, "chief-0", "training restarts from the checkpoint at step 40", {"step": 40}),
         (EMPTY, "worker-0", "training restarts from the checkpoint at step 40", {"step": 40}),
         (EMPTY, "chief-0", "training restarts at step 0, as the checkpoint at step 40 ends with the chief's pod", None),
-        (None, "chief-0", "training restarts at step 0, as the checkpoint at step 40 ends with the chief's pod", None),
         (
             HOST,
             "chief-0",
@@ -86,7 +84,7 @@ def after_a_failure(job: Job, *tasks: str) -> Plan:
     ],
 )
 def test_a_restart_promises_no_step_that_nothing_holds(
-    volume: dict[str, Any] | None, task: str, consequence: str, left: dict[str, int] | None
+    volume: dict[str, Any], task: str, consequence: str, left: dict[str, int] | None
 ):
     made = after_a_failure(saving(volume), task)
     (told,) = [one.message for one in made.events if one.reason == "Restarting"]

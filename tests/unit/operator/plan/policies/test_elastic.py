@@ -27,7 +27,7 @@ def test_a_job_begins_with_count() -> None:
 
 
 def test_other_jobs_say_nothing_of_it() -> None:
-    story = Story(least=None, most=None)
+    story = Story(elasticPolicy=None)
     story.run()
     assert "workers" not in story.job.status
 
@@ -35,17 +35,17 @@ def test_other_jobs_say_nothing_of_it() -> None:
 def test_fewer_are_followed_at_once() -> None:
     story = Story()
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(10))
     assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
-    assert told(story, "Resizing") == ["Workers 4 -> 2: spec.replica_specs.worker.count is 2"]
+    assert told(story, "Resizing") == ["Workers 4 -> 2: spec.replicaSpecs.worker.replicas is 2"]
 
 
 def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() -> None:
     story = Story()
     story.run()
     before = story.tasks
-    story.change(count=6)
+    story.change(replicas=6)
     story.settle(at(10))
     assert story.placeholders == ["digits-worker-4-placeholder", "digits-worker-5-placeholder"]
     assert (story.tasks, story.job.status["phase"], story.workers["reason"]) == (before, "Running", "NoRoom")
@@ -59,7 +59,7 @@ def test_more_are_followed_when_there_is_room_and_training_goes_on_until_then() 
 def test_it_says_what_the_scheduler_says_of_the_first_worker_that_is_missing() -> None:
     story = Story()
     story.run()
-    story.change(count=6)
+    story.change(replicas=6)
     story.settle(at(10))
     waits = "the group has 4 of 6 workers; a placeholder pod waits for room for each of the others"
     assert story.workers["message"] == waits
@@ -88,7 +88,7 @@ def test_a_suspended_or_ended_job_looks_for_no_room() -> None:
 def test_it_grows_by_as_many_as_there_is_room_for_once_all_were_looked_at() -> None:
     story = Story()
     story.run()
-    story.change(count=7)
+    story.change(replicas=7)
     story.settle(at(10))
     story.places("worker-4-placeholder", now=at(20))
     assert len(story.tasks) == 5  # of the two others nobody knows yet
@@ -105,7 +105,7 @@ def test_it_grows_by_as_many_as_there_is_room_for_once_all_were_looked_at() -> N
 def test_before_the_first_start_more_are_followed_at_once() -> None:
     story = Story()
     story.settle(NOW)
-    story.change(count=5)
+    story.change(replicas=5)
     story.settle(at(1))
     assert story.tasks == ["chief-0-1", *(f"worker-{index}-1" for index in range(5))]
 
@@ -238,10 +238,10 @@ def test_it_grows_again_when_there_is_room_but_not_too_often() -> None:
 
 def test_a_changed_count_is_tried_at_once_whatever_there_was_no_room_for() -> None:
     story = Story().shrunk()
-    story.change(count=5)
+    story.change(replicas=5)
     story.settle(at(400))
     assert story.placeholders == [f"digits-worker-{index}-placeholder" for index in (2, 3, 4)]
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(410))
     assert (story.placeholders, len(story.tasks), story.workers["reason"]) == ([], 3, "AsDesired")
 
@@ -292,7 +292,7 @@ def test_nothing_changes_while_training_is_about_to_end() -> None:
     story = Story()
     story.run()
     story.becomes("worker-3-0", builders.ended(0))
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(10))
     assert len(story.tasks) == 5
     assert "resizing" not in story.workers
@@ -317,7 +317,7 @@ def test_nor_does_it_keep_a_group_small() -> None:
 
 def test_a_job_that_is_no_longer_elastic_comes_to_its_count() -> None:
     story = Story().shrunk()
-    story.change(count=4, min=None, max=None)
+    story.change(replicas=4, elastic_policy=None)
     story.settle(at(900))
     assert len(story.placeholders) == 2
     story.places(now=at(901))
@@ -328,7 +328,7 @@ def test_a_job_that_is_no_longer_elastic_comes_to_its_count() -> None:
 def test_a_placeholder_that_is_lost_with_its_node_holds_up_no_other() -> None:
     story = Story()
     story.run()
-    story.change(count=6)
+    story.change(replicas=6)
     story.settle(at(10))
     lost = next(one for one in story.pods if one["metadata"]["name"] == "digits-worker-4-placeholder")
     lost["status"], lost["spec"]["nodeName"] = builders.running(), "node-1"

@@ -159,8 +159,8 @@ def test_an_evaluator_that_is_ignored_is_not_replaced_and_not_waited_for():
     failed = {"evaluator-0": builders.ended(3, at(19))}
     after, made = planned(job, failed)
     words = (
-        "evaluator-0 failed (exit code 3); failurePolicy.rules[0] (Ignore) matches exit code 3: it is not replaced, "
-        "and nothing evaluates what is saved"
+        "evaluator-0 failed (exit code 3); failurePolicy.rules[0] (LeaveFailed) matches exit code 3: it is not "
+        "replaced, and nothing evaluates what is saved"
     )
     assert [(one.reason, one.message) for one in made.events] == [("EvaluationGivenUp", words)]
     assert pods_made_or_removed(made) == []
@@ -182,7 +182,7 @@ def test_an_evaluator_whose_failure_no_rule_ignores_is_replaced():
     assert (after.status["attempts"], after.status["restarts"]) == ({"evaluator-0": 1}, {"total": 0, "evaluator": 1})
 
 
-@pytest.mark.parametrize("action", ["Ignore", "FailJob"])
+@pytest.mark.parametrize("action", ["LeaveFailed", "FailJob"])
 def test_after_training_has_succeeded_a_rule_gives_the_evaluation_up(action: str):
     job = ruled({**IGNORE, "action": action})
     after, _ = planned(job, {"chief-0": builders.ended(0, at(19))})

@@ -154,7 +154,7 @@ def test_an_evaluator_beside_the_chief_is_made_when_the_chief_has_a_node():
     volume = {"checkpoint": {"storage": {"volume": {"emptyDir": {}}, "mountPath": "/c"}}}
     beside = gang_job(**volume)
     assert "digits-evaluator-0-0" not in pods_made(plan(beside, Children(), NOW))
-    everywhere = gang_job(checkpoint={**volume["checkpoint"], "mount": "All"})
+    everywhere = gang_job(checkpoint={"storage": {**volume["checkpoint"]["storage"], "mountOn": "All"}})
     assert "digits-evaluator-0-0" in pods_made(plan(everywhere, Children(), NOW))
     no_gang = job(evaluator=True, **volume)
     assert "digits-evaluator-0-0" in pods_made(plan(no_gang, Children(), NOW))

@@ -140,7 +140,7 @@ def test_one_that_was_given_up_may_come_to_work_where_its_pod_is_kept():
 @pytest.mark.parametrize("mount", ["Chief", "All"])
 def test_one_that_waits_for_a_place_on_the_chiefs_node_need_not_any_longer(mount: str):
     """The scheduler counts no pod that has ended: it would wait for ever."""
-    life = Life(builders.unschedulable(), checkpoint={**VOLUME, "mount": mount})
+    life = Life(builders.unschedulable(), checkpoint={"storage": {**VOLUME["storage"], "mountOn": mount}})
     assert ("affinity" in life.pod("digits-evaluator-0-0")["spec"]) == (mount == "Chief")
     made = life.plan(NOW)
     if mount == "All":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dtjob.objects import kueue
@@ -70,7 +72,7 @@ def test_what_is_finished_stays_as_it_is() -> None:
 
 
 def test_a_job_that_changes_keeps_its_place_while_it_waits() -> None:
-    story = sent(replicaSpecs={"chief": {}, "worker": {"replicas": 2, "min": 1}})
+    story = sent(replicaSpecs={"chief": {}, "worker": {"replicas": 2}}, elasticPolicy={"minReplicas": 1})
     story.look()
     before = story.workloads[2]["metadata"]["uid"]
     story.scale(3)
@@ -87,13 +89,16 @@ def test_the_other_cluster_takes_up_the_workload_that_an_annotation_names() -> N
 
 def test_what_another_clusters_dtjob_has_made_is_not_ours_in_the_other_cluster() -> None:
     """MultiKueue copies a Workload with its annotations."""
-    replicas = {"chief": {}, "worker": {"replicas": 2, "min": 1}}
-    here = sent(replicaSpecs=replicas)
+    specs: Any = {
+        "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
+        "elasticPolicy": {"minReplicas": 1},
+    }
+    here = sent(**specs)
     here.look()
     assert here.workload is not None
     made = kueue.workload(here.job, NO_DEFAULTS, None)
     metadata = {name: made["metadata"][name] for name in ("name", "namespace", "annotations")}
-    there = Story({**QUEUE, kueue.PREBUILT: metadata["name"]}, replicaSpecs=replicas, checkpoint=CLAIM)
+    there = Story({**QUEUE, kueue.PREBUILT: metadata["name"]}, **specs, checkpoint=CLAIM)
     copied = {**made, "metadata": {**metadata, "uid": "theirs", "resourceVersion": "7"}}
     there.there[kueue.KIND, metadata["name"]] = copied
     there.settle(at(10))

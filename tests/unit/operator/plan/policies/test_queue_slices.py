@@ -12,15 +12,20 @@ from dtjob.plan.actions import Delete
 from dtjob.plan.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
-from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, merged
+from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition
 
-REPLICAS = {"chief": {}, "worker": {"replicas": 2, "min": 1}}
+ELASTIC: Manifest = {
+    "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
+    "elasticPolicy": {"minReplicas": 1},
+}
 REPLACED = condition("Finished", True, "WorkloadSliceReplaced", "Replaced to accommodate a workload")
 
 
-def running(workers: int = 2, **worker: object) -> Story:
+def running(workers: int = 2, most: int | None = None, **worker: object) -> Story:
     """A job of elastic workers that was admitted and runs."""
-    story = Story(checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": workers, "min": 1, **worker}})
+    bounds = {"minReplicas": 1, **({"maxReplicas": most} if most else {})}
+    specs = {"chief": {}, "worker": {"replicas": workers, **worker}}
+    story = Story(checkpoint=CLAIM, replicaSpecs=specs, elasticPolicy=bounds)
     story.settle()
     story.admit(flavours={"cpu": "spot"})
     story.run()
@@ -215,7 +220,9 @@ def test_fewer_give_their_quota_back_when_they_have_ended() -> None:
 
 
 def test_admitted_with_fewer_it_gives_nothing_back_and_asks_for_no_more() -> None:
-    story = Story(checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 4, "min": 1}})
+    story = Story(
+        checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 4}}, elasticPolicy={"minReplicas": 1}
+    )
     story.settle()
     assert story.workload is not None
     story.admit()
@@ -231,14 +238,14 @@ def test_admitted_with_fewer_it_gives_nothing_back_and_asks_for_no_more() -> Non
 
 def test_more_workers_than_it_has_at_least_queue_anew() -> None:
     story = running()
-    story.scale(4, min=3)
+    story.scale(4, least=3)
     story.settle(at(10))
     assert (story.stands, story.pods) == (("Suspended", "Queued"), [])
     assert list(story.workloads) == [4]
 
 
 def test_pods_that_kueue_places_queue_anew() -> None:
-    story = Story(checkpoint=CLAIM, replicaSpecs=REPLICAS)
+    story = Story(checkpoint=CLAIM, **ELASTIC)
     story.settle()
     assert story.workload is not None
     story.admit()
@@ -324,29 +331,16 @@ def test_without_its_label_it_asks_for_no_more_and_trains_on() -> None:
     assert sorted(story.workloads) == [2, 4]
 
 
-@pytest.mark.parametrize("size", [{"min": 2}, {"max": 8}, {"min": 2, "max": 8}])
-def test_other_bounds_change_nothing_of_what_it_has(size: dict[str, int]) -> None:
+@pytest.mark.parametrize("bounds", [(2, None), (None, 8), (2, 8)])
+def test_other_bounds_change_nothing_of_what_it_has(bounds: tuple[int | None, int | None]) -> None:
     story = asking()
     admit(story)
     story.settle(at(21))
     had = uid(story.workloads[4])
-    story.scale(4, **size)
+    story.scale(4, *bounds)
     story.settle(at(30))
     assert [uid(one) for one in story.workloads.values()] == [had]
     assert story.stands[0] == "Running"
-
-
-def test_a_workload_of_an_earlier_operator_tells_its_bounds_by_its_shape() -> None:
-    story = running()
-    assert story.workload is not None
-    annotations = {kueue.SHAPE_BUT_WORKERS: None}
-    story.put(merged(story.workload, {"metadata": {"annotations": annotations}}))
-    story.scale(2, min=2)
-    story.settle(at(10))
-    assert (story.stands[0], len(story.pods)) == ("Running", 3)
-    story.scale(2, min=None)
-    story.settle(at(20))
-    assert story.stands[0] == "Suspended", "nothing tells that it asked for the same"
 
 
 def test_quota_is_given_back_beside_a_placeholder_that_is_still_wanted() -> None:

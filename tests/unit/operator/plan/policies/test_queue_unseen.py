@@ -201,7 +201,9 @@ def test_what_somebody_else_wrote_there_is_nothing_to_us(text: str) -> None:
 
 def scaled() -> Story:
     """A job that runs with two workers, and has asked for four."""
-    story = Story(checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 2, "min": 1}})
+    story = Story(
+        checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 2}}, elasticPolicy={"minReplicas": 1}
+    )
     story.settle()
     story.admit(flavours={"cpu": "spot"})
     story.run()

@@ -23,7 +23,7 @@ REPORT = {"attempt": 0, "incarnation": 0, "step": 120, "checkpoint": {"step": 10
 def test_all_that_train_save_together_before_any_is_made_anew(strategy: str, program: bool) -> None:
     story = Story(strategy=strategy, program=program)
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     made = plan_answered(story.job, story.children, at(10))
     assert all(isinstance(one, Delete) for one in made.actions)  # none loses its Service, as they save together
     assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
@@ -48,7 +48,7 @@ def test_all_that_train_save_together_before_any_is_made_anew(strategy: str, pro
 def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
     story = Story()
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     made = plan_answered(story.job, story.children, at(10))
     assert made.status is not None
     stuck = builders.deleting(next(one for one in story.pods if "worker-3" in one["metadata"]["name"]), at(10))
@@ -66,7 +66,7 @@ def test_nothing_is_counted_or_charged() -> None:
     story.run()
     before = {name: story.job.status.get(name) for name in ("restarts", "incident", "firstFailure", "active")}
     for number, count in enumerate((2, 3, 2), 1):
-        story.change(count=count)
+        story.change(replicas=count)
         story.settle(at(1000 * number))
         if story.placeholders:
             story.places(*(one.removeprefix("digits-") for one in story.placeholders), now=at(1000 * number + 1))
@@ -78,7 +78,7 @@ def test_nothing_is_counted_or_charged() -> None:
 def test_what_fails_while_the_group_ends_is_no_failure() -> None:
     story = Story(failurePolicy={"maxRestartsWithoutProgress": 0})
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     made = plan_answered(story.job, story.children, at(10))
     assert made.status is not None
     for end in (builders.ended(1), builders.out_of_memory(), builders.evicted()):
@@ -92,7 +92,7 @@ def test_a_failure_comes_before_a_resize() -> None:
     story = Story()
     story.run()
     story.becomes("worker-1-0", builders.ended(1))
-    story.change(count=2)
+    story.change(replicas=2)
     story.look(at(10))
     assert story.job.status["restarts"]["total"] == 1
     story.settle(at(11))
@@ -105,7 +105,7 @@ def test_no_pod_name_is_ever_used_twice() -> None:
     story.run()
     for number, count in enumerate((2, 5, 3, 8, 2, 6), 1):
         seen += story.tasks
-        story.change(count=count)
+        story.change(replicas=count)
         story.settle(at(1000 * number))
         story.places(now=at(1000 * number + 1))
         story.run(at(1000 * number + 2))
@@ -119,7 +119,7 @@ def test_the_operator_may_be_killed_after_every_action(count: int, wanted: int) 
     """Each plan is carried out up to one action, by an operator that knows nothing but what is written."""
     story = Story()
     story.run()
-    story.change(count=count)
+    story.change(replicas=count)
     for second in range(200):
         made = plan_answered(story.job, story.children, at(10 + second))
         if made.status is not None:
@@ -138,11 +138,11 @@ def test_the_operator_may_be_killed_after_every_action(count: int, wanted: int) 
 def test_the_count_may_change_while_the_group_ends() -> None:
     story = Story()
     story.run()
-    story.change(count=3)
+    story.change(replicas=3)
     made = plan_answered(story.job, story.children, at(10))
     assert made.status is not None
     story.job = builders.with_status(story.job, made.status)
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(11))
     assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
 
@@ -155,7 +155,7 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
     assert made.status is not None
     assert made.status["workers"]["resizing"]["to"] == 2
     story.job = builders.with_status(story.job, made.status)
-    story.change(count=5)
+    story.change(replicas=5)
     story.settle(at(301))
     story.run(at(302))
     assert [story.workers["replicas"], *story.placeholders] == [
@@ -167,15 +167,15 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
 def test_it_counts_its_workers_in_words() -> None:
     story = Story(least=1)
     story.run()
-    story.change(count=1)
+    story.change(replicas=1)
     story.settle(at(10))
     story.run(at(11))
-    story.change(count=2)
+    story.change(replicas=2)
     story.look(at(12))
     story.places("worker-1-placeholder", now=at(13))
     messages = [one.message for one in story.events if one.reason == "Resizing"]
     assert messages == [
-        "Workers 4 -> 1: spec.replica_specs.worker.count is 1",
+        "Workers 4 -> 1: spec.replicaSpecs.worker.replicas is 1",
         "Workers 1 -> 2: there is room for 1 more of 2",
     ]
     assert "there is room for 1 more of 2: the group of 1 worker saves and ends" in story.said
@@ -185,7 +185,7 @@ def test_it_says_where_training_goes_on() -> None:
     story = Story()
     story.children = replace(story.children, reports={"chief-0": REPORT})
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(10))
     assert told(story, "Resized") == ["Training goes on with 2 workers from the checkpoint at step 100 or a later one"]
     assert (story.job.status["phase"], story.job.status["reason"]) == ("Restarting", "Resized")
@@ -195,7 +195,7 @@ def test_it_says_where_training_goes_on() -> None:
     lost = Story(checkpoint={"storage": {"volume": {"emptyDir": {}}}})
     lost.children = replace(lost.children, reports={"chief-0": REPORT})
     lost.run()
-    lost.change(count=2)
+    lost.change(replicas=2)
     lost.settle(at(10))
     assert told(lost, "Resized") == [
         "Training goes on with 2 workers at step 0, as the checkpoint at step 100 ends with the chief's pod"
@@ -205,9 +205,9 @@ def test_it_says_where_training_goes_on() -> None:
 
 @pytest.mark.parametrize("mount", ["Chief", "All"])
 def test_the_evaluator_goes_only_where_it_has_to_follow_the_chief(mount: str) -> None:
-    story = Story(evaluator=True, checkpoint={**CLAIM, "mount": mount})
+    story = Story(evaluator=True, checkpoint={"storage": {**CLAIM["storage"], "mountOn": mount}})
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     story.settle(at(10))
     assert story.tasks[1] == ("evaluator-0-1" if mount == "Chief" else "evaluator-0-0")
     story.run(at(20))
@@ -221,7 +221,7 @@ def test_a_suspended_job_has_no_placeholders_and_goes_on_with_what_its_spec_says
     story.change(suspend=True)
     story.settle(at(1000))
     assert story.pods == []
-    story.change(suspend=False, count=3)
+    story.change(suspend=False, replicas=3)
     story.settle(at(2000))
     story.run(at(2001))
     assert len([one for one in story.tasks if one.startswith("worker")]) == 3
@@ -231,13 +231,13 @@ def test_a_suspended_job_has_no_placeholders_and_goes_on_with_what_its_spec_says
 def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> None:
     story = Story()
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     made = plan_answered(story.job, story.children, at(10))
     assert made.status is not None
     story.job = builders.with_status(story.job, made.status)
     story.change(suspend=True)
     story.settle(at(20))
-    story.change(suspend=False, count=5)
+    story.change(suspend=False, replicas=5)
     story.run(at(30))
     assert len([one for one in story.tasks if one.startswith("worker")]) == 5
     assert "resizing" not in story.workers
@@ -250,7 +250,7 @@ def test_names_stay_new_when_the_count_changes_while_the_job_is_suspended() -> N
         seen += story.tasks
         story.change(suspend=True)
         story.settle(at(1000 * number))
-        story.change(suspend=False, count=count)
+        story.change(suspend=False, replicas=count)
         story.run(at(1000 * number + 500))
     seen += story.tasks
     assert len(set(seen)) == len(seen)
@@ -269,7 +269,7 @@ def test_an_ended_job_keeps_no_placeholder() -> None:
 def test_a_deadline_holds_while_the_group_ends() -> None:
     story = Story(activeDeadlineSeconds=100)
     story.run()
-    story.change(count=2)
+    story.change(replicas=2)
     made = plan_answered(story.job, story.children, at(50))
     assert made.status is not None
     saving = tuple(builders.deleting(one, at(50)) for one in story.pods)
@@ -293,7 +293,7 @@ def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
     story.settle(NOW)
     started = [{**one, "status": builders.running()} if one["kind"] == "Pod" else one for one in story.children.objects]
     story.children = replace(story.children, objects=tuple(started))
-    story.change(count=6)
+    story.change(replicas=6)
     story.look(at(10))
     assert story.job.status["phase"] == "Restarting"
     assert story.placeholders == []
@@ -310,7 +310,7 @@ def test_a_chief_that_is_seen_no_more_is_asked_for_before_its_group_is_made_anew
         story.settle(at(1000 * number))
         story.settle(at(1000 * number + 600))
         story.run(at(1000 * number + 601))
-    story.change(count=3)
+    story.change(replicas=3)
     made = plan_answered(story.job, story.children, at(20000))
     story.job = builders.with_status(story.job, made.status or {})
     shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
@@ -329,7 +329,7 @@ def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before(conditions
     story.settle(at(101))
     story.run(at(102))
     before = {name: story.job.status[name] for name in ("restarts", "firstFailure")}
-    story.change(count=3)
+    story.change(replicas=3)
     made = plan_answered(story.job, story.children, at(later))
     story.job = builders.with_status(story.job, made.status or {})
     (dead,) = (builders.deleting(pod, at(later), 30) for pod in story.pods if labels.task_id(pod) == "worker-0")

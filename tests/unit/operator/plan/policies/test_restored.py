@@ -119,17 +119,3 @@ def test_a_run_that_ends_before_the_next_look_has_told_it_too():
     pods["chief-0"]["status"] = builders.ended(0, message=left)
     made = plan(job, Children(tuple(pods.values()), {"chief-0": SAVED}), builders.at(9))
     assert [one.reason for one in made.events] == ["Resumed", "Succeeded"]
-
-
-@pytest.mark.parametrize("restored", [0, 40])
-@pytest.mark.parametrize("attempt", [0, 2])
-def test_a_start_that_an_earlier_operator_saw_is_no_news(attempt: int, restored: int):
-    """Its status does not say from where training went on, and has a checkpoint that was saved since."""
-    earlier = {"phase": "Running", "attempts": {"chief-0": attempt}, "checkpoint": {"step": 90}}
-    job = builders.with_status(SAVING, earlier)
-    report = {"attempt": attempt, "incarnation": 0, "step": 95, "restoredStep": restored, "checkpoint": {"step": 90}}
-    job, made = look(job, report)
-    assert told(made) == []
-    again = {"attempt": attempt, "incarnation": 1, "step": 95, "restoredStep": 90, "checkpoint": {"step": 90}}
-    _, made = look(job, again, 1)
-    assert told(made) == ["Normal Resumed: Training went on from the checkpoint at step 90"]

@@ -14,13 +14,12 @@ from dtjob.plan.policies.time_to_live import deletion
 from tests.unit.operator import builders
 from tests.unit.operator.builders import JOB_UID, NOW, at
 
-BOTH = {"succeeded": 60, "failed": 200}
+BOTH = {"ttlSecondsAfterFinished": 60, "ttlSecondsAfterFailed": 200}
 
 
 def found(ttl: dict[str, int] | None, phase: Phase, seconds: float, lingers: bool = False) -> Any:
     """What becomes of a job that ended at NOW."""
-    policy = {"ttlSecondsAfterFinished": ttl} if ttl is not None else {}
-    job = builders.job("Default", **policy)
+    job = builders.job("Default", **(ttl or {}))
     situation = builders.situation(job, now=at(seconds), phase=phase, completion_time=NOW)
     deletes, again = deletion(situation, lingers)
     return [(one.kind, one.name, one.uid) for one in deletes], again
@@ -37,10 +36,11 @@ JOB = [("DistributedTrainingJob", "digits", JOB_UID)]
         (BOTH, Phase.SUCCEEDED, 60, (JOB, None)),
         (BOTH, Phase.FAILED, 60, ([], at(200))),
         (BOTH, Phase.FAILED, 200, (JOB, None)),
-        ({"succeeded": 60}, Phase.FAILED, 10**8, ([], None)),
-        ({"failed": 60}, Phase.SUCCEEDED, 10**8, ([], None)),
-        ({"failed": 0}, Phase.FAILED, 0, (JOB, None)),
-        ({"failed": 86_400}, Phase.FAILED, 0, ([], at(300))),  # a clock may be set meanwhile
+        ({"ttlSecondsAfterFinished": 60}, Phase.FAILED, 60, (JOB, None)),
+        ({"ttlSecondsAfterFailed": 60}, Phase.SUCCEEDED, 10**8, ([], None)),
+        ({"ttlSecondsAfterFailed": 0}, Phase.FAILED, 0, (JOB, None)),
+        ({"ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 60}, Phase.FAILED, 0, ([], at(60))),
+        ({"ttlSecondsAfterFailed": 86_400}, Phase.FAILED, 0, ([], at(300))),  # a clock may be set meanwhile
         (BOTH, Phase.FAILED, -3600, ([], at(-3300))),  # one that is behind
     ],
 )

@@ -18,14 +18,14 @@ DEADLINES: tuple[dict[str, Any], ...] = (
     {"startDeadlineSeconds": 900},
     {"activeDeadlineSeconds": 100},
     {"activeDeadlineSeconds": 7200},
-    {"ttlSecondsAfterFinished": {"succeeded": 0, "failed": 900}},
-    {"startDeadlineSeconds": 300, "activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": {"failed": 60}},
+    {"ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 900},
+    {"startDeadlineSeconds": 300, "activeDeadlineSeconds": 900, "ttlSecondsAfterFailed": 60},
 )
 FIELDS = frozenset(name for one in DEADLINES for name in one)
 
 
 class Deadlines(Sizes):
-    """`runPolicy` is changed at any moment."""
+    """Deadlines and times to live are changed at any moment."""
 
     @precondition(lambda self: self.names and self.holds(Must.DEADLINES_ARE_KEPT))
     @rule(data=st.data(), deadlines=st.sampled_from(DEADLINES))
@@ -38,9 +38,7 @@ class Deadlines(Sizes):
         self.world.cluster.lifetimes.begin_anew(self.uid(name))
 
         def change(job: Manifest) -> None:
-            policy = job["spec"].setdefault("runPolicy", {})
-            job["spec"]["runPolicy"] = {field: value for field, value in policy.items() if field not in FIELDS}
-            job["spec"]["runPolicy"] |= deadlines
+            job["spec"] = {field: value for field, value in job["spec"].items() if field not in FIELDS} | deadlines
             job["metadata"]["generation"] += 1
 
         self.world.cluster.change(KIND, name, change)
@@ -48,7 +46,7 @@ class Deadlines(Sizes):
     def deadlines_are_lifted(self) -> None:
         """No job has any."""
         for name in self.names:
-            if FIELDS & set(self.world.cluster.objects[KIND, name]["spec"].get("runPolicy") or {}):
+            if FIELDS & set(self.world.cluster.objects[KIND, name]["spec"]):
                 self.set_deadlines(name, {})
 
     def outlive_its_deadline(self, name: str) -> None:

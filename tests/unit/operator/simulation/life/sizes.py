@@ -63,8 +63,7 @@ class Sizes(Queues):
     def elastic(self) -> list[str]:
         """The jobs whose workers' number may change."""
         found = self.world.cluster.objects
-        workers = {name: found[KIND, name]["spec"]["replicaSpecs"].get("worker") or {} for name in self.names}
-        return [name for name, worker in workers.items() if "min" in worker]
+        return [name for name in self.names if found[KIND, name]["spec"].get("elasticPolicy") is not None]
 
     def be_scaled(self, name: str) -> None:
         """It comes to what its spec says, with room for all, up and down."""

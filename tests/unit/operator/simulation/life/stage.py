@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
+from dtjob.api.elastic_policy import ElasticPolicy
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
 from dtjob.objects.manifest import Manifest
@@ -66,11 +67,10 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
 
 def elastic(job: Job) -> Job:
     """The same with workers whose number may change, where it has any."""
-    worker = job.spec.replica_specs.worker
-    if worker is None:
+    if job.spec.replica_specs.worker is None:
         return job
-    replicas = job.spec.replica_specs.model_copy(update={"worker": worker.model_copy(update={"min": 1, "max": 4})})
-    return job.model_copy(update={"spec": job.spec.model_copy(update={"replicaSpecs": replicas})})
+    bounds = ElasticPolicy(min_replicas=1, max_replicas=4)
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"elastic_policy": bounds})})
 
 
 class Stage(RuleBasedStateMachine):

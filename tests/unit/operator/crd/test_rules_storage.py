@@ -8,25 +8,25 @@ import pytest
 
 from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES, VOLUME_SOURCES
 from dtjob.crd.problems import problems
-from tests.refusals.manifests import checkpoint
+from tests.refusals.manifests import storage
 
 
 @pytest.mark.parametrize("source", [one for one in VOLUME_SOURCES if one not in READ_ONLY_SOURCES])
 def test_each_volume_source_is_taken_alone(source: str) -> None:
-    assert problems(checkpoint(volume={source: {}})) == []
+    assert problems(storage(volume={source: {}})) == []
 
 
 def test_two_volume_sources_and_none_are_refused() -> None:
     for sources in ((), *combinations(("emptyDir", "nfs", "persistentVolumeClaim"), 2)):
-        (found,) = problems(checkpoint(volume={source: {} for source in sources}))
-        assert (found.field, "exactly one volume source" in found.message) == ("spec.checkpoint.volume", True)
+        (found,) = problems(storage(volume={source: {} for source in sources}))
+        assert (found.field, "exactly one volume source" in found.message) == ("spec.checkpoint.storage.volume", True)
 
 
 @pytest.mark.parametrize("source", MAY_BE_READ_ONLY)
 def test_a_volume_that_could_be_read_only_and_is_not_is_taken(source: str) -> None:
-    assert problems(checkpoint(volume={source: {"readOnly": False}})) == []
-    (found,) = problems(checkpoint(volume={source: {"readOnly": True}}))
-    assert found.field == f"spec.checkpoint.volume.{source}.readOnly"
+    assert problems(storage(volume={source: {"readOnly": False}})) == []
+    (found,) = problems(storage(volume={source: {"readOnly": True}}))
+    assert found.field == f"spec.checkpoint.storage.volume.{source}.readOnly"
 
 
 def test_every_source_is_read_only_always_or_by_a_field_or_never() -> None:
