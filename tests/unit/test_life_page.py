@@ -1,4 +1,4 @@
-"""docs/life.md names what the code refuses, and what it lets change."""
+"""docs/jobs/life.md names what the code refuses, and what it lets change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/tfjob.md: the tests that it names are there, and its dtjobs do what it says of them."""
+"""docs/start/tfjob.md: the tests that it names are there, and its dtjobs do what it says of them."""
 
 from __future__ import annotations
 

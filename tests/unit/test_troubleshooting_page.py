@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md has each reason of an event, and of a phase as far as the code names it."""
+"""docs/operate/troubleshooting.md has each reason of an event, and of a phase as far as the code names it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dtjob.plan.failure import Cause
 from dtjob.plan.policies.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
+PAGE = (ROOT / "docs" / "operate" / "troubleshooting.md").read_text()
 OPERATOR = ROOT / "operator"
 REASON_AT = {"Event": 1, "Standing": 1, "Pause": 0, "GiveUp": 2, "set_phase": 2}
 """Who is given a reason, and as which argument."""
