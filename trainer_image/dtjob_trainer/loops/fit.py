@@ -51,8 +51,8 @@ def fit(
     """Train `model`, a compiled Keras 3 or tf_keras model, as the job's strategy says; returns Keras's History.
 
     The arguments up to `validation_freq` are those of Keras's `Model.fit`, in its order, with its defaults and its
-    meaning (docs/reference/fit.md shows under which strategy); the next three are of tf_keras's `fit` alone. What has no
-    effect is named in the log. The History has all epochs of the run, restarts included.
+    meaning (docs/reference/fit.md shows under which strategy); the next three are tf_keras's alone. What has no effect
+    is named in the log. The History has all epochs of the run, restarts included.
 
     - x, y: arrays or structures of them (a pandas Series is a column, as in Keras), or lists of numbers; or x brings
       global batches: a batched `tf.data.Dataset` of known length or not, a `keras.utils.PyDataset` or a
