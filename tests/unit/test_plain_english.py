@@ -13,8 +13,8 @@ MOST_WORDS = 25
 """Of a sentence."""
 MOST_BYTES = 6144
 """Of README.md."""
-OTHER_TEXT = {"api.md", "contract.md", "fit.md", "strategies.md"}
-"""Pages made of the descriptions of fields and of the trainer's messages, and a protocol with long rules."""
+OTHER_TEXT = {"api.md", "contract.md", "fit.md"}
+"""A page of the descriptions of fields, a protocol with long rules, and a page of the trainer's messages."""
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
