@@ -124,7 +124,7 @@ def page_manifest(provider: str) -> Object:
 
 def on_nodes_of(manifest: Object, namespace: str) -> Object:
     """The job, on the test's nodes, without a claim, and without a pause before a task is tried again."""
-    manifest["spec"]["checkpoint"]["volume"] = {"emptyDir": {}}
+    manifest["spec"]["checkpoint"]["storage"]["volume"] = {"emptyDir": {}}
     for replica in manifest["spec"]["replicaSpecs"].values():
         replica["template"] = {"spec": {"nodeSelector": {OF_TEST: namespace}}}
     manifest["spec"]["failurePolicy"] = {"backoff": {"initialSeconds": 0}}

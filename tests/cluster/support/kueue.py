@@ -46,7 +46,7 @@ def topology_on_the_page() -> dict[str, Object]:
 def plain_group_on_the_page() -> Object:
     """The replicas of docs/jobs/kueue.md whose pods are queued as a plain group."""
     text = PAGE.read_text().split("## Plain pod groups", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
-    found: Object = yaml.safe_load(text)["replicas"]
+    found: Object = yaml.safe_load(text)["replicaSpecs"]
     return found
 
 
