@@ -54,10 +54,10 @@ trainer-slow: $(STAMP)  ## Those of them that `make test` leaves out: more strat
 integrations: $(STAMP) binaries e2e-parts  ## Only the tests with others' queues and schedulers (Kueue, Volcano, …), built first (half an hour, once)
 	@$(BIN)/python -m pytest tests/integrations
 
-table: $(STAMP)  ## Run every loop under every strategy and write docs/strategies.md
+table: $(STAMP)  ## Run every loop under every strategy and write docs/reference/strategies.md
 	@$(BIN)/python -m tests.trainer.support.strategy_table
 
-fit-table: $(STAMP)  ## Train with each argument and kind of data under every strategy and write docs/fit.md
+fit-table: $(STAMP)  ## Train with each argument and kind of data under every strategy and write docs/reference/fit.md
 	@$(BIN)/python -m tests.trainer.support.fit_table $(STRATEGIES)
 
 chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20 random moments (DTJOB_CHAOS_KILLS=5 for fewer)

@@ -1,6 +1,6 @@
 """Tools that know Jobs, on real statuses: kubectl itself, and Argo's and Katib's expressions under their own libraries.
 
-`tools/go/conditions` says what Argo and Katib make of the expressions in docs/life.md.
+`tools/go/conditions` says what Argo and Katib make of the expressions in docs/jobs/life.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What TFJob is known to do wrong, and dtjob must do better: what other files' tests do not show already.
 
-The table in docs/tfjob.md names the test for each of TFJob's faults.
+The table in docs/start/tfjob.md names the test for each of TFJob's faults.
 """
 
 from __future__ import annotations

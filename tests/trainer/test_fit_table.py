@@ -1,4 +1,4 @@
-"""The tables of docs/fit.md are true: every cell is trained again, and must say what the page says of it."""
+"""The tables of docs/reference/fit.md are true: every cell is trained again, and must say what the page says of it."""
 
 import ast
 import importlib.util
@@ -9,7 +9,7 @@ import pytest
 from tests.trainer.support import fit_table
 from tests.trainer.support.fit_table import Cell
 
-AFRESH = "docs/fit.md is not what the trainer does; write it anew with `make fit-table`"
+AFRESH = "docs/reference/fit.md is not what the trainer does; write it anew with `make fit-table`"
 OFTEN = ("argument_verbose", "argument_validation_split", "argument_initial_epoch", "argument_validation_freq")
 """The cases that `make test` trains, in two tasks."""
 

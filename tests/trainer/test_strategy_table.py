@@ -1,4 +1,4 @@
-"""The table of docs/strategies.md is true: every cell is run again, and must say what the page says of it."""
+"""The table of docs/reference/strategies.md is true: every cell is run again, and must say what the page says of it."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from tests.trainer.support import strategy_table
 from tests.trainer.support.strategy_table import Cell, Row
 
-AFRESH = "docs/strategies.md is not what the trainer does; write it anew with `make table`"
+AFRESH = "docs/reference/strategies.md is not what the trainer does; write it anew with `make table`"
 OFTEN = ("Default", "MultiWorkerMirrored")
 """Those that `make test` runs."""
 

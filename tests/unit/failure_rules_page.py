@@ -1,4 +1,4 @@
-"""The blocks of docs/failure-rules.md, by their names."""
+"""The blocks of docs/jobs/failure-rules.md, by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-PAGE = Path(__file__).parents[2] / "docs" / "failure-rules.md"
+PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "failure-rules.md"
 _NAMED = re.compile(r"<!-- test: (\S+) -->\n```yaml\n(.*?)```", re.S)
 
 

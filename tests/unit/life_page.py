@@ -1,4 +1,4 @@
-"""What docs/life.md tells Argo Workflows and Katib."""
+"""What docs/jobs/life.md tells Argo Workflows and Katib."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-PAGE = Path(__file__).parents[2] / "docs" / "life.md"
+PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "life.md"
 
 
 def expressions(tool: str) -> dict[str, Any]:

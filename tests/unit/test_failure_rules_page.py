@@ -1,4 +1,4 @@
-"""docs/failure-rules.md: each block is taken, and does what the page says when pods fail under the real operator."""
+"""docs/jobs/failure-rules.md: each block is taken, and does what the page says when pods fail."""
 
 from __future__ import annotations
 

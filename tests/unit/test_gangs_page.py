@@ -1,4 +1,4 @@
-"""The manifests of docs/gangs.md: right, and one for each provider; the tests with real schedulers run them."""
+"""The manifests of docs/jobs/gangs.md: right, and one for each provider; the tests with real schedulers run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/metrics.md has every metric of the operator and of the trainer, and no other."""
+"""docs/reference/metrics.md has every metric of the operator and of the trainer, and no other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.metrics import Metrics, job_metrics
 from dtjob_trainer.supervisor.metrics import exposition
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
 STATUS = {
     "step": 1, "totalSteps": 2, "epoch": 1, "loss": 0.5, "stepsPerSecond": 1.0, "etaSeconds": 1.0,
     "checkpoint": {"step": 1, "time": "1970-01-01T00:01:00Z"}, "metrics": {"a": 1.0},

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md has each reason of an event, and of a phase as far as the code names it."""
+"""docs/operate/troubleshooting.md has each reason of an event, and of a phase as far as the code names it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dtjob.plan.failure import Cause
 from dtjob.plan.policies.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
+PAGE = (ROOT / "docs" / "operate" / "troubleshooting.md").read_text()
 OPERATOR = ROOT / "operator"
 REASON_AT = {"Event": 1, "Standing": 1, "Pause": 0, "GiveUp": 2, "set_phase": 2}
 """Who is given a reason, and as which argument."""
@@ -70,4 +70,5 @@ def test_each_cause_has_its_row(cause: Cause) -> None:
 
 def test_a_first_status_is_not_missed_before_it_may_be_there() -> None:
     assert f"no phase, for longer than {MOST_FIRST_SECONDS:.0f} s" in PAGE
-    assert f"PHASE may stay empty for {MOST_FIRST_SECONDS:.0f} s" in (ROOT / "README.md").read_text()
+    watching = " ".join((ROOT / "docs" / "jobs" / "watching.md").read_text().split())
+    assert f"PHASE may stay empty for {MOST_FIRST_SECONDS:.0f} s" in watching

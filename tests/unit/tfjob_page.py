@@ -1,4 +1,4 @@
-"""The dtjobs of docs/tfjob.md, and the tests that it names."""
+"""The dtjobs of docs/start/tfjob.md, and the tests that it names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "tfjob.md"
+PAGE = ROOT / "docs" / "start" / "tfjob.md"
 _DTJOB = re.compile(r"<!-- dtjob: (\S+) makes (.*?) -->\n```yaml\n(.*?)```", re.S)
 _TFJOB = re.compile(r"<!-- tfjob -->\n```yaml\n(.*?)```", re.S)
 

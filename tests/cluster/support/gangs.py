@@ -16,7 +16,7 @@ from tests.cluster.support.kubelet import Kubelet
 from tools.cluster.control_plane import ControlPlane, Options
 from tools.cluster.rest import Api, ApiError, Object
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "gangs.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "jobs" / "gangs.md"
 RECORDED = Path(__file__).resolve().parents[2] / "recorded"
 """Definitions of others' kinds, as they were in the release that a file's name says."""
 VOLCANO = RECORDED / "volcano-v1.15.0-podgroups.yaml"
@@ -115,7 +115,7 @@ def gang_job(namespace: str, provider: str, name: str = "digits", workers: int =
 
 
 def page_manifest(provider: str) -> Object:
-    """The manifest of docs/gangs.md for this provider. Raises StopIteration where it has none."""
+    """The manifest of docs/jobs/gangs.md for this provider. Raises StopIteration where it has none."""
     blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.S)
     manifests = (block for block in map(yaml.safe_load, blocks) if block.get("kind") == "DistributedTrainingJob")
     found: Object = next(one for one in manifests if one["spec"]["scheduling"]["gang"]["provider"] == provider)
@@ -124,7 +124,7 @@ def page_manifest(provider: str) -> Object:
 
 def on_nodes_of(manifest: Object, namespace: str) -> Object:
     """The job, on the test's nodes, without a claim, and without a pause before a task is tried again."""
-    manifest["spec"]["checkpoint"]["volume"] = {"emptyDir": {}}
+    manifest["spec"]["checkpoint"]["storage"]["volume"] = {"emptyDir": {}}
     for replica in manifest["spec"]["replicaSpecs"].values():
         replica["template"] = {"spec": {"nodeSelector": {OF_TEST: namespace}}}
     manifest["spec"]["failurePolicy"] = {"backoff": {"initialSeconds": 0}}

@@ -19,7 +19,7 @@ from tests.cluster.support.chart import wait_until
 from tools.cluster.rest import Api, ApiError, Object
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "kueue-v0.19.2.json.gz"
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "kueue.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "jobs" / "kueue.md"
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 PLURALS = ("workloads", "localqueues", "clusterqueues", "resourceflavors", "workloadpriorityclasses")
 NOW = "2026-11-21T10:00:00Z"
@@ -32,21 +32,21 @@ def definitions() -> list[Object]:
 
 
 def on_the_page() -> dict[str, Object]:
-    """The objects of the first block of YAML in docs/kueue.md, by kind."""
+    """The objects of the first block of YAML in docs/jobs/kueue.md, by kind."""
     text = PAGE.read_text().split("```yaml\n", 1)[1].split("```", 1)[0]
     return {one["kind"]: one for one in yaml.safe_load_all(text) if one}
 
 
 def topology_on_the_page() -> dict[str, Object]:
-    """The Topology of docs/kueue.md and the flavour that names it, by kind."""
+    """The Topology of docs/jobs/kueue.md and the flavour that names it, by kind."""
     text = PAGE.read_text().split("## Topologies", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
     return {one["kind"]: one for one in yaml.safe_load_all(text)}
 
 
 def plain_group_on_the_page() -> Object:
-    """The replicas of docs/kueue.md whose pods are queued as a plain group."""
+    """The replicas of docs/jobs/kueue.md whose pods are queued as a plain group."""
     text = PAGE.read_text().split("## Plain pod groups", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
-    found: Object = yaml.safe_load(text)["replicas"]
+    found: Object = yaml.safe_load(text)["replicaSpecs"]
     return found
 
 

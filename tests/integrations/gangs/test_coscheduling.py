@@ -20,7 +20,7 @@ NAME = "scheduler-plugins-scheduler"
 
 
 def command(cluster: ControlPlane) -> list[list[str]]:
-    """As docs/gangs.md has it. A default scheduler's profile is beside it, for the evaluator."""
+    """As docs/jobs/gangs.md has it. A default scheduler's profile is beside it, for the evaluator."""
     plugins = {"multiPoint": {"enabled": [{"name": "Coscheduling"}], "disabled": []}}
     queue = {"queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}}
     gang = {"schedulerName": NAME, "plugins": {**plugins, **queue}}

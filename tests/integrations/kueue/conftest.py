@@ -85,7 +85,7 @@ def make(api: Api, namespace: str, page: dict[str, Object]) -> None:
 
 @pytest.fixture
 def page(kueue: Kueue, api: Api, namespace: str, cluster: ControlPlane) -> Iterator[dict[str, Object]]:
-    """The objects of docs/kueue.md by kind, the job's apart applied: quota for three cores, in the test's namespace."""
+    """The objects of docs/jobs/kueue.md by kind, all but the job applied: quota for three cores, in its namespace."""
     found = on_the_page()
     make(api, namespace, found)
     yield found

@@ -1,6 +1,6 @@
 """kwok's nodes under the real scheduler: pods are bound where there is room, run at once, and go when they are deleted.
 
-Four nodes of two cores in two racks, with the labels that the Topology of docs/kueue.md goes by.
+Four nodes of two cores in two racks, with the labels that the Topology of docs/jobs/kueue.md goes by.
 """
 
 from __future__ import annotations

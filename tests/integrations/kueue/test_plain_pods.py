@@ -32,7 +32,7 @@ def test_a_replaced_pod_is_admitted_and_a_finished_job_keeps_no_quota(
 ) -> None:
     job = copy.deepcopy(page["DistributedTrainingJob"])
     del job["metadata"]["labels"]
-    job["spec"]["replicas"] = plain_group_on_the_page()
+    job["spec"]["replicaSpecs"] = plain_group_on_the_page()
     api.create("dtjobs", namespace, job)
     run(api, namespace, on_nodes, "digits")
     create(api, namespace, page, "second")

@@ -39,7 +39,7 @@ def kueue(node: BareNode) -> Iterator[Kueue]:
 
 @pytest.fixture
 def queue(kueue: Kueue, api: Api, namespace: str) -> Iterator[str]:
-    """The queue of docs/kueue.md in the test's namespace; returns its name. Its quota is 0.3 cores."""
+    """The queue of docs/jobs/kueue.md in the test's namespace; returns its name. Its quota is 0.3 cores."""
     page = on_the_page()
     for kind, plural in zip(QUEUE, PLURALS, strict=True):
         api.create(plural, namespace if kind == "LocalQueue" else None, _small(page[kind], namespace))

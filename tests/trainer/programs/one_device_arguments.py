@@ -1,4 +1,4 @@
-"""Every argument of Keras's `Model.fit`, as one device has it: each case's docstring says what docs/fit.md shows."""
+"""Every argument of Keras's `Model.fit`, as one device has it. docs/reference/fit.md shows each case's docstring."""
 
 import contextlib
 import io

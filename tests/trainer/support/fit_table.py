@@ -1,4 +1,4 @@
-"""The tables of docs/fit.md: arguments of `Model.fit` and kinds of data under each strategy, found by training.
+"""The tables of docs/reference/fit.md: arguments of `Model.fit` and kinds of data under each strategy.
 
 `make fit-table` runs every cell and writes the page. A case's docstring is the row's text.
 """
@@ -21,7 +21,7 @@ from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 from tests.trainer.support.one_device import PROGRAM, differences, reference
 from tests.trainer.support.templates import RUNNER
 
-PAGE = ROOT / "docs" / "fit.md"
+PAGE = ROOT / "docs" / "reference" / "fit.md"
 ARGUMENTS, DATA = PROGRAMS / "one_device_arguments.py", PROGRAMS / "one_device_data.py"
 CLUSTERS = strategy_table.CLUSTERS | {
     "MultiWorkerMirrored": ({"worker": 2}, {}),
@@ -29,7 +29,7 @@ CLUSTERS = strategy_table.CLUSTERS | {
 }
 """Each strategy's tasks and options. With one worker, ParameterServer's steps come in their order."""
 STRATEGIES = {"keras": tuple(CLUSTERS), "tf_keras": tuple(name for name in CLUSTERS if name != "TPU")}
-"""Those of each package: docs/strategies.md says why a TPU takes no tf_keras."""
+"""Those of each package: docs/reference/strategies.md says why a TPU takes no tf_keras."""
 KERAS_3_ALONE = {
     "argument_validation_split_of_sparse_tensors",
     "py_dataset",
@@ -135,7 +135,7 @@ def parse(page: str) -> Table:
     body, end, _ = rest.partition(END)
     if not end:
         raise ValueError(
-            f"docs/{PAGE.name} has no tables between {BEGIN!r} and {END!r}; write it with `make fit-table`"
+            f"{PAGE.relative_to(ROOT)} has no tables between {BEGIN!r} and {END!r}; write it with `make fit-table`"
         )
     parts = re.split(r"^(\d+)\. ", body, flags=re.MULTILINE)
     reasons = {number: " ".join(text.split()) for number, text in zip(parts[1::2], parts[2::2], strict=True)}

@@ -1,4 +1,4 @@
-"""The table of docs/strategies.md: which loop works under which strategy with which Keras, found by running them all.
+"""The table of docs/reference/strategies.md: which loop works under which strategy with which Keras.
 
 `make table` runs every cell and writes the page.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
 
-PAGE = ROOT / "docs" / "strategies.md"
+PAGE = ROOT / "docs" / "reference" / "strategies.md"
 BEGIN, END = "<!-- the table: made by `make table` -->", "<!-- end of the table -->"
 PACKAGES = {"keras": "Keras 3", "tf_keras": "tf_keras"}
 LOOPS = ("dt.fit", "dt.fit, own train_step", "dt.train", "Model.fit")
@@ -119,7 +119,9 @@ def parse(page: str) -> Table:
     _, _, rest = page.partition(BEGIN)
     body, end, _ = rest.partition(END)
     if not end:
-        raise ValueError(f"docs/{PAGE.name} has no table between {BEGIN!r} and {END!r}; write it with `make table`")
+        raise ValueError(
+            f"{PAGE.relative_to(ROOT)} has no table between {BEGIN!r} and {END!r}; write it with `make table`"
+        )
     notes = re.split(r"^(\d+)\. ", body, flags=re.MULTILINE)[1:]
     reasons = {number: " ".join(text.split()) for number, text in zip(notes[::2], notes[1::2], strict=True)}
     titles = {title: package for package, title in PACKAGES.items()}

@@ -51,14 +51,14 @@ def fit(
     """Train `model`, a compiled Keras 3 or tf_keras model, as the job's strategy says; returns Keras's History.
 
     The arguments up to `validation_freq` are those of Keras's `Model.fit`, in its order, with its defaults and its
-    meaning (docs/fit.md shows under which strategy); the next three are of tf_keras's `fit` alone. What has no effect
+    meaning (docs/reference/fit.md shows under which strategy); the next three are tf_keras's alone. What has no effect
     is named in the log. The History has all epochs of the run, restarts included.
 
     - x, y: arrays or structures of them (a pandas Series is a column, as in Keras), or lists of numbers; or x brings
       global batches: a batched `tf.data.Dataset` of known length or not, a `keras.utils.PyDataset` or a
       `tf_keras.utils.Sequence`, in one process a generator; or x is a function of DataContext that returns this
       shard's unbatched Dataset, or a function of no argument that returns all of it. Elements are x, (x, y) or
-      (x, y, weights); docs/data.md has the details.
+      (x, y, weights); docs/training/data.md has the details.
       A Dataset's cache() holds for all epochs; a function is called anew for each, so that one in it would begin anew.
       What shuffle() and random operations give is not had again after a restart (resume is then "approximate"), but
       for those of a Dataset's map() that is not parallel; tf.random.stateless_… is.
@@ -94,7 +94,7 @@ def fit(
     means over examples, as nobody can know better: `add_loss`, losses that give one number, an own `compute_loss`.
     A `train_step` of the model's own is written for one device, and what it computes taken as a mean over examples.
     BatchNormalization normalises by each replica's own rows, and so does not do what it does on one device;
-    docs/strategies.md says what other layers and metrics do.
+    docs/reference/strategies.md says what other layers and metrics do.
 
     Of compile()'s options, `run_eagerly` is refused, and `jit_compile` holds under Default and OneDevice: where Keras
     would, XLA compiles the step. With several replicas it is left aside, and the log says so.

@@ -31,7 +31,7 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
     `phase` is Interrupted or that in which the job ended; `metrics` are the last epoch's at the chief task, `val_` ones
     included; `restarts.byCause` counts incidents by the first cause, and crashes in place;
     `recoverySeconds` are from a failure's being observed to the first training step after it; `goodput` is the status'
-    (docs/goodput.md), left out where not all tasks ever ran.
+    (docs/jobs/goodput.md), left out where not all tasks ever ran.
     """
     chief, status = snapshot.chief, snapshot.status
     by_cause = restarts_by_cause(status)

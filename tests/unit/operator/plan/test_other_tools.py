@@ -1,4 +1,4 @@
-"""The expressions of docs/life.md, as Argo and Katib read them, on the statuses that jobs get in the simulated cluster.
+"""The expressions of docs/jobs/life.md, as Argo and Katib read them, on the statuses of simulated jobs.
 
 Both read the expressions out of the object's JSON by GJSON paths; what of that language the page uses is evaluated
 here. Argo's are label selectors whose keys are such paths. tests/cluster/test_other_tools.py evaluates them with the

@@ -1,0 +1,54 @@
+"""Every link in a page leads to a file that is there, and to a heading that is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").rglob("*.md")),
+]
+_CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_NO_ANCHOR = re.compile(r"[^\w\- ]")
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name after `#`, as GitHub makes it of headings."""
+    headings = re.findall(r"^#+ (.+)$", _CODE_BLOCK.sub("", page.read_text()), re.M)
+    return {_NO_ANCHOR.sub("", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken(page: Path) -> Iterator[str]:
+    """The page's links to nothing. Links to other hosts are not followed."""
+    for link in _LINK.findall(_CODE_BLOCK.sub("", page.read_text())):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            yield link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert list(broken(page)) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A `b`, c\n[1](page.md) [2](#a-b-c) [3](#d) [4](gone.md) [5](https://example.com/x.md)\n")
+    assert list(broken(page)) == ["#d", "gone.md"]
+
+
+def test_every_page_of_the_documentation_is_in_its_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({page})" not in index} == set()

@@ -1,0 +1,14 @@
+"""docs/training/scripts.md names every call that the trainer refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dtjob_trainer.models.refused_methods import INSTEAD
+
+PAGE = Path(__file__).parents[2] / "docs" / "training" / "scripts.md"
+
+
+def test_each_method_that_is_refused_is_there() -> None:
+    section = PAGE.read_text().split("## Calls that are refused\n", 1)[1].split("\n## ", 1)[0]
+    assert not {method for method in INSTEAD if method not in section}
