@@ -28,7 +28,7 @@ def test_it_is_taken_and_brings_its_claim(file: Path) -> None:
     job = found["DistributedTrainingJob"]
     assert problems(job) == []
     claim = found["PersistentVolumeClaim"]["metadata"]["name"]
-    volume = job["spec"]["checkpoint"]["volume"]
+    volume = job["spec"]["checkpoint"]["storage"]["volume"]
     assert volume["persistentVolumeClaim"]["claimName"] == claim == job["metadata"]["name"]
     assert file.stem.replace("_", "-") == claim
 
