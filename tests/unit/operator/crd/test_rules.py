@@ -44,6 +44,5 @@ def test_what_is_in_the_pods_cannot_change() -> None:
             "evaluation",
             "tensorBoard",
             "managedBy",
-            "successPolicy",
         )
     }
