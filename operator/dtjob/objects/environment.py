@@ -43,7 +43,6 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_STRATEGY": job.spec.strategy.value,
         "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{shared.CLUSTER_KEY}",
         "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
-        "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
         "DTJOB_RENDEZVOUS_ADDRESS": topology.address(job, topology.chief_task(job), job.spec.network.rendezvous_port),
         "DTJOB_GRACE_SECONDS": str(grace.seconds_after_sigterm(job, task)),

@@ -104,14 +104,13 @@ class Saves:
             return None
         state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
         step = int(state["step"])
-        known = tuple((int(first), int(tasks)) for first, tasks in state.get("tasks", []))
-        if known and known[-1][1] != group.tasks:
-            known = (*known, (step, group.tasks))
-        self.history = known or self.history  # an earlier release did not write it
+        self.history = tuple((int(first), int(tasks)) for first, tasks in state["tasks"])
+        if self.history[-1][1] != group.tasks:
+            self.history = (*self.history, (step, group.tasks))
         if before is not None:
             before(step, state)
         same_replicas = self._state.restore(arrays)
-        self._earlier = list(state.get("earlier", []))
+        self._earlier = list(state["earlier"])
         self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
         self._here.log("resumed from the checkpoint", step=step)

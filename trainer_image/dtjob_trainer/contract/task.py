@@ -35,10 +35,8 @@ class Task:
     cluster_hash: str = ""
     rendezvous: str = ""
     """`host:port` at which the chief task's supervisor answers /rendezvous; empty where there is none."""
-    rendezvous_elsewhere: str = ""
-    """Where it is if the chief task's pod was made by an operator of the last release: its host and status port."""
     rendezvous_port: int | None = None
-    """The port of that address where it is one for the rendezvous alone; None: it is the status port."""
+    """The port of that address."""
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
     evaluation: Evaluation = field(default_factory=Evaluation)
@@ -82,9 +80,7 @@ class Task:
             strategy_options=json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
             cluster=_read_cluster(environ.get("DTJOB_CLUSTER_FILE")),
             cluster_hash=environ.get("DTJOB_CLUSTER_HASH", ""),
-            # An operator of the last release gives the first alone: the rendezvous is on the status port then.
-            rendezvous=environ.get("DTJOB_RENDEZVOUS_ADDRESS") or environ.get("DTJOB_RENDEZVOUS", ""),
-            rendezvous_elsewhere=environ.get("DTJOB_RENDEZVOUS", ""),
+            rendezvous=environ.get("DTJOB_RENDEZVOUS_ADDRESS", ""),
             rendezvous_port=_port_of(environ, "DTJOB_RENDEZVOUS_ADDRESS"),
             status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,

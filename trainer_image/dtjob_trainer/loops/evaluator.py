@@ -119,4 +119,4 @@ def _evaluate(
     metrics = {name: value for name, value in found.items() if not isinstance(value, list)}
     here.say_left_out(name for name in found if name not in metrics)
     here.log("checkpoint evaluated", step=step, values=metrics)
-    return metrics, state.get("earlier", [])
+    return metrics, state["earlier"]

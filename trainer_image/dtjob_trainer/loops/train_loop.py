@@ -95,7 +95,8 @@ class TrainLoop(TrainingRun):
     def _take_up(self, state: Mapping[str, Any]) -> None:
         self._values = state.get("values", {})
         self._feed.shared(self._saves.history)
-        data = state.get("data") or {}  # an earlier release did not keep it, and that of `fit` is another
+        data = state["data"]
+        # The checkpoint of `fit` keeps another place. A dataset that the program has distributed itself has none.
         if "pass" in data and (other := self._feed.take_up(data, self._step)) is not None:
             self._inexact.append(other)
             self._exact = False

@@ -19,9 +19,6 @@ PAUSE_SECONDS = 1.0
 RECONNECT_SECONDS = 0.2
 """After a failed attempt to reach the chief task's supervisor."""
 
-MOST_PLACES = 3
-"""Ports of the chief task that are asked in turn."""
-
 SPARE_SECONDS = 5.0
 """Beyond the time for which an answer may be held back, before a silent connection is given up."""
 
@@ -81,16 +78,14 @@ class RendezvousClient:
 
 
 class HttpAsk:
-    """Asks over HTTP, on one connection while it lasts. A cancelled question closes it: the host sees that at once.
+    """Sends registrations over HTTP, on one connection for as long as it lasts.
 
-    The pods of one job may have been made by operators of two releases, which put the rendezvous on different ports of
-    the chief task: where one port does not answer, the next one is asked.
+    If a request is cancelled, the connection is closed: the host notices that at once.
     """
 
-    def __init__(self, addresses: Sequence[str], members: int) -> None:
-        """`addresses`: `host:port` of the chief task's supervisor, the likeliest first; empty ones after it do not
-        count. Raises TaskError where one is none."""
-        self._places = [_place(address) for address in dict.fromkeys((addresses[0], *filter(None, addresses[1:])))]
+    def __init__(self, address: str, members: int) -> None:
+        """`address`: `host:port` of the chief task's supervisor. Raises TaskError if it is not of this form."""
+        self._place = _place(address)
         self._limit = hold_seconds(members) + SPARE_SECONDS
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -102,7 +97,7 @@ class HttpAsk:
             connection = None
         reused = connection is not None
         try:
-            addresses = [] if connection else await _addresses(*self._places[0])
+            addresses = [] if connection else await _addresses(*self._place)
             async with asyncio.timeout(self._limit):
                 if connection is None:
                     connection = await _connected(addresses)
@@ -112,8 +107,6 @@ class HttpAsk:
                 connection[1].close()
             if reused and isinstance(error, (ConnectionError, EOFError)):
                 return await self(registration)  # the old connection had ended unnoticed
-            if not isinstance(error, asyncio.CancelledError):
-                self._places.append(self._places.pop(0))
             raise
         self._connection = connection
         return answer
@@ -121,7 +114,7 @@ class HttpAsk:
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, registration: Registration
     ) -> Answer:
-        host, port = self._places[0]
+        host, port = self._place
         address, body = f"{host}:{port}", json.dumps(registration.to_json()).encode()
         head = (
             f"POST /rendezvous HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n"
@@ -132,16 +125,9 @@ class HttpAsk:
         status, *headers = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         lengths = [line.partition(":")[2] for line in headers if line.lower().startswith("content-length:")]
         text = await reader.readexactly(int(lengths[0]) if lengths else 0)
-        if status.startswith("HTTP/1.1 421"):
-            self._learn(host, int(json.loads(text)["rendezvousPort"]))
         if not status.startswith("HTTP/1.1 200"):
             raise ValueError(f"{address} answered {status}: {text.decode(errors='replace').strip()}")
         return Answer.from_json(json.loads(text))
-
-    def _learn(self, host: str, port: int) -> None:
-        """The chief task says that its rendezvous is on another port: the next question goes there."""
-        place = (host, port)
-        self._places = [self._places[0], place, *(one for one in self._places[1:] if one != place)][:MOST_PLACES]
 
 
 async def _addresses(host: str, port: int) -> list[tuple[str, int]]:
@@ -166,5 +152,5 @@ async def _connected(addresses: Sequence[tuple[str, int]]) -> tuple[asyncio.Stre
 def _place(address: str) -> tuple[str, int]:
     host, port = host_of(address), address.rpartition(":")[2]
     if not host or not port.isdecimal():
-        raise TaskError(f"DTJOB_RENDEZVOUS is {address!r}; it must be host:port of the chief task's supervisor")
+        raise TaskError(f"DTJOB_RENDEZVOUS_ADDRESS is {address!r}; it must be host:port of the chief task's supervisor")
     return host, int(port)

@@ -32,8 +32,7 @@ class Member:
         self._reporting: asyncio.Task[None] | None = None
         if task.in_cluster:
             self._host = rendezvous_of(task, supervisor) if task.is_chief else None
-            addresses = (task.rendezvous, task.rendezvous_elsewhere)
-            ask = self._host.answer_own if self._host else HttpAsk(addresses, len(task.members))
+            ask = self._host.answer_own if self._host else HttpAsk(task.rendezvous, len(task.members))
             self._client = RendezvousClient(ask, describe, on_answer, on_problem)
 
     @property

@@ -63,11 +63,12 @@ class Registration:
             raise ValueError("the body must be a JSON object")
         wanted: tuple[tuple[str, type], ...] = (
             ("uid", str), ("clusterHash", str), ("task", str), ("attempt", int), ("supervisor", str),
-            ("incarnation", int), ("phase", str), ("generation", int),
+            ("incarnation", int), ("phase", str), ("generation", int), ("stalled", bool), ("stopped", bool),
+            ("doing", str), ("crash", str),
         )  # fmt: skip
         for name, kind in wanted:
             value = body.get(name)
-            if not isinstance(value, kind) or isinstance(value, bool):
+            if type(value) is not kind:
                 raise ValueError(f"{name} must be of type {kind.__name__}")
             if isinstance(value, int) and not 0 <= value <= LARGEST:
                 raise ValueError(f"{name} must be from 0 to {LARGEST}")
@@ -75,13 +76,11 @@ class Registration:
                 raise ValueError(f"{name} must have at most {LONGEST} characters")
         if body["phase"] not in PHASES:
             raise ValueError(f"phase must be one of {', '.join(PHASES)}")
-        step, doing, crash = body.get("step"), body.get("doing"), body.get("crash")
+        step = body.get("step")
         return cls(
             body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],
             body["phase"], body["generation"], step if isinstance(step, int) else None,
-            body.get("stalled") is True, body.get("stopped") is True,
-            doing[:LONGEST] if isinstance(doing, str) else "",
-            crash[:LONGEST] if isinstance(crash, str) else "",
+            body["stalled"], body["stopped"], body["doing"], body["crash"],
         )  # fmt: skip
 
 
@@ -103,8 +102,8 @@ class Answer:
     straggler: str = ""
     """With `stalled`: the task that the others wait for, which is to end its container; or where that is silent, the
     task that is to do so in its place."""
-    chief_attempt: int | None = None
-    """The attempt at the chief task that answers; None from a supervisor of a release before."""
+    chief_attempt: int = 0
+    """The attempt at the chief task that answers."""
 
     def to_json(self) -> dict[str, Any]:
         """The answer's body."""
@@ -117,11 +116,9 @@ class Answer:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Answer:
         """Read an answer's body. Raises KeyError, TypeError or ValueError for something that is none."""
-        if not isinstance(body, Mapping) or isinstance(body.get("generation"), float):
-            raise TypeError(f"no answer of a rendezvous: {str(body)[:80]}")
-        attempt = body.get("chiefAttempt")
+        if not isinstance(body, Mapping) or not all(type(body[name]) is int for name in ("generation", "chiefAttempt")):
+            raise TypeError(f"not an answer of a rendezvous: {str(body)[:80]}")
         return cls(
-            body["answer"], int(body["generation"]), body["message"],
-            tuple(body["changed"]), tuple(body["preempted"]), body["chief"],
-            str(body.get("straggler", "")), attempt if isinstance(attempt, int) else None,
+            body["answer"], body["generation"], body["message"], tuple(body["changed"]), tuple(body["preempted"]),
+            body["chief"], body["straggler"], body["chiefAttempt"],
         )  # fmt: skip

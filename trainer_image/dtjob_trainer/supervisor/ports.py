@@ -17,13 +17,10 @@ async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Reg
     """Listen on the task's ports, those that it was given. `register`: at the chief task, what answers registrations.
     Raises PortInUse."""
     labels = {"namespace": task.namespace, "job": task.name, "task": task.id}
-    rendezvous: Register | int | None = register
     if register is not None and task.rendezvous_port is not None:
-        rendezvous = task.rendezvous_port
-        await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", rendezvous)
+        await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
     if task.status_port:
-        server = StatusServer(status, labels, rendezvous)
-        await _start(task, server, "DTJOB_STATUS_PORT", task.status_port)
+        await _start(task, StatusServer(status, labels), "DTJOB_STATUS_PORT", task.status_port)
 
 
 async def _start(task: Task, server: Server, variable: str, port: int) -> None:

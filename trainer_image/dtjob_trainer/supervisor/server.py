@@ -24,7 +24,6 @@ _REASONS = {
     400: "Bad Request",
     404: "Not Found",
     405: "Method Not Allowed",
-    421: "Misdirected Request",
     500: "Internal Server Error",
 }
 
@@ -64,32 +63,29 @@ class RendezvousServer(Server):
         """The answer to a registration."""
         if path.partition("?")[0] != "/rendezvous":
             return 404, "text/plain", b"there is /rendezvous\n"
-        return await _registered(self._register, method, body, address)
+        if method != "POST":
+            return 405, "text/plain", b"POST a registration here\n"
+        try:
+            registration = Registration.from_json(json.loads(body))
+        except RecursionError:
+            return 400, "text/plain", b"nested too deep\n"
+        except ValueError as error:
+            return 400, "text/plain", f"{error}\n".encode()
+        return _json(200, (await self._register(registration, address)).to_json())
 
 
 class StatusServer(Server):
-    """Serves one task's status. `rendezvous` is, at the chief task's supervisor, what answers registrations where the
-    operator gave the rendezvous no port of its own, else that port; None where another supervisor answers them."""
+    """Serves one task's status. `labels` go on every metric."""
 
-    def __init__(
-        self, status: Callable[[], dict[str, Any]], labels: dict[str, str], rendezvous: Register | int | None = None
-    ) -> None:
+    def __init__(self, status: Callable[[], dict[str, Any]], labels: dict[str, str]) -> None:
         super().__init__()
-        self._status, self._labels, self._rendezvous = status, labels, rendezvous
+        self._status, self._labels = status, labels
 
     async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
         """A page of the task's status."""
-        path = path.partition("?")[0]
-        if path == "/rendezvous":
-            if isinstance(self._rendezvous, int):
-                return _json(421, {"rendezvousPort": self._rendezvous})
-            return await _registered(self._rendezvous, method, body, address)
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET here\n"
-        return self._page(path)
-
-    def _page(self, path: str) -> Response:
-        match path:
+        match path.partition("?")[0]:
             case "/status":
                 return _json(200, self._status())
             case "/metrics":
@@ -98,20 +94,6 @@ class StatusServer(Server):
             case "/healthz":
                 return 200, "text/plain", b"ok\n"
         return 404, "text/plain", b"there is /status, /metrics and /healthz\n"
-
-
-async def _registered(register: Register | None, method: str, body: bytes, address: str) -> Response:
-    if register is None:
-        return 404, "text/plain", b"the rendezvous is not here; DTJOB_RENDEZVOUS_ADDRESS says where it is\n"
-    if method != "POST":
-        return 405, "text/plain", b"POST a registration here\n"
-    try:
-        registration = Registration.from_json(json.loads(body))
-    except RecursionError:
-        return 400, "text/plain", b"nested too deep\n"
-    except ValueError as error:
-        return 400, "text/plain", f"{error}\n".encode()
-    return _json(200, (await register(registration, address)).to_json())
 
 
 class _Connection(asyncio.Protocol):

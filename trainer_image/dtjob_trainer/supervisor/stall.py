@@ -142,8 +142,8 @@ class StallGuard:
         """The training process reports."""
         self._watch.heard(report)
 
-    def answered(self, chief_attempt: int | None) -> None:
-        """The rendezvous has answered, at this attempt at the chief task where it says so."""
+    def answered(self, chief_attempt: int) -> None:
+        """The rendezvous has answered: the supervisor of this attempt at the chief task."""
         self._unanswered, self._chief_attempt = 0.0, chief_attempt
 
     @property

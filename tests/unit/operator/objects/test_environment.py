@@ -57,7 +57,6 @@ def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
     job = builders.job(checkpoint={"storage": VOLUME, "everySteps": 100}, strategyOptions={"communication": "Ring"})
     values = told(job, attempt=2)
     assert values["DTJOB_ATTEMPT"] == "2"
-    assert values["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
     assert values["DTJOB_RENDEZVOUS_ADDRESS"] == "digits-chief-0.digits:2224"
     assert values["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(job)
     assert json.loads(values["DTJOB_STRATEGY_OPTIONS"]) == {"communication": "Ring"}
