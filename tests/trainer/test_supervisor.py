@@ -267,7 +267,7 @@ def test_a_supervisor_whose_parent_is_gone_already_ends(make_job: MakeJob) -> No
 @pytest.mark.parametrize(
     ("environ", "arguments", "words"),
     [
-        ({}, [], "usage: python3 -m dtjob_trainer ENTRY"),
+        ({}, [], "usage: python3 -m dtjob_trainer ENTRYPOINT"),
         ({}, ["a.py"], "DTJOB_ROLE is not set"),
         ({"DTJOB_ROLE": "boss"}, ["a.py"], "DTJOB_ROLE is 'boss'; it must be one of chief"),
     ],

@@ -208,7 +208,8 @@ def registration(job: Job, task: str, **changes: object) -> dict[str, object]:
     """What a supervisor of this job would say of a task."""
     return {
         "uid": job.uid, "clusterHash": "hash-1", "task": task, "attempt": 0, "supervisor": "stranger",
-        "incarnation": 0, "phase": "waiting", "generation": 0, "step": None, **changes,
+        "incarnation": 0, "phase": "waiting", "generation": 0, "step": None, "stalled": False, "stopped": False,
+        "doing": "", "crash": "", **changes,
     }  # fmt: skip
 
 

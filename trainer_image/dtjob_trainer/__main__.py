@@ -1,4 +1,4 @@
-"""`python3 -m dtjob_trainer ENTRY ARGS…`: the supervisor of one task, the command of a training container."""
+"""`python3 -m dtjob_trainer ENTRYPOINT ARGS…`: the supervisor of one task, the command of a training container."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from dtjob_trainer.supervisor import reaper
 from dtjob_trainer.supervisor.supervisor import Supervisor
 
 MOST_FILES = 1 << 16
-USAGE = "usage: python3 -m dtjob_trainer ENTRY [ARGS…]   (ENTRY: a path that ends in .py, or a module name)"
+USAGE = "usage: python3 -m dtjob_trainer ENTRYPOINT [ARGS…]   (ENTRYPOINT: a path that ends in .py, or a module name)"
 
 
 def main(arguments: list[str], template: Template | None = None) -> int:
-    """Supervise the program `arguments` (entry and its arguments). Returns the exit code of the container.
+    """Supervise the program `arguments` (the entrypoint and its arguments). Returns the exit code of the container.
 
     `template`: fork training processes from there (launcher.py); None: the first leaves one behind where it may help.
     """

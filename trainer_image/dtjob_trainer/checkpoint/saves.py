@@ -58,12 +58,12 @@ class Saves:
 
     @property
     def every_seconds(self) -> float | None:
-        """How often the clock asks for a save."""
-        return self._settings.every_seconds if self._settings is not None else None
+        """After how many seconds without a save the clock asks for one; None: never."""
+        return (self._settings.every_seconds or None) if self._settings is not None else None
 
     @property
     def every_steps(self) -> int | None:
-        """After how many steps to save."""
+        """After how many steps to save; None: never by steps."""
         return self._settings.every_steps if self._settings is not None else None
 
     def due(self, step: int) -> bool:
@@ -151,7 +151,7 @@ class Saves:
         if found is None and len(damaged) > 1:
             newest = max(damaged)
             raise CheckpointError(
-                f"checkpoint.directory {where}: none of its {len(damaged)} checkpoints can be read (ckpt-{newest}: "
+                f"checkpoint.storage {where}: none of its {len(damaged)} checkpoints can be read (ckpt-{newest}: "
                 f"{damaged[newest].message}); move them away to begin at step 0"
             ) from damaged[newest]
         instead = "the one before is taken" if found else "training begins at step 0"

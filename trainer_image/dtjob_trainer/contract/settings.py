@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from dtjob_trainer.errors import TaskError
 
-DEFAULT_EVERY_SECONDS = 300
-"""How often to save where the job names neither everySteps nor everySeconds."""
+DEFAULT_EVERY_SECONDS, DEFAULT_MAX_TO_KEEP, DEFAULT_SAVE_TIMEOUT_SECONDS = 300, 3, 60
+"""The schema's defaults of checkpoint.everySeconds, checkpoint.maxToKeep and checkpoint.saveTimeoutSeconds."""
 
 DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
-"""What the manifest's schema fills in for tensorBoard.everySteps and tensorBoard.profile.steps."""
+"""The schema's defaults of tensorBoard.everySteps and tensorBoard.profile.steps."""
+
+WriteMode = Literal["Async", "Sync"]
+"""Async: training goes on while a checkpoint is written. Sync: training waits until it is written."""
 
 
 @dataclass(frozen=True)
@@ -21,29 +24,32 @@ class Checkpoint:
     """`spec.checkpoint`: where and how often training is saved."""
 
     directory: str
+    """The path or URI of the checkpoints: from checkpoint.storage."""
     every_steps: int | None = None
-    every_seconds: float | None = None
-    keep: int = 3
-    asynchronous: bool = True
-    save_timeout_seconds: float = 60.0
+    """Save each time this many steps were trained; None: never by steps."""
+    every_seconds: float = DEFAULT_EVERY_SECONDS
+    """Save when this much time has passed since the last save; 0: never by time."""
+    max_to_keep: int = DEFAULT_MAX_TO_KEEP
+    write_mode: WriteMode = "Async"
+    save_timeout_seconds: float = DEFAULT_SAVE_TIMEOUT_SECONDS
 
     @classmethod
     def from_json(cls, text: str) -> Checkpoint:
-        """Read the value of DTJOB_CHECKPOINT. Raises TaskError where it names no directory."""
+        """Read the value of DTJOB_CHECKPOINT. Raises TaskError if it has no directory or a value is not allowed."""
         value = json_object("DTJOB_CHECKPOINT", text)
         directory = value.get("directory")
         if not isinstance(directory, str) or not directory:
             raise TaskError("DTJOB_CHECKPOINT has no 'directory'; give the path where checkpoints are kept")
-        every_steps, every_seconds = value.get("everySteps"), value.get("everySeconds")
-        if every_steps is None and every_seconds is None:
-            every_seconds = DEFAULT_EVERY_SECONDS
+        write_mode = value.get("writeMode", cls.write_mode)
+        if write_mode not in get_args(WriteMode):
+            raise TaskError(f"DTJOB_CHECKPOINT's 'writeMode' is {write_mode!r}; it must be Async or Sync")
         return cls(
             directory=directory.rstrip("/") or "/",  # gs://b/a//ckpt-5 is not what gs://b/a/ lists
-            every_steps=every_steps,
-            every_seconds=every_seconds,
-            keep=value.get("keep") or cls.keep,
-            asynchronous=value.get("async", True) is not False,
-            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or cls.save_timeout_seconds),
+            every_steps=value.get("everySteps"),
+            every_seconds=value.get("everySeconds", cls.every_seconds),
+            max_to_keep=value.get("maxToKeep", cls.max_to_keep),
+            write_mode=write_mode,
+            save_timeout_seconds=float(value.get("saveTimeoutSeconds", cls.save_timeout_seconds)),
         )
 
 

@@ -85,7 +85,7 @@ def _words_of_missed(missed: Sequence[int]) -> str:
     shown = ", ".join(map(str, missed[:MISSED_SHOWN])) + (f" … {missed[-1]}" if len(missed) > MISSED_SHOWN else "")
     return (
         f"evaluation.checkpoints is Every, but {len(missed)} had been removed before this evaluator looked (of steps "
-        f"{shown}); raise checkpoint.keep, or save less often"
+        f"{shown}); raise checkpoint.maxToKeep, or save less often"
     )
 
 

@@ -110,7 +110,7 @@ class TrainLoop(TrainingRun):
         """Warn where the checkpoint is of more steps than were asked for: another run's, or total_steps was lowered."""
         if self._step > self._last:
             why = f"nothing is left to train: the checkpoint is of step {self._step}, and total_steps={self._last}"
-            mend = "raise total_steps, or choose another checkpoint.directory, to train on"
+            mend = "raise total_steps, or choose another checkpoint.storage, to train on"
             self._here.log(f"{why}; {mend}", level="warning", step=self._step)
 
     def _report(self, steps_per_second: float) -> None:

@@ -1,10 +1,13 @@
-"""What follows when the training process has ended? Pure: takes `now`, does no I/O (supervisor.py does it).
+"""Decides what happens after the training process has ended. Pure: takes `now`, does no I/O (supervisor.py does it).
 
-Exit 75 means that a peer was lost: the process starts again in this container. So does one that a signal has ended, a
-crash, where the job's rules leave that to us and it had done steps, from a later checkpoint on than the process that
-crashed before it here: as for maxRestartsWithoutProgress, only a newer checkpoint is progress. It is told on /status.
-Exit 0 of a task that the chief task may still need is kept back until that has finished. Anything else ends the container, so that
-Kubernetes and the operator see it and count it. The exit codes are those of docs/contract.md.
+- Exit 75 means that a peer was lost: the process starts again in this container.
+- A signal has ended the process: that is a crash. The process starts again in this container if the job's rules leave
+  the signal to the supervisor, if it had done steps, and if it had started from a newer checkpoint than the process
+  that crashed before it here. As for maxRestartsWithoutProgress, only a newer checkpoint is progress. /status shows it.
+- Exit 0 of a task that the chief task may still need is held back until the chief task has finished.
+- Anything else ends the container, so that Kubernetes and the operator see it and count it.
+
+The exit codes are those of docs/contract.md.
 """
 
 from __future__ import annotations

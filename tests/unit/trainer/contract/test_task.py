@@ -47,7 +47,7 @@ def test_reads_every_variable(tmp_path: Path) -> None:
         DTJOB_STRATEGY_OPTIONS='{"communication": "Ring"}',
         DTJOB_GRACE_SECONDS="7",
         DTJOB_PARENT="41",
-        DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "keep": 2, "async": false}',
+        DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "maxToKeep": 2, "writeMode": "Sync"}',
         DTJOB_EVALUATION='{"checkpoints": "Every"}',
         DTJOB_TENSORBOARD='{"everySteps": 50}',
         DTJOB_TERMINATION_LOG="/log",
@@ -59,7 +59,7 @@ def test_reads_every_variable(tmp_path: Path) -> None:
     assert (found.cluster_hash, found.status_port) == ("h", 2223)
     assert (found.rendezvous, found.rendezvous_port) == ("a:2", 2)
     assert (found.grace_seconds, found.parent, found.address) == (7.0, 41, "c:1")
-    assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
+    assert found.checkpoint == Checkpoint("/c", every_steps=5, max_to_keep=2, write_mode="Sync")
     assert (found.evaluation, found.tensorboard) == (Evaluation(every=True), TensorBoard(every_steps=50))
     assert (found.termination_log, found.gpus, found.restart_signals) == ("/log", 2, {9, 11})
     assert (task(tmp_path).evaluation, task(tmp_path).tensorboard) == (Evaluation(), None)
