@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dtjob_trainer.contract import times
+from dtjob_trainer.contract.task import Task
 
 STATES = ("waiting", "starting", "training", "serving", "evaluating", "saving", "finished", "failed")
 
@@ -17,6 +18,11 @@ _GAUGES = (
     ("stepsPerSecond", "dtjob_trainer_steps_per_second", "Speed of training."),
     ("etaSeconds", "dtjob_trainer_eta_seconds", "Seconds until training ends at this speed."),
 )
+
+
+def labels_of(task: Task) -> dict[str, str]:
+    """The labels of every metric of `task`. Prometheus itself sets others: job, namespace, pod and the like."""
+    return {"dtjob_namespace": task.namespace, "dtjob_name": task.name, "task": task.id}
 
 
 def exposition(status: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[str, bytes]:

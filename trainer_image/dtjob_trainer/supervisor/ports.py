@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.supervisor.metrics import labels_of
 from dtjob_trainer.supervisor.server import Register, RendezvousServer, Server, StatusServer
 
 
@@ -16,11 +17,10 @@ class PortInUse(Exception):
 async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Register | None) -> None:
     """Listen on the task's ports, those that it was given. `register`: at the chief task, what answers registrations.
     Raises PortInUse."""
-    labels = {"namespace": task.namespace, "job": task.name, "task": task.id}
     if register is not None and task.rendezvous_port is not None:
         await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
     if task.status_port:
-        await _start(task, StatusServer(status, labels), "DTJOB_STATUS_PORT", task.status_port)
+        await _start(task, StatusServer(status, labels_of(task)), "DTJOB_STATUS_PORT", task.status_port)
 
 
 async def _start(task: Task, server: Server, variable: str, port: int) -> None:
