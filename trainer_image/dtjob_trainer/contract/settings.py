@@ -1,4 +1,4 @@
-"""The blocks of the manifest that a task is given as JSON: spec.checkpoint, spec.evaluation, spec.tensorBoard."""
+"""The blocks of the manifest that a task gets as JSON: spec.checkpoint, spec.evaluation and spec.tensorBoard."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Evaluation:
     """`spec.evaluation`: what the evaluator does."""
 
     every: bool = False
-    """Whether to evaluate each checkpoint, and not only the latest."""
+    """Whether to evaluate every checkpoint. Otherwise only the latest is evaluated."""
     best_metric: str | None = None
-    """The metric by which the best model is kept; None: none is kept."""
+    """The metric that decides which model is the best. None: no best model is kept."""
     best_is_highest: bool = True
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
-        """Read the value of DTJOB_EVALUATION. Raises TaskError where `best` is not whole."""
+        """Read the value of DTJOB_EVALUATION. Raises TaskError if `best` is incomplete."""
         value = json_object("DTJOB_EVALUATION", text)
         best = value.get("best") or {}
         if best and not (best.get("metric") and best.get("mode") in ("Max", "Min")):
@@ -73,7 +73,7 @@ class Evaluation:
         return cls(value.get("checkpoints") == "Every", best.get("metric"), best.get("mode") != "Min")
 
     def is_better(self, value: float, best: float | None) -> bool:
-        """Whether a metric's `value` beats the `best` so far (None: there is none); what is no number beats nothing."""
+        """Whether a metric's `value` is better than the `best` so far (None: there is none). NaN is never better."""
         if math.isnan(value):
             return False
         if best is None:
@@ -90,15 +90,15 @@ class ProfiledSteps:
 
     @property
     def last_step(self) -> int:
-        """The last of them."""
+        """The last step to profile."""
         return self.first_step + self.steps - 1
 
     def begins(self, done: int, count: int) -> bool:
-        """Whether any of them is among the next `count` steps, with `done` steps of the run behind."""
+        """Whether a step to profile is among the next `count` steps, after `done` steps of the run."""
         return done < self.last_step and done + count >= self.first_step
 
     def left(self, done: int) -> int | None:
-        """How many steps may run in one call after `done`, so that no other is profiled; None: any number."""
+        """How many steps may run in one call after `done`, so that no other step is profiled. None: any number."""
         if done >= self.last_step:
             return None
         return (self.first_step - 1 if done < self.first_step - 1 else self.last_step) - done
@@ -113,7 +113,7 @@ class TensorBoard:
 
     @classmethod
     def from_json(cls, text: str) -> TensorBoard:
-        """Read the value of DTJOB_TENSORBOARD. Raises TaskError where a number is not a whole one of at least 1."""
+        """Read the value of DTJOB_TENSORBOARD. Raises TaskError if a number is not a whole number of at least 1."""
         value = json_object("DTJOB_TENSORBOARD", text)
         every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")
         asked = None if profile is None else [profile.get("firstStep"), profile.get("steps", DEFAULT_PROFILED_STEPS)]
@@ -123,7 +123,7 @@ class TensorBoard:
 
 
 def json_object(variable: str, text: str) -> dict[str, Any]:
-    """The JSON object in `text`, the value of `variable`. Raises TaskError, which names it, where it is none."""
+    """The JSON object in `text`, the value of `variable`. Raises TaskError, which names it, if it is not an object."""
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A task's status as Prometheus metrics. prometheus_client is imported at the first scrape, to start faster."""
+"""A task's status as Prometheus metrics. prometheus_client is imported at the first scrape, so the start is faster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def labels_of(task: Task) -> dict[str, str]:
 
 
 def exposition(status: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[str, bytes]:
-    """The content type and text of /metrics for `status` (the body of /status); `labels` go on every metric."""
+    """The content type and text of /metrics for `status`, the body of /status. Every metric has `labels`."""
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
@@ -41,7 +41,7 @@ class _StatusCollector:
         self._status, self._names, self._values = status, list(labels), list(labels.values())
 
     def collect(self) -> Iterator[Any]:
-        """prometheus_client's protocol: the metric families."""
+        """The metric families, as prometheus_client asks for them."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         status = self._status

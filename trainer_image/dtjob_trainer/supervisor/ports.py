@@ -1,4 +1,4 @@
-"""The ports that a supervisor listens on: for its status, and at the chief task for the rendezvous."""
+"""The ports on which a supervisor listens: for its status, and at the chief task for the rendezvous."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from dtjob_trainer.supervisor.server import Register, RendezvousServer, Server, 
 
 
 class PortInUse(Exception):
-    """A port cannot be listened on; the message names the variable that gave it."""
+    """A port cannot be listened on. The message names the variable that sets it."""
 
 
 async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Register | None) -> None:
-    """Listen on the task's ports, those that it was given. `register`: at the chief task, what answers registrations.
-    Raises PortInUse."""
+    """Listen on the ports that the task has. `register` answers registrations at the chief task. Raises PortInUse."""
     if register is not None and task.rendezvous_port is not None:
         await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
     if task.status_port:
@@ -25,7 +24,7 @@ async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Reg
 
 async def _start(task: Task, server: Server, variable: str, port: int) -> None:
     try:
-        # Under `dtjob run` all supervisors share one machine, which may have strangers on its network.
+        # Under `dtjob run` all supervisors are on one machine, whose network others may use.
         await server.start("127.0.0.1" if task.parent else None, port)
     except OSError as error:
         raise PortInUse(f"{variable} {port} cannot be listened on: {error}") from None

@@ -1,7 +1,7 @@
-"""A supervisor's HTTP ports. One event loop, no thread per request.
+"""A supervisor's HTTP ports. They are served by one event loop, without a thread per request.
 
-The status port (/status, /metrics, /healthz) is for the operator and for Prometheus, the rendezvous port (POST
-/rendezvous) for the job's own pods: the job's NetworkPolicy tells them apart.
+The status port (/status, /metrics, /healthz) is for the operator and for Prometheus. The rendezvous port (POST
+/rendezvous) is for the job's own pods. They are two ports so that a NetworkPolicy can treat them differently.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor.metrics import exposition
 
 LONGEST_REQUEST = 65536
-"""Bytes of a request, head and body; whoever sends more is cut off."""
+"""Bytes of a request, head and body. A longer one closes its connection."""
 
 _REASONS = {
     200: "OK",
@@ -42,14 +42,14 @@ class Server(ABC):
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str | None, port: int) -> int:
-        """Listen on `port` of `host` (None: of every address). Returns the port. Raises OSError where it is taken."""
+        """Listen on `port` of `host` (None: all addresses). Returns the port. Raises OSError if it is in use."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Connection(self), host, port, backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
     @abstractmethod
     async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
-        """The status code, content type and body for one request from `address`."""
+        """The response to one request from `address`."""
 
 
 class RendezvousServer(Server):
@@ -97,7 +97,7 @@ class StatusServer(Server):
 
 
 class _Connection(asyncio.Protocol):
-    """One client: requests one after the other; its going away cancels the one that is being answered."""
+    """One client, with one request at a time. If the client disconnects, the request in progress is cancelled."""
 
     def __init__(self, server: Server) -> None:
         self._server, self._buffer = server, b""
@@ -139,7 +139,7 @@ class _Connection(asyncio.Protocol):
     async def _answer(self, method: str, path: str, body: bytes, keep: bool) -> None:
         try:
             response = await self._server.respond(method, path, body, self._address)
-        except Exception as error:  # a bug in one answer must not end the supervisor
+        except Exception as error:  # a bug in one response must not end the supervisor
             response = (500, "text/plain", f"{type(error).__name__}: {error}\n".encode())
         self._send(response, keep=keep, head_only=method == "HEAD")
         self._answering = None
