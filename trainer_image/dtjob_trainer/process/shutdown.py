@@ -56,8 +56,10 @@ class Shutdown:
         signal.signal(signal.SIGTERM, _leave_to_the_thread)
 
     def training_begins(self) -> None:
-        """From now on the training loop answers a stop. Before, SIGTERM ends the process at once, unless the program has
-        a handler of its own."""
+        """From now on the training loop answers a stop.
+
+        Before, SIGTERM ends the process at once, unless the program has a handler of its own.
+        """
         with self._lock:
             self._saves = True
 
