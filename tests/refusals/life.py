@@ -8,7 +8,7 @@ from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, changed, jo
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
 TIMES_TO_LIVE = ("ttlSecondsAfterFinished", "ttlSecondsAfterFailed")
-_PATH = "managedBy is a domain-prefixed path, such as kueue.x-k8s.io/multikueue"
+_PATH = "must be a domain-prefixed path, such as kueue.x-k8s.io/multikueue"
 
 
 def _run(**policy: Any) -> Manifest:
@@ -66,7 +66,7 @@ LIFE = [
             f"start-deadline-{start}-of-60",
             _run(activeDeadlineSeconds=60, startDeadlineSeconds=start),
             "spec.startDeadlineSeconds",
-            "use less than that, or leave it out",
+            "must be less than activeDeadlineSeconds",
         )
         for start in (60, 61)
     ),

@@ -51,7 +51,7 @@ MAY_BE_READ_ONLY = (
 _SOURCE_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _WITH_FLAG: dict[str, Any] = {
     **_SOURCE_SCHEMA,
-    "properties": {"readOnly": {"type": "boolean", "description": "Refused where true: checkpoints are written."}},
+    "properties": {"readOnly": {"type": "boolean", "description": "Must not be true."}},
 }
 _NAME_SCHEMA = {"type": "string", "maxLength": 253, "description": "Refused: dtjob names the volume."}
 VolumeSource = Annotated[
