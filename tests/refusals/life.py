@@ -185,7 +185,7 @@ SUSPENDED_CHANGES = [
         "suspended-grace-shorter-than-a-save",
         _worker(*_POD, "terminationGracePeriodSeconds", to=5),
         "spec.replicaSpecs.worker.template.spec.terminationGracePeriodSeconds",
-        "a save may take checkpoint.saveTimeoutSeconds",
+        "is shorter than a save (checkpoint.saveTimeoutSeconds",
     ),
     bad(
         "suspended-preStop-of-unknown-length",

@@ -19,7 +19,7 @@ Quantity = int | Annotated[str, Field(max_length=64)]
 
 
 def keyed(*keys: str, most: int) -> Any:
-    """The mark of a list that server-side apply merges by these fields of its items. No two items have the same ones."""
+    """The mark of a list that server-side apply merges by these fields of its items. Two items never have the same."""
     merged: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return Field(max_length=most, json_schema_extra=merged)
 
