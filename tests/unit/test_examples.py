@@ -38,7 +38,7 @@ def test_every_program_has_a_manifest_and_the_digits_one_of_each_strategy() -> N
     for file in MANIFESTS:
         spec = documents(file)["DistributedTrainingJob"]["spec"]
         if "program" in spec:
-            programs.setdefault(spec["program"]["entry"], set()).add(spec["strategy"])
+            programs.setdefault(spec["program"]["entrypoint"], set()).add(spec["strategy"])
     assert {f"examples/{file.name}" for file in EXAMPLES.glob("*.py")} == {*programs, "examples/plain.py"}
     assert programs["examples/digits.py"] == {strategy.value for strategy in Strategy}
 

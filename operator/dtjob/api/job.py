@@ -56,7 +56,7 @@ class Spec(Block):
     """What the evaluator does. If left out, it evaluates the latest checkpoint and keeps no model."""
     tensor_board: TensorBoard | None = None
     """What the chief writes for TensorBoard while it trains. Nothing is written if left out."""
-    success_policy: SuccessPolicy | None = None
+    success_policy: SuccessPolicy = SuccessPolicy.CHIEF
     """Tasks whose exit code 0 makes the job succeed. Chief (the default): the chief, or worker 0 if there is no chief.
     AllWorkers: every worker, and the chief if there is one."""
     failure_policy: FailurePolicy = FailurePolicy()
