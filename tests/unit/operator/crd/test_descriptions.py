@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +36,16 @@ def descriptions(schema: dict[str, Any], path: str) -> Iterator[Described]:
             yield from descriptions(part, f"{path}[]")
 
 
+def fields(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each field below this schema."""
+    for name, part in schema.get("properties", {}).items():
+        yield f"{path}.{name}", part
+        yield from fields(part, f"{path}.{name}")
+    for inner in ("items", "additionalProperties"):
+        if isinstance(schema.get(inner), dict):
+            yield from fields(schema[inner], f"{path}[]")
+
+
 def described(part: str) -> list[Described]:
     """All that is said of this part of a job."""
     schema = definition.schema()["properties"][part]
@@ -47,8 +58,11 @@ def too_long(text: str) -> list[str]:
 
 
 def begins_small(text: str) -> bool:
-    """Whether it begins with a small letter, and not with a value of the field or our own name."""
-    return text[:1].islower() and not _NAMED_VALUE.match(text) and not text.startswith("dtjob ")
+    """Whether a sentence begins with a small letter, and not with a value of the field or our own name."""
+    return any(
+        sentence[:1].islower() and not _NAMED_VALUE.match(sentence) and not sentence.startswith("dtjob ")
+        for sentence in _SENTENCE_END.split(text)
+    )
 
 
 PARTS = pytest.mark.parametrize("part", ["apiVersion", "kind", "spec", "status"])
@@ -71,8 +85,17 @@ def test_every_description_ends_with_a_full_stop(part: str) -> None:
 
 
 @PARTS
-def test_every_description_begins_with_a_capital(part: str) -> None:
+def test_every_sentence_begins_with_a_capital(part: str) -> None:
     assert [(path, text) for path, text in described(part) if begins_small(text or "")] == []
+
+
+def test_every_default_is_described() -> None:
+    for path, schema in fields(definition.schema()["properties"]["spec"], "spec"):
+        default = schema.get("default")
+        if default is None or isinstance(default, dict):
+            continue
+        said = default if isinstance(default, str) else json.dumps(default)
+        assert re.search(rf"Defaults to \"?{said}\"?\.|\b{said} \(the default\)", schema["description"]), path
 
 
 def test_what_the_tests_look_for_is_found() -> None:
