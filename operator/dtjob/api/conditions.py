@@ -98,8 +98,8 @@ CONDITIONS: Mapping[str, ConditionMeaning] = {
         {"NotFinished": "The job has not ended."},
     ),
     "Blocked": ConditionMeaning(
-        "True if something that the job needs cannot be created. The operator tries again. If the job is suspended, it is "
-        "False with the reason of the phase.",
+        "True if something that the job needs cannot be created. The operator tries again. If the job is suspended, it "
+        "is False with the reason of the phase.",
         {
             "CannotCreate": "The API server refuses an object. The message has its answer.",
             "ImageMissing": "`spec.image` is left out, and the operator has no default image.",
@@ -127,8 +127,8 @@ CONDITIONS: Mapping[str, ConditionMeaning] = {
         },
     ),
     "StatusReachable": ConditionMeaning(
-        "False if the operator has not been able to read the chief's status for 60 seconds. Its reason is then the kind "
-        "of error, such as ConnectTimeout. Unknown while there is no chief to read. Absent before the first such error.",
+        "False if the operator could not read the chief's status for 60 seconds. Its reason is then the kind of error, "
+        "such as ConnectTimeout. Unknown while there is no chief to read. Absent before the first such error.",
         {"Answers": "The chief's status can be read.", "JobEnded": "The job has ended."},
     ),
     "EvaluationGivenUp": ConditionMeaning(

@@ -68,7 +68,8 @@ class ReplicaSpecs(Block):
     ps: ReplicaSpec | None = None
     """Parameter servers, which hold the variables. Only for ParameterServer."""
     evaluator: SingleReplicaSpec | None = None
-    """Task that evaluates checkpoints beside the training. Its failure fails the job only if a rule of failurePolicy says so."""
+    """Task that evaluates checkpoints beside the training. Its failure fails the job only if a rule of failurePolicy
+    says so."""
 
     def get(self, role: Role) -> AnyReplicaSpec | None:
         """The block of `role`, None where the job has no such tasks."""

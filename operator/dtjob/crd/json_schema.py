@@ -45,7 +45,7 @@ def text() -> str:
 
 
 def _draft7(source: Schema, may_be_empty: bool = False) -> Schema:
-    """One structural schema as draft 7 has it. `may_be_empty`: an API server takes null as if the field were left out."""
+    """One structural schema as draft 7 has it. `may_be_empty`: null is the same as no value."""
     nothing: list[Any] = [None] if may_be_empty or source.get("nullable") else []
     made: Schema = {key: source[key] for key in _KEPT if key in source and source[key] not in _INTEGERS}
     if types := _types(source):

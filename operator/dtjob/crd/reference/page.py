@@ -35,7 +35,10 @@ The columns of the tables of `spec`:
 In a title, `[]` stands for each entry of a list, and `*` for each role or each name.
 
 `dtjob validate FILE` checks a manifest as the API server does. [Editors](editors.md) can check it too."""
-_TITLES = {"spec": "The desired state of the job.", "status": "The observed state of the job. Only the operator writes it."}
+_TITLES = {
+    "spec": "The desired state of the job.",
+    "status": "The observed state of the job. Only the operator writes it.",
+}
 
 
 def page() -> str:
@@ -104,9 +107,9 @@ def _phases() -> Iterator[str]:
     yield ""
     yield row("Phase", "Reason", "Meaning")
     yield "|---|---|---|"
-    for phase, reasons in REASONS_OF_PHASES.items():
+    for of, reasons in REASONS_OF_PHASES.items():
         for reason, meaning in reasons.items():
-            yield row(f"`{phase}`" if phase else "any", f"`{reason}`", meaning)
+            yield row(f"`{of}`" if of else "any", f"`{reason}`", meaning)
 
 
 def _conditions() -> Iterator[str]:

@@ -38,7 +38,7 @@ class Section:
 
 
 def sections(schema: Schema, title: str) -> list[Section]:
-    """The sections of this block and of all below, in the order of their fields. Those that all roles share are last."""
+    """The sections of this block and of all in it, in the order of their fields. Those of all roles are last."""
     places: dict[str, list[Path]] = defaultdict(list)
     for path, block in _blocks(schema, ()):
         places[_identity(block)].append(path)
