@@ -32,7 +32,7 @@ The columns of the tables of `spec`:
 - **Change**: whether the field may change after the job is created. `while suspended` means that `spec.suspend` is true
   and that the job never started or its phase is Suspended.
 
-In a title, `[]` stands for each entry of a list, and `*` for each role or each name.
+In a title, `[]` stands for each entry of a list, and `*` for each role.
 
 `dtjob validate FILE` checks a manifest as the API server does. [Editors](editors.md) can check it too."""
 _TITLES = {

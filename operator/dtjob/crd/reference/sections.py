@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dtjob.api.replica_specs import Role
 from dtjob.crd.reference.changes import Path
 from dtjob.crd.schema import VALIDATIONS, Schema
 
@@ -86,10 +87,11 @@ def _collect(schema: Schema, title: str, places: dict[str, list[Path]], found: d
 
 
 def _common(title: str, paths: list[Path]) -> str:
-    """The title with `*` in place of a role, if its paths differ only in that."""
+    """The title with `*` in place of the role, if every role has this block at the same place."""
     first = paths[0]
     for position, name in enumerate(first[:-1]):
-        if len(paths) > 1 and {_without(path, position) for path in paths} == {_without(first, position)}:
+        alike = {_without(path, position) for path in paths} == {_without(first, position)}
+        if alike and {path[position] for path in paths} == set(Role):
             return title.replace(f".{name}.", ".*.", 1)
     return title
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dtjob.api.replica_specs import Role
 from dtjob.crd.reference.sections import sections
 
 
@@ -43,19 +44,25 @@ def test_fields_that_differ_in_a_word_are_described_apart() -> None:
 
 def test_what_every_role_has_is_last_and_has_one_title() -> None:
     template = block(containers=entries(block(x=NAME)), others=entries(block(x=NAME)))
-    schema = block(roles=block(chief=block(template=template), ps=block(n=NAME, template=template)), last=block(y=NAME))
+    roles = {role.value: block(template=template, **{f"n{role}": NAME}) for role in Role}
+    schema = block(roles=block(**roles), last=block(y=NAME))
     assert titles(schema) == [
         "spec",
         "spec.roles",
-        "spec.roles.chief",
-        "spec.roles.ps",
+        *(f"spec.roles.{role}" for role in Role),
         "spec.last",
         "spec.roles.*.template",
         "spec.roles.*.template.containers[]",
     ]
     section = sections(schema, "spec")[-1]
     assert section.also_at == ["spec.roles.*.template.others[]"]
-    assert len(section.paths) == 4
+    assert len(section.paths) == 2 * len(Role)
+
+
+def test_what_some_blocks_have_is_at_the_first_of_them() -> None:
+    schema = block(a=block(x=block(n=NAME), a=NAME), b=block(x=block(n=NAME), b=NAME))
+    assert titles(schema) == ["spec", "spec.a", "spec.a.x", "spec.b"]
+    assert sections(schema, "spec")[2].also_at == ["spec.b.x"]
 
 
 def test_fields_that_we_do_not_describe_have_no_section() -> None:
