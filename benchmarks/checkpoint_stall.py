@@ -23,7 +23,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "gaps.json"
         steps = options.saves * options.every + 1
-        checkpoint = {"everySteps": options.every, "keep": 2}
+        checkpoint = {"everySteps": options.every, "maxToKeep": 2}
         program, arguments = PROGRAMS / "stall.py", (str(file), str(steps), str(options.every))
         with Cluster(Path(folder), "Default", {"chief": 1}, program, *arguments, checkpoint=checkpoint) as run:
             run.run()

@@ -180,11 +180,11 @@ def in_containers(directory: Path, case: str) -> Start:
     for role, _ in tasks:
         cluster.setdefault(role, []).append(f"127.0.0.1:{next(ports)}")
     (directory / "cluster.json").write_text(json.dumps(cluster))
-    status, rendezvous = next(ports), next(ports)
+    rendezvous = next(ports)
     common = {
         "DTJOB_NAME": "first-step", "DTJOB_NAMESPACE": "default", "DTJOB_UID": "uid-1", "DTJOB_STRATEGY": strategy,
         "DTJOB_CLUSTER_FILE": str(directory / "cluster.json"), "DTJOB_CLUSTER_HASH": "hash-1",
-        "DTJOB_RENDEZVOUS": f"127.0.0.1:{status}", "DTJOB_RENDEZVOUS_ADDRESS": f"127.0.0.1:{rendezvous}",
+        "DTJOB_RENDEZVOUS_ADDRESS": f"127.0.0.1:{rendezvous}",
         "DTJOB_CHECKPOINT": json.dumps({"directory": str(directory / "checkpoints"), "everySteps": 1}),
         "DTJOB_PARENT": str(os.getpid()), "PYTHONPATH": str(ROOT / "trainer_image"),
         **({"DTJOB_STRATEGY_OPTIONS": '{"logicalCPUs": 2}'} if strategy in TWO_CPUS else {}),
@@ -192,7 +192,7 @@ def in_containers(directory: Path, case: str) -> Start:
     command = [sys.executable, "-m", "dtjob_trainer", str(PROGRAM), *arguments]
     commands = []
     for role, index in tasks:
-        port = status if role == "chief" else next(ports)
+        port = next(ports)
         own = {"DTJOB_ROLE": role, "DTJOB_INDEX": str(index), "DTJOB_STATUS_PORT": str(port)}
         commands.append((command, {**common, **own}))
     return Start(commands, *files)

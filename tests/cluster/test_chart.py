@@ -161,7 +161,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     assert samples["dtjob_leader"] == 1
     assert samples['dtjob_jobs{phase="Pending",strategy="Default"}'] == len(STRANGERS)
     assert samples['dtjob_restarts_total{cause="Error"}'] == 1
-    assert samples[f'dtjob_job_tasks{{name="digits",namespace="{namespace}"}}'] == 3
+    assert samples[f'dtjob_job_tasks{{dtjob_name="digits",dtjob_namespace="{namespace}"}}'] == 3
     assert samples['dtjob_api_requests_total{code="201",method="POST",resource="pods"}'] > len(DIGITS)
     assert samples["dtjob_last_resync_timestamp_seconds"] > 0
     meddle(api, namespace)

@@ -188,7 +188,7 @@ def test_rights_to_pod_groups_are_those_of_the_providers(helm_program: Path, nam
 
 
 NO_TEXT = ("Port", "port", "Seconds", "replicas", "Threshold", "weight", "maxUnavailable")
-NO_TEXT += ("runAsNonRoot", "Token", "enableServiceLinks", "Escalation", "Filesystem", "honorLabels")
+NO_TEXT += ("runAsNonRoot", "Token", "enableServiceLinks", "Escalation", "Filesystem")
 """Fields of the chart that are numbers or truth values."""
 
 

@@ -45,7 +45,6 @@ def test_the_example_becomes_service_config_map_and_pods(
         assert pod["spec"]["subdomain"] == "digits"
         assert pod["spec"]["restartPolicy"] == "Never"
         assert pod["spec"]["automountServiceAccountToken"] is False
-        assert environment(pod)["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
         assert environment(pod)["DTJOB_RENDEZVOUS_ADDRESS"] == "digits-chief-0.digits:2224"
     assert "finalizers" not in api.get("dtjobs", namespace, "digits")["metadata"]
 

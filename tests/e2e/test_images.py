@@ -21,7 +21,7 @@ FOREIGN = 4242
 TASK = {
     "DTJOB_NAME": "digits", "DTJOB_NAMESPACE": "default", "DTJOB_UID": "5f0c", "DTJOB_ROLE": "chief",
     "DTJOB_INDEX": "0", "DTJOB_ATTEMPT": "0", "DTJOB_STRATEGY": "Default", "DTJOB_CLUSTER_FILE": "/tmp/cluster.json",
-    "DTJOB_CLUSTER_HASH": "hash", "DTJOB_RENDEZVOUS": "127.0.0.1:2223", "DTJOB_STATUS_PORT": "2223",
+    "DTJOB_CLUSTER_HASH": "hash", "DTJOB_RENDEZVOUS_ADDRESS": "127.0.0.1:2224", "DTJOB_STATUS_PORT": "2223",
     "DTJOB_GRACE_SECONDS": "30", "DTJOB_TERMINATION_LOG": "/tmp/last-words",
     "DTJOB_CHECKPOINT": '{"directory": "/tmp/checkpoints", "everySteps": 20}',
 }  # fmt: skip

@@ -27,7 +27,7 @@ def averaging(directory: Path, strategy: str, counts: dict[str, int], every: int
         f"--wait-in-validation={directory / 'validated'}",
         f"--hold={HELD}",
         f"--gate={directory / 'gate'}",
-        checkpoint={"everySteps": every, "keep": 9},
+        checkpoint={"everySteps": every, "maxToKeep": 9},
         options={"logicalCPUs": 2} if strategy in ("Mirrored", "CentralStorage") else {},
     )
 
@@ -96,7 +96,7 @@ def test_the_evaluator_sees_the_weights_that_a_validation_sees(tmp_path: Path, s
         "train.py",
         f"--averages={seen}",
         "--epochs=2",
-        checkpoint={"everySteps": STEPS_PER_EPOCH, "keep": 9},
+        checkpoint={"everySteps": STEPS_PER_EPOCH, "maxToKeep": 9},
         env={"DTJOB_EVALUATION": json.dumps({"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}})},
     ) as run:
         run.run("chief-0")

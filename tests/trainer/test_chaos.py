@@ -46,7 +46,7 @@ def test_kills_during_saves_tear_nothing_and_lose_two_intervals_at_most(tmp_path
         {"chief": 1},
         "counting.py",
         f"--directory={tmp_path}",
-        checkpoint={"everySteps": EVERY, "keep": 2},
+        checkpoint={"everySteps": EVERY, "maxToKeep": 2},
     ) as run:
         trained = 0
         for kill in range(KILLS + 1):

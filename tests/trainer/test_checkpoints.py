@@ -104,7 +104,7 @@ def test_s3_is_refused_with_advice(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint={"directory": "s3://bucket/digits"}) as run:
         run.start()
         assert run["chief-0"].exit_code() == 1
-        assert "mount the bucket as a volume and name its path, or use gs://" in run["chief-0"].output()
+        assert "mount the bucket as checkpoint.storage.volume, or use gs://" in run["chief-0"].output()
 
 
 @pytest.mark.parametrize(

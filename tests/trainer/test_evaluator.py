@@ -35,7 +35,7 @@ def finished(directory: Path, evaluation: dict[str, object] | None, *, keep: int
         {"chief": 1, "evaluator": 1},
         "train.py",
         f"--epochs={EPOCHS}",
-        checkpoint={"everySteps": STEPS_PER_EPOCH, "keep": keep},
+        checkpoint={"everySteps": STEPS_PER_EPOCH, "maxToKeep": keep},
         env={"DTJOB_EVALUATION": json.dumps(evaluation)} if evaluation is not None else None,
     )
     # the evaluator comes late: all checkpoints are there, as many as are kept

@@ -146,14 +146,14 @@ def test_checkpoints_of_somebody_else_are_left_alone(tmp_path: Path, shards: int
         theirs = {path: path.read_bytes() for path in run.checkpoints.iterdir()}
         run.start()
         assert run["chief-0"].exit_code() == 1
-        assert "was not written by dtjob; choose another checkpoint.directory" in run["chief-0"].output()
+        assert "was not written by dtjob; choose another checkpoint.storage" in run["chief-0"].output()
         assert {path: path.read_bytes() for path in run.checkpoints.iterdir()} == theirs
 
 
 @pytest.mark.slow  # as `make chaos` does at length
 def test_kills_in_the_middle_of_saves_leave_whole_checkpoints(tmp_path: Path) -> None:
     with Cluster(
-        tmp_path, "Default", {"chief": 1}, "train.py", "--epochs=60", checkpoint={"everySteps": 1, "keep": 2}
+        tmp_path, "Default", {"chief": 1}, "train.py", "--epochs=60", checkpoint={"everySteps": 1, "maxToKeep": 2}
     ) as run:
         restored = 0
         for kills in range(4):

@@ -108,8 +108,9 @@ def test_status_metrics_and_health(make_job: MakeJob) -> None:
     assert (status["jobUid"], status["restartsInPlace"], status["step"]) == ("uid-1", 0, 7)
     assert exists(status["trainingPid"])
     metrics = running.get("/metrics")
-    assert 'dtjob_trainer_step{job="digits",namespace="default",task="chief-0"} 7.0' in metrics
-    assert 'dtjob_trainer_restarts_in_place_total{job="digits",namespace="default",task="chief-0"} 0.0' in metrics
+    labels = '{dtjob_name="digits",dtjob_namespace="default",task="chief-0"}'
+    assert f"dtjob_trainer_step{labels} 7.0" in metrics
+    assert f"dtjob_trainer_restarts_in_place_total{labels} 0.0" in metrics
     assert 'state="training",task="chief-0"} 1.0' in metrics
     assert running.get("/healthz") == "ok\n"
 
@@ -267,7 +268,7 @@ def test_a_supervisor_whose_parent_is_gone_already_ends(make_job: MakeJob) -> No
 @pytest.mark.parametrize(
     ("environ", "arguments", "words"),
     [
-        ({}, [], "usage: python3 -m dtjob_trainer ENTRY"),
+        ({}, [], "usage: python3 -m dtjob_trainer ENTRYPOINT"),
         ({}, ["a.py"], "DTJOB_ROLE is not set"),
         ({"DTJOB_ROLE": "boss"}, ["a.py"], "DTJOB_ROLE is 'boss'; it must be one of chief"),
     ],

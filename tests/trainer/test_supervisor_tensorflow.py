@@ -69,7 +69,7 @@ def test_a_crashed_process_starts_again_in_its_container(
     """All supervisors go on, and the chief's tells who crashed. A signal that was not named ends the container."""
     job = Job(tmp_path, strategy, **GROUPS[strategy])
     job.command = ["-m", "dtjob_trainer.run", str(ROOT / "examples" / "digits.py"), "--epochs=100000"]
-    saves = {"directory": str(tmp_path / "checkpoints"), "everySteps": 20, "keep": 2}
+    saves = {"directory": str(tmp_path / "checkpoints"), "everySteps": 20, "maxToKeep": 2}
     environ = {"DTJOB_CHECKPOINT": json.dumps(saves), "DTJOB_RESTART_SIGNALS": "SIGABRT,SIGKILL,SIGSEGV"}
 
     def is_its_own(step: int) -> bool:

@@ -21,7 +21,7 @@ def test_what_is_read_is_whole(tmp_path: Path) -> None:
 def test_a_damaged_checkpoint_is_kept_aside_and_the_one_before_is_taken(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     arguments = ("train.py", "--epochs=6", "--hold=3", f"--gate={gate}")
-    with Cluster(tmp_path, "Default", {"chief": 1}, *arguments, checkpoint={"everySteps": 10, "keep": 2}) as run:
+    with Cluster(tmp_path, "Default", {"chief": 1}, *arguments, checkpoint={"everySteps": 10, "maxToKeep": 2}) as run:
         run.start()
         run["chief-0"].wait_for_checkpoint(40)
         run["chief-0"].wait_for_step(48)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from dtjob.api.network import Network
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.metrics import Metrics, job_metrics
+from dtjob.objects.manifest import Manifest
+from dtjob_trainer.contract.task import Task
 from dtjob_trainer.supervisor.metrics import exposition
+from dtjob_trainer.supervisor.metrics import labels_of as labels_of_task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
 STATUS = {
@@ -33,6 +38,29 @@ def test_it_has_every_metric_and_no_other() -> None:
     _, text = exposition(STATUS, {"task": "chief-0"})
     trainers = {as_exposed(one.name, one.type) for one in text_string_to_metric_families(text.decode())}
     assert set(re.findall(r"^\| `(dtjob_\w+)`", PAGE, re.M)) == operators | trainers
+
+
+PROMETHEUS = {"job", "instance", "namespace", "pod", "container", "service", "endpoint", "node"}
+"""Labels that Prometheus, or the Prometheus operator's monitors, set on what they scrape."""
+
+
+def labels_of(families: Iterable[Metric]) -> set[str]:
+    return {label for family in families for sample in family.samples for label in sample.labels}
+
+
+def test_no_label_is_one_that_prometheus_sets_and_the_page_names_them_all() -> None:
+    metrics = Metrics()
+    metrics.called("GET", "pods", "200")
+    metrics.status_written({}, {"restarts": {"total": 1, "causes": {"Error": 1}}})
+    status = {"phase": "Running", "progress": {"step": 1}, "goodput": {"seconds": {}, "counted": {"doing": "training"}}}
+    job: Manifest = {"metadata": {"name": "a", "namespace": "b"}, "spec": {"strategy": "Mirrored"}, "status": status}
+    operators = labels_of([*metrics.registry.collect(), *job_metrics([job])])
+    task = Task("a", "b", "uid", "worker", 1)
+    _, text = exposition(STATUS, labels_of_task(task))
+    trainers = labels_of(text_string_to_metric_families(text.decode()))
+    assert {"dtjob_name", "dtjob_namespace"} <= operators & trainers
+    assert not (operators | trainers) & PROMETHEUS
+    assert {label for label in operators | trainers if f"`{label}`" not in PAGE} == {"le"}  # a histogram's own
 
 
 def test_it_names_the_ports_default() -> None:

@@ -1,10 +1,10 @@
-"""`python3 -m dtjob_trainer ENTRY ARGS…`: the supervisor of one task, the command of a training container."""
+"""`python3 -m dtjob_trainer ENTRYPOINT ARGS…`: the supervisor of one task, the command of a training container."""
 
 from __future__ import annotations
 
 import signal
 
-if __name__ == "__main__":  # a SIGTERM for PID 1 that has no handler yet is dropped: it waits until there is one
+if __name__ == "__main__":  # Without a handler PID 1 drops SIGTERM. Blocked, the signal waits until there is a handler.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 import asyncio
@@ -23,13 +23,13 @@ from dtjob_trainer.supervisor import reaper
 from dtjob_trainer.supervisor.supervisor import Supervisor
 
 MOST_FILES = 1 << 16
-USAGE = "usage: python3 -m dtjob_trainer ENTRY [ARGS…]   (ENTRY: a path that ends in .py, or a module name)"
+USAGE = "usage: python3 -m dtjob_trainer ENTRYPOINT [ARGS…]   (ENTRYPOINT: a path that ends in .py, or a module name)"
 
 
 def main(arguments: list[str], template: Template | None = None) -> int:
-    """Supervise the program `arguments` (entry and its arguments). Returns the exit code of the container.
+    """Supervise the program `arguments` (the entrypoint and its arguments). Returns the exit code of the container.
 
-    `template`: fork training processes from there (launcher.py); None: the first leaves one behind where it may help.
+    `template`: fork training processes from it (launcher.py). None: the first one leaves a template behind if it helps.
     """
     if not arguments or arguments[0] in ("-h", "--help"):
         (sys.stdout if arguments else sys.stderr).write(f"{USAGE}\n")
@@ -51,7 +51,7 @@ def main(arguments: list[str], template: Template | None = None) -> int:
 def supervise(supervisor: Supervisor, parent: int | None = None) -> NoReturn:
     """Run `supervisor` as this whole process, and end the process with its exit code.
 
-    `parent`: the process that started this one; SIGTERM comes to us when it ends (DTJOB_PARENT).
+    `parent`: the process that started this one (DTJOB_PARENT). When it ends, this process gets SIGTERM.
     """
     if parent is not None:
         die_with_parent(signal.SIGTERM, parent)
@@ -62,7 +62,7 @@ def supervise(supervisor: Supervisor, parent: int | None = None) -> NoReturn:
 
 
 def _allow_many_files() -> None:
-    """A chief's supervisor holds a connection of each task, and containers often begin with 1,024 files at most."""
+    """Raise the limit of open files, often 1,024. A chief's supervisor has a connection from each task."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -74,7 +74,7 @@ async def _run_and_exit(supervisor: Supervisor) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
-    os._exit(code)  # a look-up that hangs in a resolver thread must not delay the end
+    os._exit(code)  # a look-up that hangs in a thread must not delay the end
 
 
 if __name__ == "__main__":

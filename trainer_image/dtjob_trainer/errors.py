@@ -16,7 +16,7 @@
     │   └── BestModelError                … spec.evaluation.best
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
     ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
-    └── CheckpointError                   spec.checkpoint.directory
+    └── CheckpointError                   spec.checkpoint.storage
 
 Each message names the field or argument and what to write instead.
 """

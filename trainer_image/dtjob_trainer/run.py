@@ -1,4 +1,4 @@
-"""The training process: `python3 -m dtjob_trainer.run ENTRY ARGS…` (docs/contract.md).
+"""The training process: `python3 -m dtjob_trainer.run ENTRYPOINT ARGS…` (docs/contract.md).
 
 Imports TensorFlow, waits for the rendezvous' go, makes the strategy ambient, runs the user's program, and ends with the
 exit code that tells the supervisor whose failure it was.
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if pipes.PROGRESS in os.environ:
         die_with_parent(signal.SIGKILL, os.getppid())
     if not arguments:
-        sys.stderr.write("usage: python3 -m dtjob_trainer.run ENTRY [ARGS…]\n")
+        sys.stderr.write("usage: python3 -m dtjob_trainer.run ENTRYPOINT [ARGS…]\n")
         _end(exit_codes.USAGE)
     try:
         task = Task.from_environment(os.environ)
@@ -121,7 +121,7 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     here.progress.report(state="starting")
     if task is not None:
         _enter_strategy(here, task)
-    _run_entry(here, arguments)
+    _run_entrypoint(here, arguments)
 
 
 def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
@@ -153,21 +153,21 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     keras.utils.set_random_seed(runtime.SEED)
 
 
-def _run_entry(here: runtime.Runtime, arguments: Sequence[str]) -> None:
-    entry = arguments[0]
+def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
+    entrypoint = arguments[0]
     sys.argv = list(arguments)
-    if entry.endswith(".py"):
-        if not Path(entry).is_file():
-            message = f"program.entrypoint {entry!r} is no file in {Path.cwd()}"
+    if entrypoint.endswith(".py"):
+        if not Path(entrypoint).is_file():
+            message = f"program.entrypoint {entrypoint!r} is not a file in {Path.cwd()}"
             log_line.write(sys.stderr, message, level="error", task=here.task.id if here.task else None)
             missing = {"type": FileNotFoundError.__name__, "message": message}
             here.progress.report(state="failed", message=message, exception=missing)
             sys.exit(exit_codes.FAILED)
-        sys.path.insert(0, str(Path(entry).resolve().parent))
-        runpy.run_path(entry, run_name="__main__")
+        sys.path.insert(0, str(Path(entrypoint).resolve().parent))
+        runpy.run_path(entrypoint, run_name="__main__")
     else:
         sys.path.insert(0, str(Path.cwd()))
-        runpy.run_module(entry, run_name="__main__", alter_sys=True)
+        runpy.run_module(entrypoint, run_name="__main__", alter_sys=True)
 
 
 def _wait_for_go(here: runtime.Runtime) -> None:

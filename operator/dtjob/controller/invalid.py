@@ -1,7 +1,7 @@
 """Jobs that this version cannot run.
 
-Those let in by older rules: said in their status, once, and otherwise left alone. Those over which the operator
-stumbles are tried again, which an event says.
+If a stored spec cannot be read, the job's status says so once, and the job is left alone. If the operator stumbles over
+a job, it tries again, which an event says.
 """
 
 from __future__ import annotations

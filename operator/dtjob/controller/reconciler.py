@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from dtjob.api.job import Job
+from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
@@ -135,7 +136,7 @@ class Reconciler:
         if not ours and not runs_elsewhere(manifest["spec"]):
             return None
         try:
-            job = Job.model_validate(manifest)
+            job = stored_job(manifest)
         except ValidationError as error:
             if ours:
                 await say_invalid(self._cluster, self._store, manifest, words_of(error))

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from pydantic import ValidationError
 
-from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
+from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import ClusterError, JobKey
 from dtjob.controller.patience import MUCH
 from dtjob.controller.store import Store
@@ -148,7 +148,7 @@ def known(store: Store, key: JobKey) -> Manifest | None:
 def name_of(manifest: Manifest | None) -> str | None:
     """The name of a job's ConfigMap, None where this version cannot read the job."""
     try:
-        return None if manifest is None else shared.config_map_name(as_it_is(Job.model_validate(manifest)))
+        return None if manifest is None else shared.config_map_name(as_it_is(stored_job(manifest)))
     except ValidationError:
         return None
 

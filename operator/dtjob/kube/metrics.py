@@ -28,6 +28,8 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.goodput import Goodput, Part
 from dtjob.plan.policies.managed_by import is_ours
 
+JOB_LABELS = ("dtjob_namespace", "dtjob_name")
+"""The labels that name a job. Prometheus itself sets others: job, namespace, pod and the like."""
 RECONCILE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: from a look that changes nothing to one that creates a job of many pods."""
 
@@ -138,7 +140,7 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
     """Our jobs by phase and strategy, and how far each job is that has not ended."""
     by_phase: Counts[tuple[str, str]] = Counts()
     families = {
-        name: GaugeMetricFamily(name, text, labels=["namespace", "name"])
+        name: GaugeMetricFamily(name, text, labels=JOB_LABELS)
         for name, text in (
             ("dtjob_job_tasks", "Tasks of a job that has not ended."),
             ("dtjob_job_ready_tasks", "Tasks of it that are up."),
@@ -150,7 +152,7 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
     spent = GaugeMetricFamily(
         "dtjob_job_time_seconds",
         "What its time went into since all its tasks first ran, without suspension.",
-        labels=["namespace", "name", "part"],
+        labels=[*JOB_LABELS, "part"],
     )
     for job in jobs:
         if not is_ours(_block(job, "spec")):

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
 from dtjob.api.replica_specs import Role
+from dtjob.api.stored_job import stored_job
 from dtjob.controller.asking import Asking, Supervisor
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.status_client import NoStatus, read_status
@@ -121,7 +122,7 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
     if manifest is None or (manifest.get("status") or {}).get("phase") in ENDED:
         return []
     try:
-        job = Job.model_validate(manifest)
+        job = stored_job(manifest)
     except ValidationError:
         return []
     if job.spec.program is None:

@@ -85,8 +85,7 @@ def local_command(
     hostname = pod["spec"]["hostname"]
     local = dict(variables)
     local["DTJOB_CLUSTER_FILE"] = str(cluster_file)
-    for name in ("DTJOB_RENDEZVOUS", "DTJOB_RENDEZVOUS_ADDRESS"):
-        local[name] = addresses.map(variables[name])
+    local["DTJOB_RENDEZVOUS_ADDRESS"] = addresses.map(variables["DTJOB_RENDEZVOUS_ADDRESS"])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_PARENT"] = str(os.getpid())
     local.pop("DTJOB_GPUS", None)  # nobody gives GPUs here; what there are is trained on

@@ -1,4 +1,4 @@
-"""What a training container is told: the variables of docs/contract.md."""
+"""The environment of a training container: the variables of docs/contract.md."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ CLUSTER_DIRECTORY = "/etc/dtjob"
 TERMINATION_LOG = "/dev/termination-log"
 """Kubernetes' default terminationMessagePath."""
 TF_CONFIG = "TF_CONFIG"
-"""The variable in which TensorFlow looks for the cluster spec and the task's place in it."""
+"""The variable in which TensorFlow finds the cluster spec and the task's place in it."""
 
 Variable = dict[str, Any]
 """One entry of a container's `env`."""
 
 
 def environment(job: Job, task: Task, attempt: int, termination_log: str | None = None) -> list[Variable]:
-    """The variables of one attempt at a task, in their order; then those of `program.env`.
+    """The variables of one attempt at a task, in the order of the contract, then those of `program.env`.
 
-    `termination_log` is the container's terminationMessagePath where it is not Kubernetes' default.
+    `termination_log` is the container's terminationMessagePath if it is not Kubernetes' default.
     """
     values = {
         "DTJOB_NAME": job.metadata.name,
@@ -43,7 +43,6 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_STRATEGY": job.spec.strategy.value,
         "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{shared.CLUSTER_KEY}",
         "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
-        "DTJOB_RENDEZVOUS": topology.address(job, topology.chief_task(job), job.spec.network.status_port),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
         "DTJOB_RENDEZVOUS_ADDRESS": topology.address(job, topology.chief_task(job), job.spec.network.rendezvous_port),
         "DTJOB_GRACE_SECONDS": str(grace.seconds_after_sigterm(job, task)),
@@ -54,18 +53,18 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
 
 
 def _for_other_images(job: Job, task: Task) -> list[Variable]:
-    """TF_CONFIG, where no supervisor makes it."""
+    """The variables for an image without our trainer: no supervisor makes TF_CONFIG there."""
     cluster = {"configMapKeyRef": {"name": shared.config_map_name(job), "key": shared.CLUSTER_KEY}}
     member = json.dumps({"type": task.role.value, "index": task.index})
     return [
         {"name": "DTJOB_CLUSTER", "valueFrom": cluster},
-        # Expanded by the kubelet, so the cluster spec stands once in the API server and not in every pod.
+        # The kubelet expands it, so the API server stores the cluster spec once and not in every pod.
         {"name": TF_CONFIG, "value": f'{{"cluster": $(DTJOB_CLUSTER), "task": {member}}}'},
     ]
 
 
 def _blocks(job: Job, task: Task) -> dict[str, str]:
-    """What the trainer reads of the manifest, blocks as JSON; what the job has and the task needs."""
+    """The parts of the manifest that the trainer reads, if the job has them and the task needs them."""
     spec, evaluates = job.spec, task.role is Role.EVALUATOR
     values = {}
     if spec.strategy_options:
@@ -95,5 +94,5 @@ def _of_the_program(program: Program) -> list[Variable]:
 
 
 def _literal(values: dict[str, str]) -> list[Variable]:
-    """The kubelet expands $(NAME) in values; a dollar of ours is a dollar."""
+    """Entries with exactly these values: the kubelet expands $(NAME), so each dollar sign is escaped."""
     return [{"name": name, "value": value.replace("$", "$$")} for name, value in values.items()]

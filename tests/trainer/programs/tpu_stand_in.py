@@ -1,8 +1,8 @@
 """Strategy TPU on CPUs, as there is no TPU: the connection is replaced by another strategy, all else is the real path.
 
-tpu_stand_in.py mirrored ENTRY …: two logical CPUs are the replicas. tpu_stand_in.py xla ENTRY …: one, whose every step
-XLA compiles, which refuses shapes that depend on data, as a TPU does. Not shown by either: the TPU's own ops, its
-memory, its connection.
+tpu_stand_in.py mirrored ENTRYPOINT …: two logical CPUs are the replicas. tpu_stand_in.py xla ENTRYPOINT …: one, whose
+every step XLA compiles, which refuses shapes that depend on data, as a TPU does. Not shown by either: the TPU's own
+ops, its memory, its connection.
 """
 
 import sys

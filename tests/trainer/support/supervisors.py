@@ -115,8 +115,6 @@ class Job:
         tasks = [(role, index) for role, count in counts.items() for index in range(count)]
         ports = free_ports(2 * len(tasks) + 1)
         self.rendezvous_port = ports.pop()
-        self.rendezvous_on_the_status_port = False
-        """As an operator of the last release has it."""
         self.status_ports = {f"{role}-{index}": ports.pop() for role, index in tasks}
         self.cluster: dict[str, list[str]] = {}
         for role, _ in tasks:
@@ -130,16 +128,14 @@ class Job:
         """Start the next attempt at `task`; its training process runs `program`."""
         role, index = task.split("-")
         attempt = self._attempts[task] = self._attempts.get(task, -1) + 1
-        chief = "chief-0" if "chief" in self.cluster else "worker-0"
         port = self.status_ports[task]
         log = self.directory / f"{task}-{attempt}.log"
         variables = {
             "DTJOB_NAME": "digits", "DTJOB_NAMESPACE": "default", "DTJOB_UID": self.uid, "DTJOB_ROLE": role,
             "DTJOB_INDEX": index, "DTJOB_ATTEMPT": str(attempt), "DTJOB_STRATEGY": self.strategy,
             "DTJOB_CLUSTER_FILE": str(self.cluster_file), "DTJOB_CLUSTER_HASH": "hash-1",
-            "DTJOB_RENDEZVOUS": f"127.0.0.1:{self.status_ports[chief]}", "DTJOB_STATUS_PORT": str(port),
+            "DTJOB_RENDEZVOUS_ADDRESS": f"127.0.0.1:{self.rendezvous_port}", "DTJOB_STATUS_PORT": str(port),
             "DTJOB_GRACE_SECONDS": "30", "DTJOB_PARENT": str(os.getpid()),
-            **self._rendezvous_address(),
             "SMALL_PROGRAM_DIRECTORY": str(self.directory), "PYTHONPATH": str(ROOT / "trainer_image"),
         }  # fmt: skip
         with log.open("wb") as output:
@@ -153,11 +149,6 @@ class Job:
         running = Running(process, port, log)
         self.started.append(running)
         return running
-
-    def _rendezvous_address(self) -> dict[str, str]:
-        if self.rendezvous_on_the_status_port:
-            return {}
-        return {"DTJOB_RENDEZVOUS_ADDRESS": f"127.0.0.1:{self.rendezvous_port}"}
 
     def end(self) -> None:
         """Kill what still runs; training processes die with their supervisors."""

@@ -41,7 +41,7 @@ class End:
 class Run:
     """A training process that runs `program`, as the chief task's or another."""
 
-    def __init__(self, directory: Path, program: str, **variables: str) -> None:
+    def __init__(self, directory: Path, program: str, entrypoint: str = "program.py", **variables: str) -> None:
         (directory / "program.py").write_text(dedent(program))
         (directory / "cluster.json").write_text(json.dumps({"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]}))
         self._progress, theirs = os.pipe()
@@ -50,7 +50,7 @@ class Run:
             "DTJOB_CLUSTER_FILE": str(directory / "cluster.json"), **variables,
         }  # fmt: skip
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUNS, str(directory / "program.py")],
+            [sys.executable, "-c", RUNS, entrypoint],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, pass_fds=[theirs], cwd=directory,
         )  # fmt: skip
         os.close(theirs)
@@ -79,9 +79,15 @@ def test_a_program_may_leave_by_sys_exit(
     assert capsys.readouterr().err == said
 
 
-def test_without_an_entry_the_usage_is_told() -> None:
+def test_without_an_entrypoint_the_usage_is_told() -> None:
     result = subprocess.run([sys.executable, "-m", "dtjob_trainer.run"], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (2, "usage: python3 -m dtjob_trainer.run ENTRY [ARGS…]\n")
+    assert (result.returncode, result.stderr) == (2, "usage: python3 -m dtjob_trainer.run ENTRYPOINT [ARGS…]\n")
+
+
+def test_an_entrypoint_that_is_not_a_file_is_named(tmp_path: Path) -> None:
+    missing = Run(tmp_path, "", entrypoint="digits.py").end()
+    assert (missing.code, missing.states) == (1, ["starting", "failed"])
+    assert f"program.entrypoint 'digits.py' is not a file in {tmp_path}" in missing.errors
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ GONE = (tf.errors.NotFoundError, tf.errors.AbortedError, *UNREADABLE)
 
 def _foreign(directory: str, step: int) -> CheckpointError:
     return CheckpointError(
-        f"{directory}/ckpt-{step} was not written by dtjob; choose another checkpoint.directory, or move it away"
+        f"{directory}/ckpt-{step} was not written by dtjob; choose another checkpoint.storage, or move it away"
     )
 
 
@@ -44,8 +44,8 @@ def check_directory(directory: str) -> None:
     """Raise CheckpointError for a directory that TensorFlow cannot write to."""
     if directory.startswith("s3://"):
         raise CheckpointError(
-            f"checkpoint.directory {directory!r}: TensorFlow's wheel has no s3 file system; "
-            "mount the bucket as a volume and name its path, or use gs://"
+            f"checkpoint.storage {directory!r}: TensorFlow's wheel has no s3 file system; "
+            "mount the bucket as checkpoint.storage.volume, or use gs://"
         )
 
 
@@ -65,7 +65,7 @@ def make_writable(directory: str) -> None:
         gfile.remove(probe)
     except tf.errors.OpError as error:
         raise CheckpointError(
-            f"checkpoint.directory {directory} cannot {done}: {error.message}{mend or _mend_of(error)}"
+            f"checkpoint.storage {directory} cannot {done}: {error.message}{mend or _mend_of(error)}"
         ) from error
 
 
@@ -103,7 +103,7 @@ def _names_in(directory: str) -> set[str]:
         return {entry.rstrip("/") for entry in gfile.listdir(directory)}
     except tf.errors.NotFoundError as error:  # so listdir calls whatever went wrong as it looked for the directory
         lost = tf.errors.UnavailableError(None, None, str(error))  # may pass, and is no lost peer
-        raise CheckpointError(f"checkpoint.directory {directory} is there, but cannot be listed") from lost
+        raise CheckpointError(f"checkpoint.storage {directory} is there, but cannot be listed") from lost
 
 
 def _whole(names: Set[str]) -> list[int]:

@@ -58,12 +58,12 @@ class Saves:
 
     @property
     def every_seconds(self) -> float | None:
-        """How often the clock asks for a save."""
-        return self._settings.every_seconds if self._settings is not None else None
+        """After how many seconds without a save the clock asks for one; None: never."""
+        return (self._settings.every_seconds or None) if self._settings is not None else None
 
     @property
     def every_steps(self) -> int | None:
-        """After how many steps to save."""
+        """After how many steps to save; None: never by steps."""
         return self._settings.every_steps if self._settings is not None else None
 
     def due(self, step: int) -> bool:
@@ -104,14 +104,13 @@ class Saves:
             return None
         state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
         step = int(state["step"])
-        known = tuple((int(first), int(tasks)) for first, tasks in state.get("tasks", []))
-        if known and known[-1][1] != group.tasks:
-            known = (*known, (step, group.tasks))
-        self.history = known or self.history  # an earlier release did not write it
+        self.history = tuple((int(first), int(tasks)) for first, tasks in state["tasks"])
+        if self.history[-1][1] != group.tasks:
+            self.history = (*self.history, (step, group.tasks))
         if before is not None:
             before(step, state)
         same_replicas = self._state.restore(arrays)
-        self._earlier = list(state.get("earlier", []))
+        self._earlier = list(state["earlier"])
         self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
         self._here.log("resumed from the checkpoint", step=step)
@@ -152,7 +151,7 @@ class Saves:
         if found is None and len(damaged) > 1:
             newest = max(damaged)
             raise CheckpointError(
-                f"checkpoint.directory {where}: none of its {len(damaged)} checkpoints can be read (ckpt-{newest}: "
+                f"checkpoint.storage {where}: none of its {len(damaged)} checkpoints can be read (ckpt-{newest}: "
                 f"{damaged[newest].message}); move them away to begin at step 0"
             ) from damaged[newest]
         instead = "the one before is taken" if found else "training begins at step 0"

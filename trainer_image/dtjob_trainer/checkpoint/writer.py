@@ -33,8 +33,8 @@ RETRY_SECONDS = 1.0
 """After how long a write that failed is tried once more; a save before the end has not much time."""
 
 
-def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, keep: int) -> None:
-    """Write checkpoint `step`, name it the latest, and remove all but the `keep` newest.
+def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, max_to_keep: int) -> None:
+    """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest.
 
     Killed at any line, this leaves every older checkpoint whole, one of the same step included: either it is still
     there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last.
@@ -61,8 +61,8 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, k
     name_finally(prefix, final)
     gfile.rmtree(temporary)
     steps = steps_in(directory)
-    write_state_file(directory, steps[-keep:])
-    for old in steps[:-keep]:
+    write_state_file(directory, steps[-max_to_keep:])
+    for old in steps[:-max_to_keep]:
         for part in reversed(PARTS):
             gfile.remove(f"{directory}/ckpt-{old}{part}")
 
@@ -107,7 +107,7 @@ class Writer:
         self._thread.start()
         if failed_before:
             self.wait()  # not in the background: training on for nothing may take long until the next save
-        elif not self.settings.asynchronous:
+        elif self.settings.write_mode == "Sync":
             self.settle()
 
     def settle(self) -> int | None:
@@ -120,7 +120,7 @@ class Writer:
     def wait(self) -> None:
         """Wait until the last write is on disk. Raises CheckpointError where it could not be written."""
         if self.settle() is not None:
-            raise CheckpointError(f"checkpoint.directory {self.settings.directory}: {self._error}") from self._error
+            raise CheckpointError(f"checkpoint.storage {self.settings.directory}: {self._error}") from self._error
 
     def let_end(self) -> None:
         """Wait until a write in the background has ended, or may have hung."""
@@ -146,11 +146,11 @@ class Writer:
         try:
             if clear:
                 clear_half_written(self.settings.directory)
-            write(self.settings.directory, step, tensors, state, self.settings.keep)
+            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep)
         except BaseException as error:
             return error
         return None
 
     def _say(self, step: int, error: BaseException, what_now: str) -> None:
-        where = f"checkpoint.directory {self.settings.directory}"
+        where = f"checkpoint.storage {self.settings.directory}"
         self._log(f"{where}: the checkpoint could not be written, {what_now}: {error}", level="warning", step=step)

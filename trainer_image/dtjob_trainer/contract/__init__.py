@@ -1,1 +1,1 @@
-"""What the supervisor and the training process agree on, among themselves and with the operator. No TensorFlow."""
+"""What supervisor, training process and operator agree on (docs/contract.md). Nothing here imports TensorFlow."""

@@ -1,4 +1,4 @@
-"""Addresses of tasks, as a cluster file has them: `host:port`."""
+"""Addresses of tasks in the form of the cluster file: `host:port`."""
 
 from __future__ import annotations
 

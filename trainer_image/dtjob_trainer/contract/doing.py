@@ -1,4 +1,4 @@
-"""What a training process is in between two steps, as it tells its supervisor (docs/contract.md, key `doing`)."""
+"""What a training process does between two steps: the key `doing` of its reports (docs/contract.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VALIDATING = "validating"
 SAVING = "saving"
 
 NO_STALL = (VALIDATING, SAVING)
-"""In these training stands still, and that is no stall however long it takes."""
+"""While a process does one of these, it makes no steps. That is not a stall, however long it takes."""
 IN_WORDS = {
     STEPPING: "in a step",
     DATA: "in its data function",

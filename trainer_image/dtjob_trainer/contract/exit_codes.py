@@ -1,30 +1,30 @@
-"""Every exit code of a training process and of its supervisor, with what it means (docs/contract.md)."""
+"""All exit codes of a training process and of its supervisor, and what they mean (docs/contract.md)."""
 
 from __future__ import annotations
 
 FINISHED = 0
 """The program ended well."""
 FAILED = 1
-"""The program's own failure, or its supervisor cannot have a port that it needs."""
+"""The program failed, or its supervisor cannot listen on a port that it needs."""
 USAGE = 2
-"""Called in a wrong way, or in an environment that the contract does not allow."""
+"""The arguments are wrong, or the environment does not follow the contract."""
 COULD_NOT_KILL = 71
 """The supervisor cannot end processes that the training process left behind."""
 PEER_LOST = 75
 """A peer was lost or preempted: the supervisor starts the training process again in place."""
 STUCK = 76
-"""Peers were lost over and over, without a new step and with none of them replaced."""
+"""Peers were lost several times in a row. There was no new step, and no peer was replaced."""
 STALLED = 77
-"""No new step came for stallTimeoutSeconds, and this task is what the others wait for."""
+"""No new step came for stallTimeoutSeconds, and the other tasks wait for this one."""
 TERMINATED = 143
-"""This task got SIGTERM, and has saved where it could."""
+"""This task got SIGTERM. It has saved if it could."""
 
 
 def of_signal(number: int) -> int:
-    """The exit code of a process that signal `number` ended, as a shell and Kubernetes show it."""
+    """The exit code that a shell and Kubernetes show for a process that signal `number` ended."""
     return 128 + number
 
 
 def of_process(returncode: int) -> int:
-    """The exit code for a `returncode` as in `subprocess`, where minus a number is a signal's."""
+    """The exit code for a `returncode` of `subprocess`. There a negative number is a signal."""
     return returncode if returncode >= 0 else of_signal(-returncode)

@@ -1,8 +1,8 @@
-"""Processes that are forked where others would be executed: asked for on a socket, and then as if started by exec.
+"""Processes that are forked instead of executed. They are requested on a socket and behave as if started by exec.
 
-A request is one message (docs/contract.md): JSON, and descriptors beside it. The answer is the new process' id. The new
-process is nobody's child for a moment, so that whoever asked adopts it (it is a subreaper) and waits for it as for any
-other of its children.
+A request is one message (docs/contract.md): JSON, with file descriptors beside it. The answer is the new process' id.
+The new process loses its parent at once. The process that asked is a subreaper: it adopts the new one and waits for it
+as for its other children.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dtjob_trainer.contract.parent import die_with_parent
 LONGEST_REQUEST = 1 << 20
 MOST_DESCRIPTORS = 8
 ROOM_VARIABLE = "DTJOB_ROOM"
-"""A long value of this variable, and a long last argument, are room in which forked processes show their own."""
+"""A long value of this variable and a long last argument reserve memory, in which forked processes show their own."""
 _PR_SET_NAME = 15
 _NAME_BYTES = 15
 _SHOWN_FIRST = ("DTJOB_UID", "DTJOB_ROLE", "DTJOB_INDEX", "DTJOB_ATTEMPT", "DTJOB_CLUSTER_FILE", "DTJOB_STATUS_PORT")
@@ -35,39 +35,39 @@ _SHOWN_FIRST = ("DTJOB_UID", "DTJOB_ROLE", "DTJOB_INDEX", "DTJOB_ATTEMPT", "DTJO
 
 @dataclass(frozen=True)
 class Request:
-    """What a forked process is to be."""
+    """What a forked process will run."""
 
     module: str
-    """As after `python3 -m`."""
+    """The module, as after `python3 -m`."""
     arguments: Sequence[str]
     environ: Mapping[str, str]
     descriptors: Sequence[str] = ()
-    """For each descriptor beside the message the variable that names it, or the number that it gets (1, 2)."""
+    """For each descriptor beside the message: the variable that names it, or the number that it gets (1, 2)."""
     directory: str | None = None
-    """The working directory; None: that of the process that is copied."""
+    """The working directory. None: the one of the process that is copied."""
 
     def to_bytes(self) -> bytes:
-        """The message."""
+        """The request as a message."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def to_import(cls, module: str) -> Request:
-        """For no process: that the one which forks import `module`, for those that will be forked later."""
+        """A request for no process: the forking process imports `module` for the processes that it forks later."""
         return cls("", [module], {})
 
     @classmethod
     def from_bytes(cls, message: bytes) -> Request:
-        """Read a message. Raises ValueError or TypeError where it is none."""
+        """Read a message. Raises ValueError or TypeError if it is not a request."""
         return cls(**json.loads(message))
 
 
 Begin = Callable[[Request], NoReturn]
-"""Does what the request wants, as the whole of a new process."""
+"""Does what the request asks for. It is all that the new process does."""
 
 
 @dataclass
 class Room:
-    """Memory of this process that /proc shows as its arguments and environment."""
+    """The memory of this process that /proc shows as its arguments and environment."""
 
     arguments: tuple[int, int] = (0, 0)
     """Address and length in bytes."""
@@ -75,7 +75,7 @@ class Room:
 
     @classmethod
     def find(cls) -> Room:
-        """The room that this process was started with; none where no variable makes it."""
+        """The room that this process was started with. It is empty if ROOM_VARIABLE is not set."""
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         first_argument, end, first_variable, last = (int(number) for number in fields[45:49])
         environ = ctypes.string_at(first_variable, last - first_variable)
@@ -86,7 +86,7 @@ class Room:
         return cls()
 
     def show(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Have /proc show `command`, and of `environ` what tells whose process this is, as far as there is room."""
+        """Have /proc show `command` and the DTJOB_ variables of `environ`, as far as there is room."""
         _write(self.arguments, command)
         ours = {name: value for name, value in environ.items() if name.startswith("DTJOB_")}
         names = [*(name for name in _SHOWN_FIRST if name in ours), *(n for n in ours if n not in _SHOWN_FIRST)]
@@ -99,7 +99,7 @@ _set_by_imports: dict[str, str] | None = None
 
 
 def take_room() -> None:
-    """Take the room that this process was started with, for the processes that will be forked from it."""
+    """Find the room that this process was started with. Processes that are forked later use it."""
     global _room
     with contextlib.suppress(OSError, ValueError):
         _room = Room.find()
@@ -107,16 +107,16 @@ def take_room() -> None:
 
 
 def serve(asked: socket.socket, parent: int, name: str, begin: Begin) -> NoReturn:
-    """Answer requests for processes until the other end of `asked` is gone. They become children of `parent`.
+    """Answer requests until the other end of `asked` is closed. The forked processes become children of `parent`.
 
-    Only a process that has one thread may do this. Its first message is its own id: from then on it answers.
+    Only a process with one thread may call this. Its first message is its own process id. From then on it answers.
     """
     set_name(name)
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # whoever asks ends it, by closing the socket
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the process that asks ends this one by closing the socket
     _close_all_but(asked.fileno())
     _note_environment()
-    gc.freeze()  # what is shared is never garbage: looking at it would copy its pages
+    gc.freeze()  # shared objects are never garbage, and a collection would copy their pages
     asked.send(str(os.getpid()).encode())
     while True:
         try:
@@ -134,9 +134,9 @@ def serve(asked: socket.socket, parent: int, name: str, begin: Begin) -> NoRetur
 
 
 def is_orphan(parent: int) -> bool:
-    """Fork a process whose parent ends at once, so that `parent` adopts it: True in it, False in this one.
+    """Fork a process that `parent` adopts. Returns True in the new process and False in this one.
 
-    It is in a session of its own, and dies (SIGKILL) with its parent.
+    The new process is in a session of its own. It gets SIGKILL when its new parent dies.
     """
     between = os.fork()
     if between:
@@ -153,17 +153,17 @@ def is_orphan(parent: int) -> bool:
 
 
 def set_name(name: str) -> None:
-    """The name that `ps` and `top` show, of which the first 15 bytes count."""
+    """Set the name that `ps` and `top` show. They show the first 15 bytes."""
     ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:_NAME_BYTES], 0, 0, 0)
 
 
 def task_name(environ: Mapping[str, str]) -> str:
-    """A process' task in a word: `worker-1`."""
+    """The name of a process' task, such as `worker-1`."""
     return f"{environ.get('DTJOB_ROLE', 'program')}-{environ.get('DTJOB_INDEX', '0')}"
 
 
 def _become(message: bytes, descriptors: Sequence[int], asked: socket.socket, begin: Begin) -> NoReturn:
-    """Be what the request wants, as if started by exec, and answer it."""
+    """Become the process that the request asks for, as if started by exec, and answer the request."""
     try:
         request = Request.from_bytes(message)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -183,14 +183,14 @@ def _become(message: bytes, descriptors: Sequence[int], asked: socket.socket, be
         with asked:
             asked.send(str(os.getpid()).encode())
         begin(request)
-    except BaseException:  # nothing may go back into the loop above
+    except BaseException:  # nothing may return to the loop above
         traceback.print_exc()
     finally:
         os._exit(1)
 
 
 def _imported(message: bytes) -> bool:
-    """Whether the request was for an import, which was tried: who needs the module will say if it cannot be had."""
+    """Whether the request was for an import. The import was tried; if it failed, the program that needs it says so."""
     with contextlib.suppress(ValueError, TypeError):
         request = Request.from_bytes(message)
         if not request.module:
@@ -203,7 +203,7 @@ def _imported(message: bytes) -> bool:
 
 
 def _note_environment() -> None:
-    """Note what the imports have set: TensorFlow sets TF2_BEHAVIOR, for one, and reads it later."""
+    """Note which variables imports have set. TensorFlow, for example, sets TF2_BEHAVIOR and reads it later."""
     global _set_by_imports
     if _set_by_imports is None:
         now = {name: value for name, value in os.environ.items() if not name.startswith("DTJOB_")}
@@ -211,7 +211,7 @@ def _note_environment() -> None:
 
 
 def _write(room: tuple[int, int], strings: Sequence[str]) -> None:
-    """Write `strings` into the room, each with a NUL at its end; those that have no place are left out."""
+    """Write `strings` into the room, each with a NUL at its end. Strings that do not fit are left out."""
     address, length = room
     content = b""
     for string in strings:
@@ -223,6 +223,6 @@ def _write(room: tuple[int, int], strings: Sequence[str]) -> None:
 
 
 def _close_all_but(kept: int) -> None:
-    """Close every descriptor but standard input, output, error and `kept`: others must see the end of their pipes."""
+    """Close all descriptors except standard streams and `kept`. An open copy would hide the end of a pipe."""
     os.closerange(3, kept)
     os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))

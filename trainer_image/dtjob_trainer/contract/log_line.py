@@ -1,7 +1,7 @@
-"""The lines that dtjob itself prints in a training container: logfmt, for log collectors and people (docs/contract.md).
+"""The lines that dtjob itself prints in a training container, in logfmt (docs/contract.md).
 
-A line is one event: time, level and task, the step where there is one, a message, then facts and numbers by name. A
-program's own output stays as it is.
+A line is one event. It has time, level, task, the step if there is one, a message, and then facts and numbers by name.
+The program's own output is not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Level = Literal["info", "warning", "error"]
 Facts = Mapping[str, str | int | bool]
 
 FIXED = ("time", "level", "task", "step", "message")
-"""Keys of every line, in their order; task and step may be missing."""
+"""Keys of every line, in this order. The task and the step may be missing."""
 
 
 def line(
@@ -31,10 +31,13 @@ def line(
     facts: Facts | None = None,
     values: Mapping[str, float] | None = None,
 ) -> str:
-    """One line, without its end. `time` is RFC 3339; `facts` are written as JSON writes them, `values` are numbers with
-    six digits that count; both by name.
+    """One line, without the newline at its end.
 
-    Characters of a name that logfmt has no place for become `_`; a name that is one of FIXED gets a `_` at its end.
+    - time: RFC 3339.
+    - facts: by name, written as JSON.
+    - values: numbers by name, written with six significant digits.
+
+    Characters of a name that logfmt does not allow become `_`. A name that is one of FIXED gets a `_` at its end.
     """
     pairs = [f"time={time}", f"level={level}"]
     if task is not None:
@@ -57,8 +60,10 @@ def write(
     facts: Facts | None = None,
     values: Mapping[str, float] | None = None,
 ) -> None:
-    """Write `line`, of this moment, to `stream`, in one piece: supervisor and training process share theirs. Where it
-    cannot be written (a disk that is full, a pipe that nobody reads) it is lost: no line is worth a training."""
+    """Write a line with the present time to `stream`, in one piece: supervisor and training process share a stream.
+
+    If it cannot be written (a full disk, a pipe that nobody reads), it is lost. Training must not fail because of it.
+    """
     said = line(message, time=timestamp(), level=level, task=task, step=step, facts=facts, values=values)
     with contextlib.suppress(OSError, ValueError):
         stream.write(said + "\n")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 GO = "DTJOB_GO_FD"
-"""Where the training process reads that it may start TensorFlow, and of peers that are about to leave."""
+"""The training process reads here that it may start TensorFlow, and that a peer is about to leave."""
 PROGRESS = "DTJOB_PROGRESS_FD"
-"""Where it writes how training goes, a JSON object a line."""
+"""The training process writes its reports here, one JSON object a line."""
 IMPORTED = "imported"
-"""A key of these objects that is not part of the status: a module that the next training process will need as well."""
+"""A key of a report that does not go into the status: a module that the next training process needs as well."""

@@ -1,19 +1,22 @@
-"""The blocks of the manifest that a task is given as JSON: spec.checkpoint, spec.evaluation, spec.tensorBoard."""
+"""The blocks of the manifest that a task gets as JSON: spec.checkpoint, spec.evaluation and spec.tensorBoard."""
 
 from __future__ import annotations
 
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from dtjob_trainer.errors import TaskError
 
-DEFAULT_EVERY_SECONDS = 300
-"""How often to save where the job names neither everySteps nor everySeconds."""
+DEFAULT_EVERY_SECONDS, DEFAULT_MAX_TO_KEEP, DEFAULT_SAVE_TIMEOUT_SECONDS = 300, 3, 60
+"""The schema's defaults of checkpoint.everySeconds, checkpoint.maxToKeep and checkpoint.saveTimeoutSeconds."""
 
 DEFAULT_SCALARS_EVERY, DEFAULT_PROFILED_STEPS = 100, 5
-"""What the manifest's schema fills in for tensorBoard.everySteps and tensorBoard.profile.steps."""
+"""The schema's defaults of tensorBoard.everySteps and tensorBoard.profile.steps."""
+
+WriteMode = Literal["Async", "Sync"]
+"""Async: training goes on while a checkpoint is written. Sync: training waits until it is written."""
 
 
 @dataclass(frozen=True)
@@ -21,29 +24,32 @@ class Checkpoint:
     """`spec.checkpoint`: where and how often training is saved."""
 
     directory: str
+    """The path or URI of the checkpoints: from checkpoint.storage."""
     every_steps: int | None = None
-    every_seconds: float | None = None
-    keep: int = 3
-    asynchronous: bool = True
-    save_timeout_seconds: float = 60.0
+    """Save each time this many steps were trained; None: never by steps."""
+    every_seconds: float = DEFAULT_EVERY_SECONDS
+    """Save when this much time has passed since the last save; 0: never by time."""
+    max_to_keep: int = DEFAULT_MAX_TO_KEEP
+    write_mode: WriteMode = "Async"
+    save_timeout_seconds: float = DEFAULT_SAVE_TIMEOUT_SECONDS
 
     @classmethod
     def from_json(cls, text: str) -> Checkpoint:
-        """Read the value of DTJOB_CHECKPOINT. Raises TaskError where it names no directory."""
+        """Read the value of DTJOB_CHECKPOINT. Raises TaskError if it has no directory or a value is not allowed."""
         value = json_object("DTJOB_CHECKPOINT", text)
         directory = value.get("directory")
         if not isinstance(directory, str) or not directory:
             raise TaskError("DTJOB_CHECKPOINT has no 'directory'; give the path where checkpoints are kept")
-        every_steps, every_seconds = value.get("everySteps"), value.get("everySeconds")
-        if every_steps is None and every_seconds is None:
-            every_seconds = DEFAULT_EVERY_SECONDS
+        write_mode = value.get("writeMode", cls.write_mode)
+        if write_mode not in get_args(WriteMode):
+            raise TaskError(f"DTJOB_CHECKPOINT's 'writeMode' is {write_mode!r}; it must be Async or Sync")
         return cls(
             directory=directory.rstrip("/") or "/",  # gs://b/a//ckpt-5 is not what gs://b/a/ lists
-            every_steps=every_steps,
-            every_seconds=every_seconds,
-            keep=value.get("keep") or cls.keep,
-            asynchronous=value.get("async", True) is not False,
-            save_timeout_seconds=float(value.get("saveTimeoutSeconds") or cls.save_timeout_seconds),
+            every_steps=value.get("everySteps"),
+            every_seconds=value.get("everySeconds", cls.every_seconds),
+            max_to_keep=value.get("maxToKeep", cls.max_to_keep),
+            write_mode=write_mode,
+            save_timeout_seconds=float(value.get("saveTimeoutSeconds", cls.save_timeout_seconds)),
         )
 
 
@@ -52,14 +58,14 @@ class Evaluation:
     """`spec.evaluation`: what the evaluator does."""
 
     every: bool = False
-    """Whether to evaluate each checkpoint, and not only the latest."""
+    """Whether to evaluate every checkpoint. Otherwise only the latest is evaluated."""
     best_metric: str | None = None
-    """The metric by which the best model is kept; None: none is kept."""
+    """The metric that decides which model is the best. None: no best model is kept."""
     best_is_highest: bool = True
 
     @classmethod
     def from_json(cls, text: str) -> Evaluation:
-        """Read the value of DTJOB_EVALUATION. Raises TaskError where `best` is not whole."""
+        """Read the value of DTJOB_EVALUATION. Raises TaskError if `best` is incomplete."""
         value = json_object("DTJOB_EVALUATION", text)
         best = value.get("best") or {}
         if best and not (best.get("metric") and best.get("mode") in ("Max", "Min")):
@@ -67,7 +73,7 @@ class Evaluation:
         return cls(value.get("checkpoints") == "Every", best.get("metric"), best.get("mode") != "Min")
 
     def is_better(self, value: float, best: float | None) -> bool:
-        """Whether a metric's `value` beats the `best` so far (None: there is none); what is no number beats nothing."""
+        """Whether a metric's `value` is better than the `best` so far (None: there is none). NaN is never better."""
         if math.isnan(value):
             return False
         if best is None:
@@ -84,15 +90,15 @@ class ProfiledSteps:
 
     @property
     def last_step(self) -> int:
-        """The last of them."""
+        """The last step to profile."""
         return self.first_step + self.steps - 1
 
     def begins(self, done: int, count: int) -> bool:
-        """Whether any of them is among the next `count` steps, with `done` steps of the run behind."""
+        """Whether a step to profile is among the next `count` steps, after `done` steps of the run."""
         return done < self.last_step and done + count >= self.first_step
 
     def left(self, done: int) -> int | None:
-        """How many steps may run in one call after `done`, so that no other is profiled; None: any number."""
+        """How many steps may run in one call after `done`, so that no other step is profiled. None: any number."""
         if done >= self.last_step:
             return None
         return (self.first_step - 1 if done < self.first_step - 1 else self.last_step) - done
@@ -107,7 +113,7 @@ class TensorBoard:
 
     @classmethod
     def from_json(cls, text: str) -> TensorBoard:
-        """Read the value of DTJOB_TENSORBOARD. Raises TaskError where a number is not a whole one of at least 1."""
+        """Read the value of DTJOB_TENSORBOARD. Raises TaskError if a number is not a whole number of at least 1."""
         value = json_object("DTJOB_TENSORBOARD", text)
         every, profile = value.get("everySteps", DEFAULT_SCALARS_EVERY), value.get("profile")
         asked = None if profile is None else [profile.get("firstStep"), profile.get("steps", DEFAULT_PROFILED_STEPS)]
@@ -117,7 +123,7 @@ class TensorBoard:
 
 
 def json_object(variable: str, text: str) -> dict[str, Any]:
-    """The JSON object in `text`, the value of `variable`. Raises TaskError, which names it, where it is none."""
+    """The JSON object in `text`, the value of `variable`. Raises TaskError, which names it, if it is not an object."""
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -1,7 +1,6 @@
-"""What each strategy is like: every question that the trainer asks about one is answered here. No TensorFlow.
+"""The traits of each strategy. Code of the trainer asks for a trait here and does not compare names. No TensorFlow.
 
-How TensorFlow's object for it is made stands in strategies/create.py, what an ambient object is like in ambient.py
-beside it; they alone go by the name.
+Two files do go by the name: strategies/create.py, which makes TensorFlow's object, and ambient.py beside it.
 """
 
 from __future__ import annotations
@@ -12,40 +11,40 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Traits:
-    """What a strategy is like, as far as anything here depends on it."""
+    """The traits of one strategy, as far as the trainer needs them."""
 
     name: str
-    """As `spec.strategy` and DTJOB_STRATEGY have it."""
+    """As in `spec.strategy` and DTJOB_STRATEGY."""
     cluster_roles: tuple[str, ...] = ()
-    """The roles that TensorFlow may see in the cluster; empty where each task is a TensorFlow of its own.
+    """The roles that TensorFlow may see in the cluster. Empty if each task runs TensorFlow by itself.
 
-    MultiWorkerMirrored with ps in the cluster hangs, as does ParameterServer with an evaluator (TensorFlow 2.21).
+    TensorFlow 2.21 hangs under MultiWorkerMirrored with ps in the cluster, and under ParameterServer with an evaluator.
     """
     serving_roles: tuple[str, ...] = ()
-    """The roles that run a TensorFlow server and not the user's program."""
+    """The roles that run a TensorFlow server instead of the user's program."""
     dispensable_roles: tuple[str, ...] = ()
-    """The roles without a task of which training goes on."""
+    """The roles that training can go on without, if one of their tasks is lost."""
     synchronous: bool = False
-    """Replicas take each step together and sum their gradients; even if there is only one of them."""
+    """Replicas take each step together and sum their gradients. True even if there is only one replica."""
     asynchronous: bool = False
-    """The chief hands out steps, and who computes one waits for no other: no two runs have the same bits."""
+    """The chief hands out steps, and workers do not wait for each other. So no two runs have the same bits."""
     collective: bool = False
-    """Several tasks take each step together, and each has a copy of every variable: what one does, all must do."""
+    """Several tasks take each step together, and each has a copy of every variable. All must do the same."""
     remote_steps: bool = False
-    """Steps run on other machines, so that their inputs must be the examples, not numbers of rows in memory here."""
+    """Steps run on other machines. So their inputs must be the examples, not row numbers of local memory."""
     shared_variables: bool = False
-    """Replicas or workers change one and the same variable: it must add with its own operation."""
+    """Replicas or workers change the same variable. So it must add with its own operation."""
     central_storage: bool = False
-    """Variables are on one device for the replicas of several: none may have a share of no examples."""
+    """Variables are on one device, and replicas are on several. No replica may have an empty share of the examples."""
     tpu: bool = False
-    """Replicas are a TPU's cores: each takes equally many examples."""
+    """Replicas are the cores of a TPU. Each must get the same number of examples."""
 
     compiles: bool = False
-    """Whether XLA may compile a step: one replica's, as there is no sum over replicas that it would have to take in."""
+    """Whether XLA may compile a step. That needs a step of one replica, without a sum over replicas."""
 
     @property
     def distributed(self) -> bool:
-        """Whether it is a strategy at all, and not TensorFlow's default: as `tf.distribute.has_strategy()`."""
+        """Whether it is not TensorFlow's default strategy, as `tf.distribute.has_strategy()` says."""
         return self.synchronous or self.asynchronous
 
 
@@ -69,7 +68,7 @@ TRAITS: Mapping[str, Traits] = {
         Traits("TPU", synchronous=True, remote_steps=True, tpu=True),
     )
 }
-"""By name, in the order in which messages name them."""
+"""By name, in the order in which messages list them."""
 
 ALONE = TRAITS["Default"]
-"""Of a program run by hand, and of the evaluator, which computes by itself whatever the others train under."""
+"""The traits for a program run by hand, and for the evaluator, which always computes by itself."""

@@ -1,4 +1,4 @@
-"""Who am I: the task that this process is, read from its environment (docs/contract.md). Pure; no TensorFlow here."""
+"""The task that this process runs, read from its environment (docs/contract.md). No TensorFlow here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_GRACE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a job, as one attempt at it sees it."""
+    """One task of a job, as an attempt at it sees it."""
 
     name: str
     namespace: str
@@ -31,33 +31,31 @@ class Task:
     strategy: str = "Default"
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     cluster: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Role to `host:port` of each of its tasks; the evaluator is never in it."""
+    """Role to `host:port` of each of its tasks. The evaluator is never in it."""
     cluster_hash: str = ""
     rendezvous: str = ""
-    """`host:port` at which the chief task's supervisor answers /rendezvous; empty where there is none."""
-    rendezvous_elsewhere: str = ""
-    """Where it is if the chief task's pod was made by an operator of the last release: its host and status port."""
+    """`host:port` at which the chief task's supervisor answers /rendezvous. Empty if there is none."""
     rendezvous_port: int | None = None
-    """The port of that address where it is one for the rendezvous alone; None: it is the status port."""
+    """The port of that address."""
     status_port: int | None = None
     checkpoint: Checkpoint | None = None
     evaluation: Evaluation = field(default_factory=Evaluation)
     tensorboard: TensorBoard | None = None
     grace_seconds: float = DEFAULT_GRACE_SECONDS
     parent: int | None = None
-    """Process id of the `dtjob run` that this task must not outlive; None in a pod."""
+    """Process id of the `dtjob run` that this task must end with. None in a pod."""
     stall_seconds: float | None = None
-    """After how long without a new step training has stalled; None: never."""
+    """Training has stalled after so many seconds without a new step. None: never."""
     restart_signals: frozenset[int] = frozenset()
-    """The signals over which a training process that has done new steps is started again in its container."""
+    """If one of these signals ends a training process that has done new steps, it is started again in its container."""
     gpus: int = 0
-    """How many of nvidia.com/gpu the container was given."""
+    """How many of nvidia.com/gpu the container has."""
     termination_log: str = ""
-    """Path of the file in which the supervisor leaves its last status; empty: nowhere."""
+    """Path of the file to which the supervisor writes its last status. Empty: it writes none."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Task | None:
-        """The task that `environ` describes; None where no DTJOB_ROLE is set (a program run by hand).
+        """The task that `environ` describes. None if DTJOB_ROLE is not set (a program run by hand).
 
         Reads the file named by DTJOB_CLUSTER_FILE. Raises TaskError for values that the contract does not allow.
         """
@@ -82,9 +80,7 @@ class Task:
             strategy_options=json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
             cluster=_read_cluster(environ.get("DTJOB_CLUSTER_FILE")),
             cluster_hash=environ.get("DTJOB_CLUSTER_HASH", ""),
-            # An operator of the last release gives the first alone: the rendezvous is on the status port then.
-            rendezvous=environ.get("DTJOB_RENDEZVOUS_ADDRESS") or environ.get("DTJOB_RENDEZVOUS", ""),
-            rendezvous_elsewhere=environ.get("DTJOB_RENDEZVOUS", ""),
+            rendezvous=environ.get("DTJOB_RENDEZVOUS_ADDRESS", ""),
             rendezvous_port=_port_of(environ, "DTJOB_RENDEZVOUS_ADDRESS"),
             status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
@@ -105,44 +101,44 @@ class Task:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this task writes checkpoints and decides success: chief 0, or worker 0 where there is no chief."""
+        """Whether this task writes checkpoints and decides success: chief-0, or worker-0 if there is no chief."""
         if self.role == "chief":
             return True
         return self.role == "worker" and self.index == 0 and not self.cluster.get("chief")
 
     @property
     def is_evaluator(self) -> bool:
-        """Whether this task follows checkpoints and does not train."""
+        """Whether this task evaluates checkpoints and does not train."""
         return self.role == "evaluator"
 
     @property
     def traits(self) -> Traits:
-        """What the strategy is like that this task computes under; that of a program by hand for the evaluator."""
+        """The traits of the strategy of this task. For the evaluator, those of a program run by hand."""
         return ALONE if self.is_evaluator else TRAITS[self.strategy]
 
     @property
     def in_cluster(self) -> bool:
-        """Whether the strategy connects this task with others (the evaluator and single-process tasks stand alone)."""
+        """Whether the strategy connects this task with others. Evaluator and single-process tasks stand alone."""
         return self.role in self.traits.cluster_roles and self.index < len(self.cluster.get(self.role, ()))
 
     @property
     def serves_only(self) -> bool:
-        """Whether this task runs a TensorFlow server and not the user's program (ps, ParameterServer's workers)."""
+        """Whether this task runs a TensorFlow server instead of the user's program (ps, workers of ParameterServer)."""
         return self.role == "ps" or self.role in self.traits.serving_roles
 
     @property
     def waits_for_go(self) -> bool:
-        """Whether it starts TensorFlow only when its rendezvous says so, and again in place where a peer was lost."""
+        """Whether this task waits for its rendezvous to start, and starts again in place after a lost peer."""
         return self.in_cluster and not self.serves_only
 
     @property
     def computes_nothing(self) -> bool:
-        """Whether this task only holds variables or hands out steps: GPUs would be taken from those that train."""
+        """Whether this task only holds variables or hands out steps. It must not take GPUs from tasks that train."""
         return self.role == "ps" or (self.traits.asynchronous and self.role == "chief")
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Ids of all tasks that the strategy connects, this one's included; only its own where it stands alone."""
+        """Ids of all tasks that the strategy connects, with this one. Only its own id if it is not connected."""
         if not self.in_cluster:
             return (self.id,)
         roles = self.traits.cluster_roles
@@ -150,16 +146,16 @@ class Task:
 
     @property
     def address(self) -> str | None:
-        """This task's own `host:port` in the cluster, None outside it."""
+        """This task's own `host:port` in the cluster. None outside a cluster."""
         return self.cluster[self.role][self.index] if self.in_cluster else None
 
     @property
     def port(self) -> int | None:
-        """The port on which TensorFlow listens in this task, None outside the cluster."""
+        """The port on which TensorFlow listens in this task. None outside a cluster."""
         return int(self.address.rpartition(":")[2]) if self.address else None
 
     def tf_config(self) -> dict[str, Any] | None:
-        """The value of TF_CONFIG: only the roles that this strategy takes; None for tasks that stand alone."""
+        """The value of TF_CONFIG, with the roles of this strategy only. None for a task outside a cluster."""
         if not self.in_cluster:
             return None
         roles = self.traits.cluster_roles

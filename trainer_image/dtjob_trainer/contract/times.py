@@ -16,7 +16,7 @@ def to_the_second(now: float) -> str:
 
 
 def seconds_of(time: object) -> float | None:
-    """Seconds since the epoch of an RFC 3339 time; None for anything else."""
+    """The seconds since the epoch of an RFC 3339 time. None for anything else."""
     if not isinstance(time, str):
         return None
     try:

@@ -13,7 +13,7 @@ MEND = "; let batch_size not depend on the number of replicas, and leave it as i
 
 def differ(kept: Mapping[str, Any], source: Source) -> bool:
     """Whether the batches of `source` are known to be others than those of which `Epochs.kept` told."""
-    sizes, lengths = (kept.get("batch"), source.batch), (kept["length"], source.steps)
+    sizes, lengths = (kept["batch"], source.batch), (kept["length"], source.steps)
     return any(None not in pair and pair[0] != pair[1] for pair in (sizes, lengths))
 
 
@@ -22,12 +22,12 @@ def converted(steps: int, kept: Mapping[str, Any], source: Source) -> int | None
 
     None where nobody knows: the batches' sizes are unknown, or the order of examples depends on them.
     """
-    was, now = kept.get("batch"), source.batch
+    was, now = kept["batch"], source.batch
     if was is None or now is None:
         return None if differ(kept, source) else steps
     if was == now:
         return steps
-    return None if source.cut_by_batch or kept.get("cutByBatch") else steps * was // now
+    return None if source.cut_by_batch or kept["cutByBatch"] else steps * was // now
 
 
 def pass_began(step: int, there: int | None, source: Source) -> int:
@@ -38,7 +38,7 @@ def pass_began(step: int, there: int | None, source: Source) -> int:
 
 def told(kept: Mapping[str, Any], source: Source, epoch: int, there: int | None) -> str:
     """What to say of it. `epoch` (from 0) goes on after `there` of its batches, None: begins anew."""
-    was, now, what = kept.get("batch"), source.batch, "batch_size"
+    was, now, what = kept["batch"], source.batch, "batch_size"
     if was is None or was == now:
         was, now, what = kept["length"], source.steps, "the number of batches"
     then = "begins anew, and what it had trained on is trained on again"

@@ -83,8 +83,7 @@ def _kerass_state(callback: Any) -> dict[str, Any]:
 
 
 def restore(callback: Any, state: Any, model: Any) -> None:
-    """Give `callback`, whose on_train_begin was called, the state that `state_of` gave, in this release or an earlier
-    one, which had only the one or the other."""
+    """Give `callback`, whose on_train_begin was called, the state that `state_of` gave."""
     in_parts = isinstance(state, Mapping) and KERASS_PART in state
     has_own = hasattr(callback, "set_state")
     if in_parts or not has_own:

@@ -185,17 +185,13 @@ class Callbacks:
         """
         return [_state(callback) for callback in self._all]
 
-    def set_state(self, states: Sequence[Any], classes: Sequence[str] | None) -> bool:
-        """Restore what `get_state` gave of the chief's callbacks, which were of these `classes` (None: an earlier
-        release did not keep that); False where one here has no state there, or at the chief one there is not here.
+    def set_state(self, states: Sequence[Any], classes: Sequence[str]) -> bool:
+        """Restore what `get_state` gave of the chief's callbacks, which were of these `classes`.
 
-        Those of another task may be fewer, and others: the state of each is that of the chief's of its class.
+        Returns False if a callback here has no state there, or if the chief no longer has a callback that it had.
+        Another task may have fewer callbacks. Each gets the state of the chief's callback of its class.
         """
         mine = self.classes
-        if classes is None:
-            if len(states) != len(mine):
-                return False
-            classes = mine
         left, found = list(zip(classes, states, strict=True)), True
         for callback, name, runs in zip(self._all, mine, self._running, strict=True):
             place = next((place for place, (of, _) in enumerate(left) if of == name), None)

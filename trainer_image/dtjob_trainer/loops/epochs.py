@@ -151,33 +151,18 @@ class Epochs:
 
     def same(self, state: Mapping[str, Any]) -> bool:
         """Whether epochs are what they were where a checkpoint was written with this `state`."""
-        if "data" not in state:  # of an earlier release
-            return bool(state["stepsPerEpoch"] == self.steps_per_epoch)
         return bool(state["data"]["steps"] == self.steps) and not other_batches.differ(state["data"], self.source)
 
     def take_up(self, state: Mapping[str, Any], step: int) -> None:
         """Go on where `kept` gave the `data` of this `state`, after `step`: in the epoch that ran there."""
-        same = self.same(state)
-        self._first = state.get("data", {}).get("first", 0)  # of the run, whatever this process was asked for
-        self.ended = state["epochsEnded"]
-        if "data" not in state:
-            known = same or self.steps_per_epoch is None
-            self._take_up_earlier(state["stepsPerEpoch"] if known else None, step)
-            return
         kept = state["data"]
+        self._first = kept["first"]  # of the run, whatever this process was asked for
+        self.ended = state["epochsEnded"]
         self.began, self._out = kept["began"], kept["out"]
         self._passes, self._pass_began = kept["passes"], kept["passBegan"]
         self._length = kept["length"] if self.source.steps is None else self.source.steps
-        if not same:
+        if not self.same(state):
             self._find_place(kept, step, steps_done=state.get("epochLogs") is not None)
-
-    def _take_up_earlier(self, size: int | None, step: int) -> None:
-        """The same of a checkpoint of an earlier release. `size`: steps of an epoch, None where they were others."""
-        self._passes = len(self.numbers)
-        self.began = self._pass_began = step if size is None else self._passes * size
-        if self.steps is not None:
-            length = self.source.steps or step + 1
-            self._passes, self._pass_began = step // length, step // length * length
 
     def _find_place(self, kept: Mapping[str, Any], step: int, *, steps_done: bool) -> None:
         """Find the place in other batches, or for epochs of other lengths, after `step`.

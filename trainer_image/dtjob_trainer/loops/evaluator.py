@@ -85,7 +85,7 @@ def _words_of_missed(missed: Sequence[int]) -> str:
     shown = ", ".join(map(str, missed[:MISSED_SHOWN])) + (f" … {missed[-1]}" if len(missed) > MISSED_SHOWN else "")
     return (
         f"evaluation.checkpoints is Every, but {len(missed)} had been removed before this evaluator looked (of steps "
-        f"{shown}); raise checkpoint.keep, or save less often"
+        f"{shown}); raise checkpoint.maxToKeep, or save less often"
     )
 
 
@@ -119,4 +119,4 @@ def _evaluate(
     metrics = {name: value for name, value in found.items() if not isinstance(value, list)}
     here.say_left_out(name for name in found if name not in metrics)
     here.log("checkpoint evaluated", step=step, values=metrics)
-    return metrics, state.get("earlier", [])
+    return metrics, state["earlier"]

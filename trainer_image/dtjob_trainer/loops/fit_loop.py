@@ -254,7 +254,7 @@ class FitLoop(TrainingRun):
         known = (item for item in self._history.items() if was_validated or not item[0].startswith("val_"))
         self._last_logs = {name: values[-1] for name, values in known}
         self._total_steps = self._epochs.total(self._step)
-        self._epoch_logs = state.get("epochLogs")
+        self._epoch_logs = state["epochLogs"]
         self._tell_of_the_past()
 
     def _tell_of_the_past(self) -> None:
@@ -275,7 +275,7 @@ class FitLoop(TrainingRun):
         began = self._saves.history[0][1]
         if self._scale_lr and began != self._group.tasks:  # the global batch is the same, and so are the rates
             self._engine.trained.scale_schedules(began / self._group.tasks)
-        mine = self._callbacks.set_state(state["callbacks"], state.get("callbackClasses"))
+        mine = self._callbacks.set_state(state["callbacks"], state["callbackClasses"])
         same_callbacks = bool(self._group.sum(np.array([float(not mine)]))[0] == 0)
         if not same_callbacks:
             self._warn_of(["a task has other callbacks than the chief had where the checkpoint was written"])

@@ -95,7 +95,8 @@ class TrainLoop(TrainingRun):
     def _take_up(self, state: Mapping[str, Any]) -> None:
         self._values = state.get("values", {})
         self._feed.shared(self._saves.history)
-        data = state.get("data") or {}  # an earlier release did not keep it, and that of `fit` is another
+        data = state["data"]
+        # The checkpoint of `fit` keeps another place. A dataset that the program has distributed itself has none.
         if "pass" in data and (other := self._feed.take_up(data, self._step)) is not None:
             self._inexact.append(other)
             self._exact = False
@@ -109,7 +110,7 @@ class TrainLoop(TrainingRun):
         """Warn where the checkpoint is of more steps than were asked for: another run's, or total_steps was lowered."""
         if self._step > self._last:
             why = f"nothing is left to train: the checkpoint is of step {self._step}, and total_steps={self._last}"
-            mend = "raise total_steps, or choose another checkpoint.directory, to train on"
+            mend = "raise total_steps, or choose another checkpoint.storage, to train on"
             self._here.log(f"{why}; {mend}", level="warning", step=self._step)
 
     def _report(self, steps_per_second: float) -> None:

@@ -123,7 +123,7 @@ class State:
             if there != here:
                 raise StateError(
                     f"the checkpoint is of another model: variable {name} is {here} here and {there} there; "
-                    "restore the model of that run, or choose another checkpoint.directory"
+                    "restore the model of that run, or choose another checkpoint.storage"
                 )
 
     def _rows_of_others(self, arrays: Mapping[str, Array], row_size: int) -> Array:

@@ -1,1 +1,1 @@
-"""The training process among its peers: its signals, its reports, and its end."""
+"""The training process among its peers: its signals, its reports and its end."""

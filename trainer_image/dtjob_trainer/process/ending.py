@@ -1,4 +1,4 @@
-"""The end of a program: what it still does in the background is waited for, as Python does. No TensorFlow here."""
+"""The end of a program: waits for its background work, as Python does. No TensorFlow here."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import traceback
 from collections.abc import Callable
 
 TELL_SECONDS = 10.0
-"""For which a program may go on in the background before the log says what is waited for."""
+"""If the background work takes longer, the log says what the process waits for."""
 AFTER_A_FAILURE_SECONDS = 60.0
-"""For which it may go on after it has failed."""
+"""After a failure, background work may take so long."""
 
 
 def wait_as_python_does(tell: Callable[[str], None], limit: float | None, end: Callable[[], object]) -> None:
-    """Wait for the program's threads, then call what it has registered with `atexit`, as the interpreter does at its
-    end. Call in the main thread.
+    """Wait for the program's threads, then call its `atexit` functions, as Python does. Call in the main thread.
 
-    What is raised there is printed and changes no exit code. `tell` hears what is waited for, where it takes long.
-    `end`, which ends the process, is called where it takes longer than `limit` seconds (None: it may take for ever).
+    Exceptions are printed and do not change the exit code. If it takes long, `tell` is called with what the process
+    waits for. After `limit` seconds `end` is called, which ends the process. None: there is no limit.
     """
     timers = [threading.Timer(TELL_SECONDS, lambda: tell(_what_goes_on()))]
     timers += [] if limit is None else [threading.Timer(limit, end)]

@@ -1,4 +1,4 @@
-"""What the supervisor is told of the exception that ends a training process: its kind, a line, whether it may pass."""
+"""Describes the exception that ends a training process: its class, one line, and whether it may pass by itself."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dtjob_trainer.errors import MissingDeviceError
 from dtjob_trainer.process.peer_loss import NCCL_ERRORS, SHARED_GPU
 
 LONGEST_LINE = 400
-"""Characters: the line goes into a job's status, and into the 2 KiB of a log's end that the kubelet keeps."""
+"""Characters. The line goes into a job's status, and into the last 2 KiB of a log, which the kubelet keeps."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NO_NEWS = re.compile(
     r'Exception encountered when calling |Graph execution error:|Detected at node |\s*File "|<stack traces unavailable>'
     r"|\d+ root error\(s\) found"
 )
-"""Lines that Keras and TensorFlow put before the one that says what is wrong."""
+"""Lines that Keras and TensorFlow print before the line that says what is wrong."""
 _CONVERTED = re.compile(r"\s*in user code:\n\n(?:    .*\n)+\n\s*(?:\w+: )?")
-"""What AutoGraph puts before the message of an error within a `tf.function`: the lines that led there, and its kind."""
+"""What AutoGraph puts before the message of an error in a `tf.function`: a traceback and the class of the error."""
 _AROUND = re.compile(r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[Op:\w+\](?: name:.*)?$")
-"""Where in its graphs TensorFlow has found it."""
+"""The place in its graphs that TensorFlow adds to a message."""
 _IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
-"""How the line begins that tells an exception of Python which steps or data have called."""
+"""How a line begins that is about an exception in Python code called by steps or data."""
 _SHAPES = re.compile(r"\b([Ss]hapes?|[Dd]imensions?|[Rr]ank|axis|incompatible)\b")
 ABOUT_SHAPES = ("ValueError", "InvalidArgumentError")
 
@@ -35,51 +35,51 @@ PASSING_NAMES = frozenset({
     *("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError"),
     *("URLError", "ConnectTimeout", "ReadTimeout", "ConnectionError"),
 })  # fmt: skip
-"""TensorFlow's and HTTP clients' errors of that kind, which are told by name: nothing here imports those."""
+"""Such errors of TensorFlow and of HTTP clients. They are known by name, because nothing here imports those."""
 PASSING_IN_PYTHON = PASSING_NAMES | {
     *("ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "TimeoutError"),
     "gaierror",
 }
-"""Those of Python, as TensorFlow names them where data has called it: it makes an UnknownError of them."""
+"""Such errors of Python, by the names that TensorFlow gives them. If data raises one, it becomes an UnknownError."""
 PASSING_ERRNOS = frozenset({
     *(errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH),
     *(errno.ETIMEDOUT, errno.EREMOTEIO),
 })  # fmt: skip
-"""What a file system over the network says while its server is away."""
+"""Errors of a network file system while its server is away."""
 _OF_A_GPU = re.compile(r"\bCUDA_ERROR_|\bcuda[A-Z]\w*\(\)|\buncorrectable ECC\b")
-"""How TensorFlow tells of a GPU that is broken or taken: another one, or this one later, may do."""
+"""Texts of TensorFlow for a GPU that is broken or in use. Another GPU, or the same one later, may work."""
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)
-"""HTTP's, of a server that is busy or away."""
+"""HTTP status codes of a server that is busy or away."""
 
 
 def note_shapes(error: BaseException, shapes: Callable[[], str]) -> None:
-    """Have an error about shapes tell those of the model and of its data, which its own words may leave out."""
+    """Add the shapes of the model and of its data to an error about shapes. Its message may not have them."""
     if type(error).__name__ not in ABOUT_SHAPES or not _SHAPES.search(str(error)):
         return
-    with contextlib.suppress(Exception):  # whatever the model is, this must not hide the error
+    with contextlib.suppress(Exception):  # no model may make this hide the error
         if told := shapes():
             error.add_note(told)
 
 
 def note_shared_gpus(error: BaseException) -> None:
-    """Have NCCL's words for two tasks on one GPU, which name neither, say what to do; of a job of several tasks."""
+    """Add what to do to NCCL's error for two tasks on one GPU. The error itself names neither."""
     if type(error).__name__ in NCCL_ERRORS and SHARED_GPU in str(error):
         error.add_note("NCCL wants a GPU of its own for each task: where tasks share one, communication must be Ring")
 
 
 def in_one_line(error: BaseException) -> str:
-    """The kind of `error` and the line of its message that says what is wrong, if there is one."""
+    """The class of `error`, and the line of its message that says what is wrong, if there is one."""
     kind, line = kind_of(error), line_of(error)
     return f"{kind}: {line}" if line else kind
 
 
 def kind_of(error: BaseException) -> str:
-    """The class of `error`, or the nearest above it that is no private one (NumPy's `_ArrayMemoryError`)."""
+    """The class of `error`, or its nearest base that is not private (as NumPy's `_ArrayMemoryError` is)."""
     return next(one.__name__ for one in type(error).__mro__ if not one.__name__.startswith("_"))
 
 
 def line_of(error: BaseException) -> str:
-    """The first line of the message that is not only about where; empty where it says nothing."""
+    """The first line of the message that says more than the place. Empty if the message is empty."""
     text = _CONVERTED.sub("", _COLOUR.sub("", str(error)))
     lines = [line for each in text.splitlines() if (line := _AROUND.sub("", each.strip()))]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
@@ -94,7 +94,7 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether `error`, or what it came from, is one of connections or storage that come back by themselves."""
+    """Whether `error`, or an error that led to it, is about connections or storage that may come back by themselves."""
     return any(_passes(one) for one in _chain(error))
 
 
@@ -112,7 +112,7 @@ def _passes(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and those that Python would show above it."""
+    """The exception, and those that Python prints above it."""
     one: BaseException | None = error
     seen: set[int] = set()
     while one is not None and id(one) not in seen:

@@ -1,4 +1,4 @@
-"""Notices a program that trains by other means than `fit` and `train`, whose steps nobody counts."""
+"""Notices a program that trains by other means than `fit` and `train`. Its steps are not counted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dtjob_trainer.process.runtime import Runtime
 
 
 def watch(here: Runtime) -> None:
-    """Report `trainsItself` when the program computes gradients before it has called `fit` or `train`.
+    """Report `trainsItself` if the program computes gradients before it has called `fit` or `train`.
 
-    The first call of `GradientTape.gradient` tells; from then on the method is TensorFlow's own again.
+    Only the first call of `GradientTape.gradient` is watched. After it the method is TensorFlow's own again.
     """
     import tensorflow as tf
 

@@ -1,22 +1,24 @@
-"""Which errors of TensorFlow mean that a peer was lost. No TensorFlow here: they are told by name."""
+"""Which errors of TensorFlow mean that a peer was lost. They are known by name: no TensorFlow here."""
 
 from __future__ import annotations
 
 PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "CancelledError")
-"""TensorFlow's errors that mean a lost peer wherever several tasks train together."""
+"""TensorFlow's errors that mean a lost peer if several tasks train together."""
 PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
-"""Words in a FailedPreconditionError that comes from collectives or the coordinator, and not from the program."""
+"""Words in a FailedPreconditionError from collectives or the coordinator. One from the program has none of them."""
 NCCL_ERRORS = ("InternalError", "UnknownError")
-"""What becomes of an error of NCCL's (TensorFlow's nccl_manager.cc names it), which has none for a lost peer."""
+"""What TensorFlow makes of an error of NCCL (nccl_manager.cc names it). NCCL has no error for a lost peer."""
 SHARED_GPU = "NCCL: invalid usage"
-"""What comes of two tasks on one GPU (seen on an H200, with NCCL 2.27)."""
+"""NCCL's error for two tasks on one GPU (seen on an H200, with NCCL 2.27)."""
 NCCL_MISTAKES = ("invalid usage", "invalid argument")
-"""Words of NCCL's for what will not pass, such as that."""
+"""Words of NCCL for mistakes that do not pass by themselves."""
 
 
 def is_peer_loss(error: BaseException, members: int) -> bool:
-    """Whether `error` means that a peer was lost, where `members` tasks train together, so that this process is to
-    start again in place."""
+    """Whether `error` means that a peer was lost, in a group of `members` tasks that train together.
+
+    If so, this process must start again in place.
+    """
     kind = type(error).__name__
     if members == 1:
         return False

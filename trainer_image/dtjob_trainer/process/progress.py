@@ -1,4 +1,4 @@
-"""Tells the supervisor how training goes: JSON lines on DTJOB_PROGRESS_FD (docs/contract.md). No TensorFlow here."""
+"""Reports to the supervisor: JSON lines on DTJOB_PROGRESS_FD (docs/contract.md). No TensorFlow here."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any
 from dtjob_trainer.contract import pipes
 
 INTERVAL_SECONDS = 0.3
-"""Least time between two ordinary reports; key events are reported at once."""
+"""Least time between two ordinary reports. Important events are reported at once."""
 MOST_METRICS = 48
-"""Of one block of metrics: the operator takes 64 numbers of a report, and there are others."""
+"""Limit for one block of metrics. The operator keeps 64 numbers of a report, and some are not metrics."""
 LONGEST_NAME = 256
 LONGEST_MESSAGE = 4096
-"""Characters; the whole of /status has at most 64 KiB."""
+"""Characters. All of /status has at most 64 KiB."""
 
 
 class Progress:
     """The status of this training process, reported key by key.
 
-    Thread-safe: the thread that writes checkpoints reports too. Without a file descriptor nothing is written, but
-    `status` still holds the last value of every key.
+    Thread-safe, because the thread that writes checkpoints reports too. Without a file descriptor nothing is written,
+    but `status` still has the last value of every key.
     """
 
     def __init__(self, descriptor: int | None = None) -> None:
         self.status: dict[str, Any] = {}
         self.on_left_out: Callable[[Collection[str]], None] = lambda names: None
-        """Hears the names of metrics that a report leaves out, at every report."""
+        """Called at every report with the names of metrics that it leaves out, if there are any."""
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._pending: dict[str, Any] = {}
@@ -40,19 +40,21 @@ class Progress:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Progress:
-        """Report to DTJOB_PROGRESS_FD, or nowhere where it is not set."""
+        """Report to DTJOB_PROGRESS_FD. If it is not set, write no reports."""
         descriptor = environ.get(pipes.PROGRESS)
         return cls(int(descriptor) if descriptor else None)
 
     def report(self, **keys: Any) -> None:
-        """Report `keys` now, together with what `update` held back."""
+        """Report `keys` now, together with those that `update` holds back."""
         with self._lock:
             self._pending.update(keys)
             self._write()
 
     def update(self, **keys: Any) -> None:
-        """Report `keys` when INTERVAL_SECONDS have passed since the last report; later values replace held ones. That a
-        first step is done is reported at once: who dies before it may have a mistake in the program."""
+        """Report `keys` when INTERVAL_SECONDS have passed since the last report. Until then later values replace them.
+
+        The first step is reported at once: a failure before it may be an error of the program.
+        """
         with self._lock:
             self._pending.update(keys)
             first, self._stepped = "step" in keys and not self._stepped, self._stepped or "step" in keys
@@ -60,7 +62,7 @@ class Progress:
                 self._write()
 
     def flush(self) -> None:
-        """Report what `update` holds back, where INTERVAL_SECONDS have passed since the last report."""
+        """Report what `update` holds back, if INTERVAL_SECONDS have passed since the last report."""
         with self._lock:
             if self._pending and time.monotonic() - self._last_written >= INTERVAL_SECONDS:
                 self._write()
@@ -79,11 +81,11 @@ class Progress:
             while line:
                 line = line[os.write(self._descriptor, line) :]
         except BrokenPipeError:
-            self._descriptor = None  # the supervisor is gone; PR_SET_PDEATHSIG ends this process
+            self._descriptor = None  # the supervisor has died, and PR_SET_PDEATHSIG ends this process
 
 
 def bounded(keys: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The keys with no more metrics than a report may have, and the names of those that it leaves out."""
+    """The keys, with at most MOST_METRICS metrics in a block, and the names of the metrics that are left out."""
     kept = dict(keys)
     left_out: list[str] = []
     if "metrics" in kept:
@@ -104,15 +106,15 @@ def _first_of(metrics: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 class Pace:
-    """How fast training goes, smoothed."""
+    """The smoothed speed of training."""
 
     def __init__(self) -> None:
         self._speed = 0.0
 
     def keys(self, steps_per_second: float, steps_left: int | None) -> dict[str, float]:
-        """What to report after a new measurement (0 where there is none); empty before the first.
+        """What to report after a new measurement (0: there is none). Empty before the first measurement.
 
-        - steps_left: None where nobody knows.
+        - steps_left: None if not known.
         """
         if steps_per_second:
             self._speed = 0.7 * self._speed + 0.3 * steps_per_second if self._speed else steps_per_second

@@ -1,6 +1,6 @@
-"""Tells the supervisor where training is while it makes no step, for it to see who is behind. No TensorFlow here.
+"""Reports to the supervisor what training does while it makes no step. So stragglers are found. No TensorFlow here.
 
-The loops note what they are in, which costs an assignment a step; a thread tells of what lasts.
+The loops note what they do, which costs one assignment a step. A thread reports what lasts.
 """
 
 from __future__ import annotations
@@ -16,42 +16,42 @@ from dtjob_trainer.contract.doing import DATA, STEPPING
 from dtjob_trainer.process.progress import Progress
 
 SECONDS = 0.5
-"""Between two looks; what lasts longer than that is told."""
+"""The thread looks so often. What lasts longer is reported."""
 _CALLS_PYTHON = ("tensorflow", "python", "ops", "script_ops.py")
-"""The file of TensorFlow's through which its graphs call Python: generators and functions of data."""
+"""The file through which TensorFlow's graphs call Python: generators and functions of data."""
 _MEETS_OTHERS = ("dtjob_trainer", "strategies", "collective.py")
-"""Our own file in which tasks wait for each other between two steps, also while they read data."""
+"""The file of ours in which tasks wait for each other between two steps, and while they read data."""
 _WAITS_FOR_STEPS = ("tensorflow", "python", "eager", "executor.py")
-"""The file of TensorFlow's in which a ParameterServer chief waits for what it has handed out, also as it reads data."""
+"""The file in which a ParameterServer chief waits for the steps that it has handed out, and while it reads data."""
 
 
 class Pulse:
-    """What the training process is in between two steps."""
+    """What the training process does between two steps."""
 
     def __init__(self, progress: Progress) -> None:
         self.doing = STEPPING
         self.moves = 0
         """Grows with each step, and whenever `doing` is set."""
         self.steps_done: Callable[[], int] = lambda: 0
-        """How many steps are done, also of those that nothing was reported of yet."""
+        """How many steps are done, with those that are not reported yet."""
         self._progress = progress
         self._begun = False
         self._resting = 0
         self._told = ""
 
     def enter(self, doing: str) -> None:
-        """Training is in something else from now on, or in the same once more."""
+        """Training does `doing` from now on. It may be the same as before."""
         self.doing = doing
         self.moves += 1
 
     def begin(self) -> None:
-        """Tell the supervisor from now on."""
+        """Report to the supervisor from now on."""
         self._begun = True
         threading.Thread(target=self._beat, name="pulse", daemon=True).start()
 
     @contextmanager
     def resting(self, doing: str) -> Iterator[None]:
-        """While this lasts no step is to be expected. Told at once: this thread may not let another one run."""
+        """In this context no step is expected. Reported at once: this thread may block the one that reports."""
         before, self._resting = self.doing, self._resting + 1
         self.enter(doing)
         self._tell(doing)
@@ -81,7 +81,7 @@ class Pulse:
 
 
 def where(doing: str) -> str:
-    """What a process is really in that is in `doing` as far as its loop knows, by where its threads are."""
+    """What the process really does while its loop says `doing`, judged by the stacks of its threads."""
     frames = sys._current_frames()
     main = frames.get(threading.main_thread().ident or 0)
     if _passes(main, _MEETS_OTHERS) or _passes(main, _WAITS_FOR_STEPS):
@@ -92,7 +92,7 @@ def where(doing: str) -> str:
 
 
 def _passes(frame: FrameType | None, file: tuple[str, ...]) -> bool:
-    """Whether this frame, or one that has called it, is of a file whose path ends so."""
+    """Whether this frame, or one that has called it, is in a file whose path ends like this."""
     while frame is not None:
         if tuple(frame.f_code.co_filename.rsplit("/", len(file))[-len(file) :]) == file:
             return True

@@ -1,4 +1,4 @@
-"""What `fit` runs in: this process's task, strategy, progress and shutdown. Made once, by run.py or by default."""
+"""What `fit` runs in: the task, strategy, progress and shutdown of this process. Made once, by run.py or by default."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SEED = 0
-"""Seed of Python, NumPy and TensorFlow in every task, set before the program starts."""
+"""The seed of Python, NumPy and TensorFlow in every task. It is set before the program starts."""
 NAMES_SHOWN, NAME_SHOWN = 5, 64
 
 
@@ -30,28 +30,28 @@ class Runtime:
     """The surroundings of one training process."""
 
     task: Task | None = None
-    """None where the program runs by hand: default strategy, no checkpoints."""
+    """None if the program runs by hand: then there are the default strategy and no checkpoints."""
     progress: Progress = field(default_factory=Progress)
     shutdown: Shutdown = field(default_factory=lambda: Shutdown(DEFAULT_GRACE_SECONDS))
     trained: bool = False
-    """Whether `fit` has run to its end; the mark DONE is written only then."""
+    """Whether `fit` has run to its end. The mark DONE is written only then."""
     began: bool = False
     """Whether `fit` was called."""
     cut_off: int | None = None
-    """The exit code that `fit` or `train` was left for, over a lost peer or a stop, where none has ended well since."""
+    """The exit code after `fit` or `train` was left by a lost peer or a stop, until a later one has ended well."""
     shapes: Callable[[], str] = lambda: ""
-    """Tells the shapes of the model and of what it is trained on, for an error about shapes."""
+    """Returns the shapes of the model and of its data, for an error about shapes."""
     before_the_end: Callable[[], None] = lambda: None
-    """Waits for what must not be cut off where this process ends by a failure."""
+    """Called before this process ends by a failure. It waits for what must not be cut off."""
 
     def __post_init__(self) -> None:
         self.pulse = Pulse(self.progress)
-        """What the loops are in, for a supervisor that looks out for stalls."""
+        """What the loops do, for a supervisor that watches for stalls."""
         self._said: set[str] = set()
         self.progress.on_left_out = self.say_left_out
 
     def say_left_out(self, names: Iterable[str]) -> None:
-        """Log, once for each, which metrics are not reported: what is no single number, and what is too many."""
+        """Log once for each metric that it is not reported: it is not a single number, or there are too many."""
         new = [name for name in names if name not in self._said]
         self._said.update(new)
         if new:
@@ -61,7 +61,7 @@ class Runtime:
             )
 
     def stop(self) -> NoReturn:
-        """End the program after a stop that was asked for, once all is saved: leaves by SystemExit."""
+        """End the program after a stop that was asked for. Call it once all is saved. Raises SystemExit."""
         self.cut_off = self.shutdown.exit_code
         raise SystemExit(self.cut_off)
 
@@ -84,16 +84,16 @@ class Runtime:
 
     @property
     def is_evaluator(self) -> bool:
-        """Whether this process follows checkpoints and does not train."""
+        """Whether this process evaluates checkpoints and does not train."""
         return self.task is not None and self.task.is_evaluator
 
     @property
     def traits(self) -> Traits:
-        """What the strategy is like that this process computes under."""
+        """The traits of the strategy of this process."""
         return ambient.traits_of(self.task)
 
     def warn(self, message: str) -> None:
-        """Log what may not be as the program's author means it."""
+        """Log something that the author of the program may not have meant."""
         self.log(message, level="warning")
 
     def log(
@@ -104,7 +104,7 @@ class Runtime:
         step: int | None = None,
         values: Mapping[str, float] | None = None,
     ) -> None:
-        """Print one line (log_line.py), at the chief and the evaluator only (every task runs the same program)."""
+        """Print one line (log_line.py). Only the chief and the evaluator print, as every task runs the same program."""
         if self.is_chief or self.is_evaluator:
             task = self.task.id if self.task is not None else None
             log_line.write(sys.stdout, message, level=level, task=task, step=step, values=values)
@@ -130,7 +130,7 @@ def enter(runtime: Runtime) -> None:
 
 
 def may_be_cut_off(trains: Callable[P, R]) -> Callable[P, R]:
-    """`fit` or `train`, noting whether it is left because a peer was lost: the program may go on all the same."""
+    """Wraps `fit` or `train`: notes if it is left because of a lost peer. The program may catch that and go on."""
 
     @wraps(trains)
     def noting(*args: P.args, **kwargs: P.kwargs) -> R:

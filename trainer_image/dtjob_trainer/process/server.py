@@ -1,4 +1,4 @@
-"""Tasks that only serve: ps and ParameterServer's workers run a TensorFlow server until they are told to end."""
+"""Tasks that only serve: ps and workers of ParameterServer. They run a TensorFlow server until they are told to end."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.process.shutdown import MARGIN_SECONDS
 
 THREADS = 4
-"""Fewest inter-op threads of a server: with TensorFlow's default, few on small machines, waiting functions deadlock."""
+"""Least inter-op threads of a server. TensorFlow's default is too low on small machines: waiting functions deadlock."""
 POLL_SECONDS = 0.1
 WORKER_SECONDS = 10.0
-"""How long a worker that got SIGTERM serves on: a chief that got it too can end the steps in flight, and save."""
+"""A worker that got SIGTERM serves for so long. A chief that got it too can end its running steps, and save."""
 
 
 def serve(here: Runtime, task: Task) -> NoReturn:
-    """Serve until SIGTERM, and then on for as long as the chief may need this task to save.
+    """Serve until SIGTERM, and then for as long as the chief may need this task to save.
 
-    A worker gives it the time to end the steps in flight, a ps all of the grace period; both end when the chief has.
+    A worker gives the chief the time to end its running steps. A ps gives it the whole grace period. Both end when the
+    chief has ended.
 
-    TensorFlow's own Server.join() never returns, and would keep SIGTERM from being noticed.
+    TensorFlow's own Server.join() is not used: it never returns, and SIGTERM would not be noticed.
     """
     import tensorflow as tf
 
@@ -54,7 +55,7 @@ def serve(here: Runtime, task: Task) -> NoReturn:
 
 
 def settings_of(task: Task) -> Any:
-    """The server's `ConfigProto`: it knows nothing of what `configure_devices` has set."""
+    """The server's `ConfigProto`. A server does not use what `configure_devices` has set."""
     import tensorflow as tf
 
     settings = tf.compat.v1.ConfigProto()
@@ -66,7 +67,7 @@ def settings_of(task: Task) -> Any:
 
 
 def _listens(address: str) -> bool:
-    """Whether anybody accepts connections at `address`; a bare connect does not disturb TensorFlow."""
+    """Whether `address` accepts connections. A connection without data does not disturb TensorFlow."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=POLL_SECONDS):

@@ -1,4 +1,4 @@
-"""SIGTERM: asks the training loop to save and stop, and ends the process where it cannot. No TensorFlow here."""
+"""SIGTERM: asks the training loop to save and stop, and ends the process if it cannot. No TensorFlow here."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.strategy import Traits
 
 MARGIN_SECONDS = 1.0
-"""How long before SIGKILL this process ends itself where saving did not end in time."""
+"""If saving does not end in time, this process ends itself so long before SIGKILL."""
 
 
 class Shutdown:
     """Whether this process was asked to stop, by its own SIGTERM or because a peer is preempted.
 
-    A signal is noticed even while the main thread is inside TensorFlow (Python's own handlers would wait for it): the
-    interpreter's C handler writes the signal's number to a pipe that a thread reads. A program that sets a handler of
-    its own saves and stops by itself: it is only given the time.
+    A signal is noticed even while the main thread is inside TensorFlow, where Python's own handlers would have to wait.
+    The interpreter's C handler writes the signal's number to a pipe, and a thread reads it. A program that sets a
+    handler of its own saves and stops by itself. It only gets the time for that.
     """
 
     def __init__(self, grace_seconds: float) -> None:
         self.signalled = False
         """This task itself got SIGTERM."""
         self.peer_preempted = False
-        """The supervisor told of a peer that is about to go."""
+        """The supervisor has said that a peer is about to leave."""
         self._grace_seconds = grace_seconds
         self._saves = False
         self._lock = threading.Lock()
@@ -34,12 +34,12 @@ class Shutdown:
 
     @property
     def requested(self) -> bool:
-        """Whether to save and stop at the next step that all tasks agree on."""
+        """Whether to save and stop at the next step on which all tasks agree."""
         return self.signalled or self.peer_preempted
 
     @property
     def exit_code(self) -> int:
-        """The exit code after a stop that was asked for: 143 for the signalled task, 75 for its peers."""
+        """The exit code after a stop that was asked for: 143 for the task with SIGTERM, 75 for its peers."""
         return exit_codes.TERMINATED if self.signalled else exit_codes.PEER_LOST
 
     def install(self) -> None:
@@ -52,33 +52,35 @@ class Shutdown:
         threading.Thread(target=self._watch, args=(read_end,), name="signals", daemon=True).start()
 
     def catch(self) -> None:
-        """Take SIGTERM (again): TensorFlow's coordination service sets a handler of its own when it starts."""
+        """Catch SIGTERM (again). TensorFlow's coordination service sets a handler of its own when it starts."""
         signal.signal(signal.SIGTERM, _leave_to_the_thread)
 
     def training_begins(self) -> None:
-        """From now on the training loop answers a stop; before, SIGTERM ends the process at once, or as the program
-        says."""
+        """From now on the training loop answers a stop.
+
+        Before, SIGTERM ends the process at once, unless the program has a handler of its own.
+        """
         with self._lock:
             self._saves = True
 
     def training_ends(self) -> None:
-        """The loop has ended and saved; SIGTERM ends the process at once again, or as the program says."""
+        """The loop has ended and saved. SIGTERM ends the process at once again, unless the program has a handler."""
         with self._lock:
             self._saves = False
             if self.signalled and not _program_answers():
                 os._exit(exit_codes.TERMINATED)
 
     def training_is_left(self) -> None:
-        """The loop is left by an error, and answers no stop any more."""
+        """An error has ended the loop. It does not answer a stop any more."""
         with self._lock:
             self._saves = False
 
     def wait_signalled(self, seconds: float | None = None) -> bool:
-        """Wait until this task gets SIGTERM; False after `seconds` without one."""
+        """Wait until this task gets SIGTERM. Returns False after `seconds` without one."""
         return self._signalled.wait(seconds)
 
     def tell_peer_preempted(self) -> None:
-        """Ask for a stop because a peer is about to go."""
+        """Ask for a stop because a peer is about to leave."""
         self.peer_preempted = True
 
     def _watch(self, read_end: int) -> None:
@@ -98,16 +100,16 @@ class Shutdown:
 
 
 def _leave_to_the_thread(*_: object) -> None:
-    """The handler of SIGTERM: nothing, as a thread reads of it."""
+    """The handler of SIGTERM. It does nothing, because a thread reads the signal."""
 
 
 def _program_answers() -> bool:
-    """Whether the program has a handler of SIGTERM of its own, as TensorFlow's PreemptionCheckpointHandler sets one."""
+    """Whether the program has its own handler of SIGTERM. TensorFlow's PreemptionCheckpointHandler sets one."""
     return signal.getsignal(signal.SIGTERM) is not _leave_to_the_thread
 
 
 def _hold_back() -> None:
-    """Before the program forks (multiprocessing does): let no SIGTERM come before the child is ready for its own."""
+    """Before the program forks, as multiprocessing does: block SIGTERM until the child has its own handler."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 
@@ -116,16 +118,16 @@ def _go_on() -> None:
 
 
 def _let_go() -> None:
-    """In the child: SIGTERM ends it, and is not told to this process, whose pipe it shares."""
+    """In the child: SIGTERM ends it. It is not written to the pipe, which the child shares with this process."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _go_on()
 
 
 def stops_training(line: Mapping[str, object], traits: Traits) -> bool:
-    """Whether a line of the go pipe tells of a preempted peer that training cannot go on without.
+    """Whether a line of the go pipe is about a preempted peer that training cannot go on without.
 
-    ParameterServer trains on without a worker; nobody's training needs the evaluator.
+    ParameterServer trains on without a worker. No training needs the evaluator.
     """
     peer = line.get("peerPreempted")
     if not isinstance(peer, str):

@@ -1,1 +1,1 @@
-"""Who of a group may start, and when: no member goes before all are there. No TensorFlow."""
+"""Decides when the members of a group may start: not before all are there. No TensorFlow."""

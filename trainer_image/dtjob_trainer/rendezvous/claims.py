@@ -1,9 +1,9 @@
-"""Claims: whose word about a task is believed. Pure: takes `now`, does no I/O (host.py looks names up).
+"""Claims: decides which registrations of a task count. Pure: takes `now`, does no I/O (host.py resolves names).
 
-A registration says of itself which task and which attempt it is, and anybody who reaches the port can say so. What
-nobody else can have is the address to which the task's host name leads: that pod is the one which the job's Service
-selects. So a registration from another address than the one that plays the task now is a claim, and changes nothing
-(however high an attempt it names) until the task's name leads to where it came from.
+A registration names its task and attempt, and anyone who reaches the port can send one. But only one pod has the
+address to which the task's host name resolves: the pod that the job's Service selects. So a registration from another
+address than the one that has the task now is only a claim. It changes nothing, however high an attempt it names, until
+the task's host name resolves to its address.
 """
 
 from __future__ import annotations
@@ -15,45 +15,45 @@ from dtjob_trainer.rendezvous.addresses import name_problem, plain
 from dtjob_trainer.rendezvous.messages import Registration
 
 MOST_CLAIMS = 4
-"""Addresses that claim one task at a time; more are those of somebody who makes them up."""
+"""How many addresses may claim one task at a time. More of them would be made up."""
 
 
 @dataclass
 class _Name:
-    """What is known of one task's host name."""
+    """What is known about one task's host name."""
 
     resolved: frozenset[str] = frozenset()
-    """Addresses to which it led when it was looked up last."""
+    """The addresses to which it resolved when it was last looked up."""
     ever: frozenset[str] = frozenset()
-    """Addresses to which it ever led: of several name servers some lag behind."""
+    """All addresses to which it has ever resolved. Some name servers lag behind others."""
     problem: str | None = None
-    """Why it was none of those that were looked for; of the one that plays the task."""
+    """Why it does not resolve to the address that has the task now."""
     claim_problem: str = ""
-    """The same of the newest claim."""
+    """The same for the newest claim."""
     claims: dict[str, tuple[Registration, float]] = field(default_factory=dict)
-    """By address, what was said last from there and when."""
+    """By address: the last registration from there, and its time."""
 
 
 class Claims:
-    """The host names of one job's tasks, and who claims to be them. An address is None for this very process."""
+    """The host names of one job's tasks, and claims to them. An address of None means this process itself."""
 
     def __init__(self) -> None:
         self._names: dict[str, _Name] = {}
 
     def leads_to(self, task: str, address: str | None) -> bool:
-        """Whether the task's name is known to lead to `address`."""
+        """Whether the task's name is known to resolve to `address`."""
         return address is None or plain(address) in self._name(task).resolved
 
     def led_to(self, task: str, address: str | None) -> bool:
-        """Whether the task's name has ever led to `address`."""
+        """Whether the task's name has ever resolved to `address`."""
         return address is None or plain(address) in self._name(task).ever
 
     def problem(self, task: str) -> str:
-        """Why that is not known, in words."""
+        """Why the task's name is not known to resolve to its address, in words."""
         return self._name(task).problem or "looking up its name"
 
     def claim(self, registration: Registration, address: str, now: float) -> None:
-        """Remember what was said from an address that the task's name is not known to lead to."""
+        """Remember a registration from an address to which the task's name is not known to resolve."""
         claims = self._name(registration.task).claims
         claims.pop(plain(address), None)
         while len(claims) >= MOST_CLAIMS:
@@ -61,23 +61,25 @@ class Claims:
         claims[plain(address)] = (registration, now)
 
     def withdraw(self, registration: Registration) -> None:
-        """Forget this registration where it is such a claim: whoever made it has gone."""
+        """Forget this registration if it is a claim: its sender has disconnected."""
         claims = self._name(registration.task).claims
         for address in [one for one, (said, _) in claims.items() if said == registration]:
             del claims[address]
 
     def claim_problem(self, task: str) -> str:
-        """Why the newest claim of the task does not count yet, in words; empty where there is none."""
+        """Why the newest claim to the task does not count yet, in words. Empty if there is no claim."""
         name = self._name(task)
         return name.claim_problem if name.claims else ""
 
     def claimed(self, registration: Registration) -> bool:
-        """Whether this registration is such a claim."""
+        """Whether this registration is a claim."""
         return any(one == registration for one, _ in self._name(registration.task).claims.values())
 
     def looked_for(self, task: str, address: str | None, since: float) -> list[str]:
-        """Addresses of which it is not known that the task's name leads there: that of who plays it, and claims made
-        after `since`."""
+        """The addresses that still need a look-up: the one that has the task, and those of claims made after `since`.
+
+        The task's name is not known to resolve to any of them.
+        """
         name = self._name(task)
         for old in [one for one, (_, heard_at) in name.claims.items() if heard_at < since]:
             del name.claims[old]
@@ -87,7 +89,7 @@ class Claims:
     def resolved(
         self, task: str, host: str, addresses: Sequence[str], address: str | None
     ) -> list[tuple[Registration, str, float]]:
-        """Take in a look-up of the task's name; `address` is that of who plays it. Gives the claims that are true."""
+        """Note a look-up of the task's name. `address` has the task now. Returns the claims that are confirmed."""
         name = self._name(task)
         name.resolved = frozenset(map(plain, addresses))
         name.ever |= name.resolved
@@ -98,7 +100,7 @@ class Claims:
         return [(registration, one, heard_at) for one in true for registration, heard_at in (name.claims.pop(one),)]
 
     def failed(self, task: str, problem: str) -> None:
-        """Take in that the task's name could not be looked up. What it led to before stays believed."""
+        """Note that the task's name could not be looked up. The addresses known before stay valid."""
         name = self._name(task)
         name.problem = name.claim_problem = problem
 

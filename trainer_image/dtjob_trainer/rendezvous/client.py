@@ -1,4 +1,4 @@
-"""How a supervisor keeps in touch with the chief task's: it reports its task over and over and hands each answer on."""
+"""Reports a task to the chief task's supervisor, about once a second, and passes each answer on."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.rendezvous.rendezvous import hold_seconds
 
 PAUSE_SECONDS = 1.0
-"""After an answer that has been acted upon (or a refusal), unless there is news here."""
+"""Pause after an answer that was acted upon (or a refusal), unless there is news in this task."""
 
 RECONNECT_SECONDS = 0.2
-"""After a failed attempt to reach the chief task's supervisor."""
-
-MOST_PLACES = 3
-"""Ports of the chief task that are asked in turn."""
+"""Pause after a failed attempt to reach the chief task's supervisor."""
 
 SPARE_SECONDS = 5.0
-"""Beyond the time for which an answer may be held back, before a silent connection is given up."""
+"""How much longer than the host may hold an answer back until a silent connection is given up."""
 
 RESOLVE_SECONDS = 30.0
-"""For the chief's name: a resolver goes on to its second server after 5 s, and each answer may take so long then."""
+"""Limit for resolving the chief's name. A resolver asks its second server after 5 s, for each look-up."""
 
 _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, TimeoutError, asyncio.LimitOverrunError)
-"""What asking may raise where the network or the other end is at fault."""
+"""What a request may raise because of the network or the other end."""
 
 Ask = Callable[[Registration], Awaitable[Answer]]
 
@@ -44,16 +41,16 @@ class RendezvousClient:
         on_answer: Callable[[Registration, Answer], None],
         on_problem: Callable[[str], None],
     ) -> None:
-        """`describe` says how the task is now; `on_problem` hears why the chief task's supervisor cannot be reached."""
+        """`describe` returns the state of the task. `on_problem` gets the reason if the host cannot be reached."""
         self._ask, self._describe, self._on_answer, self._on_problem = ask, describe, on_answer, on_problem
         self._news = asyncio.Event()
 
     def news(self) -> None:
-        """Something about this task changed: report at once."""
+        """Something about this task has changed: report at once."""
         self._news.set()
 
     async def run(self) -> None:
-        """Report for ever."""
+        """Report until cancelled."""
         while True:
             self._news.clear()
             registration, pause = self._describe(), 0.0
@@ -72,7 +69,7 @@ class RendezvousClient:
                 asking.cancel()
                 news.cancel()
                 await asyncio.wait((asking, news))
-            if answer is not None:  # what is done about it may fail for reasons that are nobody's at the other end
+            if answer is not None:  # outside the try: its errors are not the fault of the other end
                 self._on_answer(registration, answer)
                 pause = 0.0 if answer.kind in ("wait", "continue") else PAUSE_SECONDS
             if pause:
@@ -81,16 +78,14 @@ class RendezvousClient:
 
 
 class HttpAsk:
-    """Asks over HTTP, on one connection while it lasts. A cancelled question closes it: the host sees that at once.
+    """Sends registrations over HTTP, on one connection for as long as it lasts.
 
-    The pods of one job may have been made by operators of two releases, which put the rendezvous on different ports of
-    the chief task: where one port does not answer, the next one is asked.
+    If a request is cancelled, the connection is closed: the host notices that at once.
     """
 
-    def __init__(self, addresses: Sequence[str], members: int) -> None:
-        """`addresses`: `host:port` of the chief task's supervisor, the likeliest first; empty ones after it do not
-        count. Raises TaskError where one is none."""
-        self._places = [_place(address) for address in dict.fromkeys((addresses[0], *filter(None, addresses[1:])))]
+    def __init__(self, address: str, members: int) -> None:
+        """`address`: `host:port` of the chief task's supervisor. Raises TaskError if it is not of this form."""
+        self._place = _place(address)
         self._limit = hold_seconds(members) + SPARE_SECONDS
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -102,7 +97,7 @@ class HttpAsk:
             connection = None
         reused = connection is not None
         try:
-            addresses = [] if connection else await _addresses(*self._places[0])
+            addresses = [] if connection else await _addresses(*self._place)
             async with asyncio.timeout(self._limit):
                 if connection is None:
                     connection = await _connected(addresses)
@@ -111,9 +106,7 @@ class HttpAsk:
             if connection:
                 connection[1].close()
             if reused and isinstance(error, (ConnectionError, EOFError)):
-                return await self(registration)  # the old connection had ended unnoticed
-            if not isinstance(error, asyncio.CancelledError):
-                self._places.append(self._places.pop(0))
+                return await self(registration)  # the old connection had ended without notice
             raise
         self._connection = connection
         return answer
@@ -121,7 +114,7 @@ class HttpAsk:
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, registration: Registration
     ) -> Answer:
-        host, port = self._places[0]
+        host, port = self._place
         address, body = f"{host}:{port}", json.dumps(registration.to_json()).encode()
         head = (
             f"POST /rendezvous HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n"
@@ -132,28 +125,23 @@ class HttpAsk:
         status, *headers = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         lengths = [line.partition(":")[2] for line in headers if line.lower().startswith("content-length:")]
         text = await reader.readexactly(int(lengths[0]) if lengths else 0)
-        if status.startswith("HTTP/1.1 421"):
-            self._learn(host, int(json.loads(text)["rendezvousPort"]))
         if not status.startswith("HTTP/1.1 200"):
             raise ValueError(f"{address} answered {status}: {text.decode(errors='replace').strip()}")
         return Answer.from_json(json.loads(text))
 
-    def _learn(self, host: str, port: int) -> None:
-        """The chief task says that its rendezvous is on another port: the next question goes there."""
-        place = (host, port)
-        self._places = [self._places[0], place, *(one for one in self._places[1:] if one != place)][:MOST_PLACES]
-
 
 async def _addresses(host: str, port: int) -> list[tuple[str, int]]:
-    """Where the name leads. Raises OSError or TimeoutError. The look-up has its own time: a host that was answered late
-    must not be given up just before its answer, over and over."""
+    """The addresses to which the name resolves. Raises OSError or TimeoutError.
+
+    The look-up has a time limit of its own. Otherwise a slow look-up would leave no time for the answer, each time.
+    """
     async with asyncio.timeout(RESOLVE_SECONDS):
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [(str(address[0]), int(address[1])) for *_, address in found]
 
 
 async def _connected(addresses: Sequence[tuple[str, int]]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first of these that takes one. Raises OSError."""
+    """A connection to the first address that accepts one. Raises OSError."""
     problem: OSError = ConnectionError("the name leads nowhere")
     for address in addresses:
         try:
@@ -166,5 +154,5 @@ async def _connected(addresses: Sequence[tuple[str, int]]) -> tuple[asyncio.Stre
 def _place(address: str) -> tuple[str, int]:
     host, port = host_of(address), address.rpartition(":")[2]
     if not host or not port.isdecimal():
-        raise TaskError(f"DTJOB_RENDEZVOUS is {address!r}; it must be host:port of the chief task's supervisor")
+        raise TaskError(f"DTJOB_RENDEZVOUS_ADDRESS is {address!r}; it must be host:port of the chief task's supervisor")
     return host, int(port)

@@ -1,6 +1,6 @@
-"""The rendezvous at the chief task's supervisor: the I/O around rendezvous.py, which decides.
+"""The rendezvous at the chief task's supervisor. rendezvous.py decides; this file does the I/O around it.
 
-Answers are held back until there is news, so that `go` reaches everybody at once; names are looked up beside.
+Answers are held back until there is news, so that `go` reaches all tasks at once. Meanwhile names are looked up.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dtjob_trainer.rendezvous.rendezvous import Rendezvous, hold_seconds
 from dtjob_trainer.rendezvous.stalls import Stalls
 
 LOOK_UP_AGAIN_SECONDS = 0.5
-"""Between two look-ups of a name that did not resolve to the address that registered."""
+"""Pause between two look-ups of a name that did not resolve to the address that registered."""
 
 
 class RendezvousHost:
     """Answers registrations, from the network and from this supervisor itself. Lives in one event loop."""
 
     def __init__(self, rendezvous: Rendezvous, hosts: Mapping[str, str], attempt: int = 0) -> None:
-        """`hosts`: task to `host:port`, as in the cluster file. `attempt`: this one at the chief task."""
+        """`hosts`: task to `host:port`, as in the cluster file. `attempt`: the present attempt at the chief task."""
         self._rendezvous, self._stalls, self._attempt = rendezvous, Stalls(), attempt
         self._hosts = {task: host_of(address) for task, address in hosts.items()}
         self._hold = hold_seconds(len(hosts))
@@ -38,7 +38,7 @@ class RendezvousHost:
         self._nobody_waits = asyncio.Event()
 
     async def answer(self, registration: Registration, address: str | None) -> Answer:
-        """Answer `registration`, which came from `address` (None: from this process); held until there is news."""
+        """Answer `registration`, which came from `address` (None: from this process). Waits until there is news."""
         return replace(await self._answer(registration, address), chief_attempt=self._attempt)
 
     async def _answer(self, registration: Registration, address: str | None) -> Answer:
@@ -70,33 +70,33 @@ class RendezvousHost:
         return self._with_straggler(answer, registration)
 
     def _with_straggler(self, answer: Answer, registration: Registration) -> Answer:
-        """The answer; to the supervisor that ends its container over a stall, that it is to do so."""
+        """The answer. If this supervisor must end its container because of a stall, the answer says so."""
         named = self._stalls.named(registration)
         if named is None or answer.kind != "continue":
             return answer
         return replace(answer, kind="stalled", message=named.how, straggler=named.task)
 
     async def answer_own(self, registration: Registration) -> Answer:
-        """Answer the registration of this very supervisor."""
+        """Answer a registration of this supervisor itself."""
         return await self.answer(registration, None)
 
     def silent(self, seconds: float) -> dict[str, int]:
-        """The attempts at tasks that have not been heard for so long, and were before."""
+        """Tasks that were heard before but not for `seconds`, with their attempts."""
         return self._rendezvous.silent(seconds, time.monotonic())
 
     @property
     def crashes(self) -> Crashes:
-        """Those of the group's training processes."""
+        """The crashes of the group's training processes."""
         return self._rendezvous.crashes
 
     async def finish(self, seconds: float) -> None:
-        """Tell all that training is done; returns when the group knows and all who listen know, or after `seconds`."""
+        """Tell all that training is done. Returns when the whole group and all who wait know, or after `seconds`."""
         self._rendezvous.finish()
         self._after_change()
         self._note_who_waits()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._nobody_waits.wait(), seconds)
-        await asyncio.sleep(0.01)  # the last answers leave with the next turns of the loop
+        await asyncio.sleep(0.01)  # the loop sends the last answers in its next turns
 
     def _note_who_waits(self) -> None:
         if not self._held and self._rendezvous.all_know():
@@ -112,7 +112,7 @@ class RendezvousHost:
         return task in self._hosts and bool(self._rendezvous.addresses_to_check(task, time.monotonic()))
 
     async def _look_up(self, task: str) -> None:
-        """Look the task's name up until it leads to where the task registered from."""
+        """Look the task's name up until it resolves to the address from which the task registered."""
         host = self._hosts[task]
         while True:
             try:
@@ -127,7 +127,7 @@ class RendezvousHost:
 
 
 def rendezvous_of(task: Task, supervisor: str) -> RendezvousHost:
-    """The rendezvous that the chief task `task` hosts; `supervisor` is the id of this supervisor process."""
+    """The rendezvous that the chief task `task` hosts. `supervisor` is the id of this supervisor process."""
     hosts: dict[str, str] = {}
     for member in task.members:
         role, _, index = member.rpartition("-")

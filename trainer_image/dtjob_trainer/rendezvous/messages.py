@@ -1,4 +1,4 @@
-"""What supervisors say to each other: a registration there, an answer back (POST /rendezvous)."""
+"""The messages between supervisors: a registration, and the answer to it (POST /rendezvous)."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from typing import Any, Literal, get_args
 Phase = Literal["waiting", "running", "serving", "preempted"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 LARGEST, LONGEST = 2**31 - 1, 256
-"""Of a registration's numbers and texts."""
+"""The largest number and the longest text in a registration."""
 Kind = Literal["wait", "go", "continue", "restart", "stalled", "done", "refused"]
 
 
 @dataclass(frozen=True)
 class Registration:
-    """What one supervisor says about its task. `(attempt, supervisor, incarnation)` names one training process."""
+    """What a supervisor reports about its task. `(attempt, supervisor, incarnation)` names one training process."""
 
     uid: str
     cluster_hash: str
     task: str
     attempt: int
     supervisor: str
-    """A random id of the supervisor process: it tells a new one from the old one at the same attempt."""
+    """A random id of the supervisor process. It differs for a new process at the same attempt."""
     incarnation: int
     phase: Phase
     generation: int = 0
-    """The last generation that this supervisor was given `go` for; 0 for none."""
+    """The last generation for which this supervisor got `go`. 0: none."""
     step: int | None = None
     stalled: bool = False
-    """No new step came for too long, by this supervisor's own clock."""
+    """No new step came for the stall timeout, by this supervisor's own clock."""
     stopped: bool = False
     """The training process is stopped (SIGSTOP)."""
     doing: str = ""
-    """What the training process is in, where that lasts (contract/doing.py)."""
+    """What the training process does, if that lasts (contract/doing.py)."""
     crash: str = ""
-    """The name of the signal over which this training process was started in the place of the one before it."""
+    """If a signal ended the training process before this one: the name of the signal."""
 
     @property
     def life(self) -> tuple[int, str]:
-        """The supervisor behind this registration; another life means that the pod or process was replaced."""
+        """The supervisor that sent this. Another life means that the pod or the supervisor process was replaced."""
         return (self.attempt, self.supervisor)
 
     @property
     def process(self) -> tuple[int, str, int]:
-        """The training process behind this registration."""
+        """The training process that this is about."""
         return (self.attempt, self.supervisor, self.incarnation)
 
     def to_json(self) -> dict[str, Any]:
@@ -58,16 +58,17 @@ class Registration:
 
     @classmethod
     def from_json(cls, body: object) -> Registration:
-        """Read the body of POST /rendezvous. Raises ValueError that names the field which is wrong."""
+        """Read the body of POST /rendezvous. Raises ValueError, which names the field that is wrong."""
         if not isinstance(body, dict):
             raise ValueError("the body must be a JSON object")
         wanted: tuple[tuple[str, type], ...] = (
             ("uid", str), ("clusterHash", str), ("task", str), ("attempt", int), ("supervisor", str),
-            ("incarnation", int), ("phase", str), ("generation", int),
+            ("incarnation", int), ("phase", str), ("generation", int), ("stalled", bool), ("stopped", bool),
+            ("doing", str), ("crash", str),
         )  # fmt: skip
         for name, kind in wanted:
             value = body.get(name)
-            if not isinstance(value, kind) or isinstance(value, bool):
+            if type(value) is not kind:
                 raise ValueError(f"{name} must be of type {kind.__name__}")
             if isinstance(value, int) and not 0 <= value <= LARGEST:
                 raise ValueError(f"{name} must be from 0 to {LARGEST}")
@@ -75,36 +76,34 @@ class Registration:
                 raise ValueError(f"{name} must have at most {LONGEST} characters")
         if body["phase"] not in PHASES:
             raise ValueError(f"phase must be one of {', '.join(PHASES)}")
-        step, doing, crash = body.get("step"), body.get("doing"), body.get("crash")
+        step = body.get("step")
         return cls(
             body["uid"], body["clusterHash"], body["task"], body["attempt"], body["supervisor"], body["incarnation"],
             body["phase"], body["generation"], step if isinstance(step, int) else None,
-            body.get("stalled") is True, body.get("stopped") is True,
-            doing[:LONGEST] if isinstance(doing, str) else "",
-            crash[:LONGEST] if isinstance(crash, str) else "",
+            body["stalled"], body["stopped"], body["doing"], body["crash"],
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the chief task's supervisor says to a registration."""
+    """The answer of the chief task's supervisor to a registration."""
 
     kind: Kind
     generation: int = 0
     message: str = ""
-    """With `wait`: what is missing; `refused`: why; `restart` and `go`: which loss it follows, as far as known;
-    `stalled`: how the straggler is behind."""
+    """With `wait`: what is missing. With `refused`: why. With `restart` and `go`: the loss that led to it, if known.
+    With `stalled`: how the straggler is behind."""
     changed: tuple[str, ...] = ()
-    """With `go`: tasks that another supervisor plays than in the generation before, and those that crashed in it."""
+    """With `go`: tasks that have another supervisor than in the generation before, and tasks that crashed in it."""
     preempted: tuple[str, ...] = ()
-    """Tasks of the running generation that were told to leave (SIGTERM) and still run."""
+    """Tasks of the running generation that got SIGTERM and still run."""
     chief: str = ""
-    """The id of the answering supervisor: another one than before means that the chief task was replaced."""
+    """The id of the supervisor that answers. Another id than before means that the chief task was replaced."""
     straggler: str = ""
-    """With `stalled`: the task that the others wait for, which is to end its container; or where that is silent, the
-    task that is to do so in its place."""
-    chief_attempt: int | None = None
-    """The attempt at the chief task that answers; None from a supervisor of a release before."""
+    """With `stalled`: the task that the others wait for. The task that gets the answer ends its container: the
+    straggler itself, or another task if the straggler is silent."""
+    chief_attempt: int = 0
+    """The attempt at the chief task that answers."""
 
     def to_json(self) -> dict[str, Any]:
         """The answer's body."""
@@ -116,12 +115,10 @@ class Answer:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Answer:
-        """Read an answer's body. Raises KeyError, TypeError or ValueError for something that is none."""
-        if not isinstance(body, Mapping) or isinstance(body.get("generation"), float):
-            raise TypeError(f"no answer of a rendezvous: {str(body)[:80]}")
-        attempt = body.get("chiefAttempt")
+        """Read an answer's body. Raises KeyError, TypeError or ValueError if it is not an answer."""
+        if not isinstance(body, Mapping) or not all(type(body[name]) is int for name in ("generation", "chiefAttempt")):
+            raise TypeError(f"not an answer of a rendezvous: {str(body)[:80]}")
         return cls(
-            body["answer"], int(body["generation"]), body["message"],
-            tuple(body["changed"]), tuple(body["preempted"]), body["chief"],
-            str(body.get("straggler", "")), attempt if isinstance(attempt, int) else None,
+            body["answer"], body["generation"], body["message"], tuple(body["changed"]), tuple(body["preempted"]),
+            body["chief"], body["straggler"], body["chiefAttempt"],
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the rendezvous keeps of its members and of the generation that runs."""
+"""What the rendezvous knows about its members and about the running generation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from dtjob_trainer.rendezvous.words import cause_of, is_ps
 
 @dataclass
 class Member:
-    """What is known of one member."""
+    """What is known about one member."""
 
     registration: Registration
     address: str | None
     heard_at: float
     current: bool = True
-    """Whether its registration may still be true: not after its own `go`, nor, for a server, once the chief waits anew
-    (what ended the chief's generation may have been the end of that server)."""
+    """Whether its registration may still be true. It is not after the member's own `go`.
+
+    A server's is not once the chief waits again: the end of the server may have ended the chief's generation."""
 
 
 @dataclass
 class Round:
-    """One generation: who was let go together."""
+    """One generation: the training processes that got their go together."""
 
     generation: int
     processes: dict[str, tuple[int, str, int]]
@@ -34,12 +35,16 @@ class Round:
     cause: str = ""
     preempted: list[str] = field(default_factory=list)
     crashed: dict[str, str] = field(default_factory=dict)
-    """Tasks whose training process a signal ended and that go on in their containers, with the signal's name."""
+    """Tasks whose training process a signal ended and that start again in their containers, with the signal's name."""
 
     def note_crash(self, task: str, signal: str, lives: Mapping[str, tuple[int, str]]) -> bool:
-        """Note that `task` goes on after this signal; `lives` are those that tasks have now. Whether nothing was known
-        before that has this generation end. It may be over already, by the word of a peer that was faster."""
-        lost = any(lives[one] != self.lives[one] for one in self.processes)  # not servers: a worker's loss ends nothing
+        """Note that `task` starts again in place after `signal`. `lives` are the present lives of all tasks.
+
+        Returns whether this is the first known reason for the end of this generation. The generation may be over
+        already, if a peer reported that first.
+        """
+        # Servers are not looked at: the loss of a worker ends no generation.
+        lost = any(lives[one] != self.lives[one] for one in self.processes)
         first = not (self.crashed or self.preempted or lost)
         self.crashed[task] = signal
         return first
@@ -52,11 +57,11 @@ class Round:
         processes: dict[str, tuple[int, str, int]],
         lives: dict[str, tuple[int, str]],
     ) -> Round:
-        """The generation that follows on `before` (None: the first), and why it does."""
+        """The generation after `before` (None: the first generation), with the reason for it."""
         if before is None:
             return cls(generation, processes, lives, ())
         changed = tuple(task for task, life in lives.items() if before.lives[task] != life)
-        # A dead ParameterServer worker ends nothing; where a ps changed too, the ps is what broke training.
+        # The loss of a ParameterServer worker ends no generation. If a ps changed too, the ps is the reason.
         cause = cause_of(list(filter(is_ps, changed)) or changed, before.preempted, before.crashed) or before.cause
         told = (*changed, *(task for task in before.crashed if task not in changed))
         return cls(generation, processes, lives, told, cause=cause)
@@ -64,20 +69,20 @@ class Round:
 
 @dataclass(frozen=True)
 class Crashes:
-    """Restarts over training processes that a signal ended and that were started again in their containers."""
+    """Restarts in place of training processes that a signal had ended."""
 
     count: int = 0
-    """How many, since this supervisor began: of a group one for all that crashed in one generation, none where a peer
-    was lost by then."""
+    """How many since this supervisor began. In a group: one for all crashes in one generation, and none if a peer was
+    lost by then."""
     task: str = ""
-    """The task of the last one."""
+    """The task of the last crash."""
     signal: str = ""
-    """The name of the signal that ended it."""
+    """The name of the signal that ended its training process."""
     step: int | None = None
-    """The last step that it had told of."""
+    """The last step that it had reported."""
 
     def and_one(self, task: str, signal: str, step: int | None) -> Crashes:
-        """One more of them."""
+        """These crashes and one more."""
         return Crashes(self.count + 1, task, signal, step)
 
     def to_json(self) -> dict[str, Any]:
@@ -87,4 +92,4 @@ class Crashes:
 
 
 NO_CRASHES = Crashes()
-"""None so far."""
+"""No crash so far."""

@@ -1,9 +1,9 @@
-"""When may a group of tasks start TensorFlow together? Pure: takes `now`, does no I/O (host.py does it).
+"""Decides when a group of tasks may start TensorFlow together. Pure: takes `now`, does no I/O (host.py does it).
 
-TensorFlow (2.21) crashes on a peer whose name does not resolve yet, trains with a stale peer of another cluster, and
-can never re-form a broken group in the same process. So the chief task's supervisor holds everybody back until all
-are here, says `go` to all at once (a new *generation*), and says `restart` as soon as a member of the running
-generation has come back with a new training process.
+TensorFlow 2.21 crashes if a peer's name does not resolve yet. It trains with a stale peer of another cluster. And it
+cannot form a broken group again in the same process. So the chief task's supervisor lets all wait until all are here.
+Then it says `go` to all at once: a new *generation*. It says `restart` as soon as a member of the running generation
+has come back with a new training process.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dtjob_trainer.rendezvous.words import NAMES_IN_A_MESSAGE, cause_of, is_ps, 
 
 
 def hold_seconds(members: int) -> float:
-    """How long the chief's supervisor may hold an answer back: about 200 requests a second reach it at most."""
+    """How long the chief's supervisor may hold an answer back. So it gets about 200 requests a second at most."""
     return max(1.0, members / 200)
 
 
 class Rendezvous:
     """The state of one job's rendezvous, at the chief task's supervisor.
 
-    `group` starts together and ends together (MultiWorkerMirrored: all tasks; ParameterServer: the chief alone);
-    `servers` must be serving before the group may start (ParameterServer: ps and workers), and start on their own.
+    `group` starts together and ends together (MultiWorkerMirrored: all tasks; ParameterServer: the chief alone).
+    `servers` (ParameterServer: ps and workers) start by themselves. They must serve before the group may start.
     """
 
     def __init__(
@@ -45,23 +45,23 @@ class Rendezvous:
         self.group, self.servers = tuple(group), tuple(servers)
         self._group, self._servers = frozenset(group), frozenset(servers)
         self.lease = 5 * hold_seconds(len(group) + len(servers))
-        """Seconds after which a registration that was not renewed no longer counts."""
+        """A registration that was not renewed for so many seconds no longer counts."""
         self.revision = 0
-        """Grows whenever an answer that is being held back may have become another one."""
+        """Grows whenever an answer that is held back may have changed."""
         self.generation = 0
         self.crashes = Crashes()
-        """Of all members, as far as they were known to this rendezvous before."""
+        """The crashes of all members that were known to this rendezvous before they crashed."""
         self._order = {task: number for number, task in enumerate(self.group + self.servers)}
         self._members: dict[str, Member] = {}
-        self._missing = dict.fromkeys(self._order, "")  # task → why it is not ready; kept, as a job may have thousands
+        self._missing = dict.fromkeys(self._order, "")  # task → why it is not ready
         self._swept_at = 0.0
         self._round: Round | None = None
         self._claims = Claims()
         self._finished = False
-        self._unaware: set[str] = set()  # of the group, who has not heard yet that the chief task has finished
+        self._unaware: set[str] = set()  # tasks of the group that do not know yet that the chief task has finished
 
     def register(self, registration: Registration, address: str | None, now: float) -> Answer:
-        """Take note of `registration`, sent from `address` (None: from this very supervisor), and answer it."""
+        """Note `registration`, sent from `address` (None: by this supervisor itself), and answer it."""
         refusal = self._refusal(registration)
         if refusal:
             return self._answer("refused", message=refusal)
@@ -79,7 +79,7 @@ class Rendezvous:
         return answer
 
     def answer(self, registration: Registration, now: float) -> Answer:
-        """The answer to a registration that `register` has taken."""
+        """The present answer to a registration that `register` has noted."""
         current, task = self._round, registration.task
         if self._finished:
             if not self._claims.claimed(registration):
@@ -98,24 +98,24 @@ class Rendezvous:
         return self._answer("restart", registration.generation, cause)
 
     def disconnected(self, registration: Registration) -> None:
-        """The connection broke over which `registration` was waiting for its answer: it no longer counts as present."""
+        """The connection of `registration` broke while it waited for its answer. It no longer counts as present."""
         self._claims.withdraw(registration)
         member = self._members.get(registration.task)
         if member and member.registration == registration and registration.phase == "waiting":
             self._forget(registration.task)
 
     def finish(self) -> None:
-        """The chief's training process has ended with success: everybody hears `done` from now on."""
+        """The chief's training process has ended with success. All tasks get `done` from now on."""
         self._finished = True
         self._unaware = set(self.group) - {self.chief}
         self.revision += 1
 
     def all_know(self) -> bool:
-        """Whether all others of the group have heard `done`, so that none is left waiting for the chief task."""
+        """Whether all others of the group got `done`, so that none still waits for the chief task."""
         return not self._unaware
 
     def heard(self, now: float) -> list[Heard]:
-        """What is known of every member, in the cluster's order; of one never heard that it is silent."""
+        """What is known about every member, in the order of the cluster. A member that was never heard is silent."""
         silent_since = now - max(self.lease, SILENT_SECONDS)
         return [
             Heard(task, one.registration, one.heard_at < silent_since, one.heard_at) if one else Heard(task, None, True)
@@ -124,19 +124,19 @@ class Rendezvous:
         ]
 
     def silent(self, seconds: float, now: float) -> dict[str, int]:
-        """The attempts at tasks that have not been heard for so long, and were before."""
+        """Tasks that were heard before but not for `seconds`, with their attempts."""
         members = self._members.items()
         return {task: one.registration.attempt for task, one in members if now - one.heard_at >= seconds}
 
     def addresses_to_check(self, task: str, now: float) -> list[str]:
-        """The addresses that `task` registered from, where its host name is not known to lead there yet."""
+        """The addresses from which `task` registered and to which its host name is not known to resolve yet."""
         member = self._members.get(task)
         addresses = self._claims.looked_for(task, member.address if member else None, now - self.lease)
         self._update(task)
         return addresses
 
     def name_resolved(self, task: str, host: str, addresses: Sequence[str], now: float) -> None:
-        """A look-up's outcome: the host name of `task` leads to `addresses`. A claim from one of them is true."""
+        """The result of a look-up: the name of `task` resolves to `addresses`. That confirms a claim from there."""
         member = self._members.get(task)
         for registration, address, heard_at in self._claims.resolved(
             task, host, addresses, member.address if member else None
@@ -147,12 +147,12 @@ class Rendezvous:
         self._start_round_if_ready(now)
 
     def name_failed(self, task: str, problem: str) -> None:
-        """A look-up's outcome: the host name of `task` leads nowhere."""
+        """The result of a look-up: the host name of `task` does not resolve."""
         self._claims.failed(task, problem)
         self._update(task)
 
     def missing(self, now: float, most: int | None = None) -> list[str]:
-        """What the group waits for: tasks (at `most` so many), some with a reason; empty when it could start."""
+        """The tasks that the group waits for, `most` at most, some with a reason. Empty if it could start."""
         if now - self._swept_at >= 1:
             self._sweep(now)
         count = len(self._missing) if most is None else most
@@ -160,7 +160,7 @@ class Rendezvous:
         return [f"{task} ({self._missing[task]})" if self._missing[task] else task for task in first]
 
     def _update(self, task: str) -> None:
-        """Find out anew whether `task` is ready."""
+        """Check again whether `task` is ready."""
         reason = self._why_not_ready(task)
         if reason is None:
             self._missing.pop(task, None)
@@ -178,13 +178,13 @@ class Rendezvous:
         return None if self._claims.leads_to(task, member.address) else self._claims.problem(task)
 
     def _forget(self, task: str) -> None:
-        """Do not count what `task` said last; it must speak again."""
+        """Do not count the last registration of `task`. It must register again."""
         if task in self._members:
             self._members[task].current = False
             self._update(task)
 
     def _sweep(self, now: float) -> None:
-        """Forget what was not renewed within the lease."""
+        """Forget registrations that were not renewed within the lease."""
         self._swept_at = now
         for task, member in self._members.items():
             if now - member.heard_at > self.lease and member.current:
@@ -197,7 +197,7 @@ class Rendezvous:
         return f"waiting for {name_some(missing, len(self._missing))}"
 
     def _refusal(self, r: Registration) -> str | None:
-        # In few words: whoever asks may be a stranger.
+        # Says little, because the sender may be a stranger.
         if r.uid != self.uid:
             return f"{r.task} is of another job than the chief task ({self.chief}), perhaps an earlier one of its name"
         if r.cluster_hash != self.cluster_hash:
@@ -207,14 +207,14 @@ class Rendezvous:
         return None
 
     def _believes(self, task: str, address: str | None) -> bool:
-        """Whether what is said of a task from `address` counts: from where it was said before, or its name leads."""
+        """Whether a registration from `address` counts: the task has that address, or its name resolves to it."""
         member = self._members.get(task)
         if member is None or self._claims.leads_to(task, address):
             return True
         return member.address is not None and address is not None and same_address(member.address, address)
 
     def _outdated(self, r: Registration) -> str | None:
-        """Why what is said from a believed address is overtaken by what was said before."""
+        """Why a registration from an address that counts is older than what is known. None if it is not."""
         member = self._members.get(r.task)
         if member is None or not self._claims.led_to(r.task, member.address):
             return None
@@ -226,7 +226,7 @@ class Rendezvous:
         return None
 
     def _take(self, registration: Registration, address: str | None, now: float) -> None:
-        """Have `registration` be what is known of its task."""
+        """Make `registration` what is known about its task."""
         task, old = registration.task, self._members.get(registration.task)
         same_process = old is not None and old.registration.process == registration.process
         began_waiting = registration.phase == "waiting" and not same_process
@@ -256,7 +256,7 @@ class Rendezvous:
         if current.crashed:
             current.cause = cause_of((), current.preempted, current.crashed)
         elif not current.preempted and current.lives[r.task] == r.life:
-            current.cause = f"{r.task} lost a peer"  # the one that was lost is known when it has come back
+            current.cause = f"{r.task} lost a peer"  # the lost peer is known once it has come back
         else:
             current.cause = cause_of([] if current.preempted else [r.task], current.preempted)
 
@@ -269,7 +269,7 @@ class Rendezvous:
         for task in self.servers:
             self._forget(task)
         if self.servers:
-            self.revision += 1  # releases the held answers, so that every living server speaks at once
+            self.revision += 1  # releases the held answers, so that every server that lives registers at once
 
     def _start_round_if_ready(self, now: float) -> None:
         before = self._round

@@ -1,8 +1,8 @@
-"""Which task do the others wait for, where training makes no step? Pure: takes `now`, does no I/O (host.py does it).
+"""Decides which task the others wait for if training makes no step. Pure: takes `now`, does no I/O (host.py does it).
 
-Each supervisor counts by its own clock for how long its training process has made no step, and says so. In a
-synchronous group all notice at about the same time that one is behind, so who that is, is decided once, here, from what
-all of them say. The one that is named ends its container; the others then lose a peer, as after any failure.
+Each supervisor measures by its own clock how long its training process has made no step, and reports it. In a
+synchronous group all tasks notice at about the same time that one is behind. So it is decided once, here, from all
+reports. The straggler ends its container. The others then lose a peer, as after any failure.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from dtjob_trainer.rendezvous.messages import Registration
 from dtjob_trainer.rendezvous.words import is_ps
 
 SETTLE_SECONDS = 3.0
-"""From the first word of a stall until a straggler is named, at least: all tell what they are in within a second."""
+"""Least time from the first report of a stall until a straggler is named. All report what they do within a second."""
 SILENT_SECONDS = 30.0
-"""Who was not heard for so long is silent, where the group's lease is not longer. Until then it may tell of a step that
-nobody knows of here: on a busy machine a word takes many seconds."""
+"""A task that was not heard for so long, or for the group's lease if that is longer, is silent.
+
+Until then it may report a step that is not known here. On a busy machine a report takes many seconds."""
 PATIENCE_SECONDS = 30.0
-"""As long a straggler is not named while some task's own clock has not run out: its last step may be on its way."""
+"""For so long no straggler is named if a task has not reported a stall yet. The report of its last step may be late."""
 AFTERMATH_SECONDS = 30.0
-"""After a straggler was named: the others take up to 10 s to lose it, and one that steps again says so soon."""
+"""No straggler is named for so long after the last one. The others take up to 10 s to lose it."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What is known of one task."""
+    """What is known about one task."""
 
     task: str
     registration: Registration | None
     silent: bool
-    """Its supervisor has not been heard for some time, or never."""
+    """Its supervisor was not heard for some time, or never."""
     heard_at: float = -math.inf
-    """When it was heard last, by the namer's clock."""
+    """When it was last heard, by the clock of this supervisor."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,14 @@ class Named:
 
     task: str
     how: str
-    """How it is behind, in words."""
+    """How the straggler is behind, in words."""
     told: tuple[int, str, int]
-    """The training process whose supervisor ends its container: the straggler's, or where that is silent that of a task
-    which waits for it."""
+    """The training process whose supervisor ends its container: the straggler's. If that is silent, the one of a task
+    that waits for it."""
 
 
 class Stalls:
-    """Remembers since when training has stalled, and whom it has named."""
+    """Remembers since when training has stalled, and which straggler it has named."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -61,8 +62,10 @@ class Stalls:
         self._quiet_until = self._looked_at = -AFTERMATH_SECONDS
 
     def look(self, registration: Registration, heard: Callable[[], Sequence[Heard]], now: float) -> bool:
-        """Take note of a `registration`; whether a straggler was named. `heard` is asked only where there is a stall,
-        once a second at most: a job may have thousands of tasks."""
+        """Note a `registration`. Returns whether a straggler was named.
+
+        `heard` is called only if there is a stall, and once a second at most: a job may have thousands of tasks.
+        """
         if not registration.stalled and self._since is None:
             return False
         if now < self._quiet_until or now - self._looked_at < 1.0:
@@ -73,7 +76,8 @@ class Stalls:
             self._since = None
             return False
         furthest = max(_steps(known), default=0)
-        if self._since is None or furthest > self._furthest:  # who steps on waits for nobody: a step was told late
+        # A task that makes a step waits for no other: the report of its step was late.
+        if self._since is None or furthest > self._furthest:
             self._since, self._furthest = now, furthest
         if now - self._since < SETTLE_SECONDS or not _is_settled(known, self._since, now):
             return False
@@ -81,13 +85,15 @@ class Stalls:
         return True
 
     def named(self, registration: Registration) -> Named | None:
-        """The straggler over which the supervisor of this training process is to end its container."""
+        """The straggler because of which the supervisor of this training process must end its container, or None."""
         return self._named if self._named is not None and self._named.told == registration.process else None
 
 
 def is_stalled(heard: Sequence[Heard]) -> bool:
-    """Whether a task says so, and there is something to wait for: a ParameterServer chief whose ps are away, or all of
-    its workers, waits for pods."""
+    """Whether a task reports a stall that is not a wait for pods.
+
+    A chief of ParameterServer waits for pods if its ps or all of its workers are away.
+    """
     serving = [one for one in heard if one.registration is not None and one.registration.phase == "serving"]
     servers = [one for one in heard if one.registration is None or one.registration.phase == "serving"]
     if serving and all(one.silent for one in servers if not is_ps(one.task)):
@@ -112,7 +118,7 @@ def straggler(heard: Sequence[Heard]) -> Named:
     running = [each for each in here if each.phase == "running"]
     for doing in (DATA, CALLBACKS):
         found = [each for each in running if each.doing == doing]
-        # most of them in a callback wait there for the one that has skipped it
+        # if most of them are in a callback, they wait there for the one that has skipped it
         if found and (doing == DATA or len(running) < 3 or 2 * len(found) < len(running)):
             return Named(found[-1].task, IN_WORDS[doing], found[-1].process)
     silent = next((one.task for one in heard if one.silent), None)
@@ -129,25 +135,28 @@ def _is_waiting(one: Heard) -> bool:
 
 
 def _steps(heard: Sequence[Heard]) -> list[int]:
-    """The steps of those that train and are not silent."""
+    """The steps of the tasks that train and are not silent."""
     known = [one.registration for one in heard if one.registration is not None and not one.silent]
     return [each.step for each in known if each.step is not None and each.phase == "running"]
 
 
 def _is_settled(heard: Sequence[Heard], since: float, now: float) -> bool:
-    """Whether all that is known is of the stall that began at `since`: of nobody an older word, unless it is silent;
-    and those that train say themselves that no step came, or have had time to."""
+    """Whether all that is known is about the stall that began at `since`.
+
+    Each task was heard since then or is silent. And each task that trains has reported itself that no step came, or has
+    had time for that.
+    """
     late = now - since >= PATIENCE_SECONDS
     return all(one.silent or (one.heard_at >= since and (late or _stands(one.registration))) for one in heard)
 
 
 def _stands(registration: Registration | None) -> bool:
-    """Whether this task does no step, by its own clock, or never does one."""
+    """Whether this task makes no steps: it reports a stall, or it never makes steps."""
     return registration is None or registration.phase != "running" or registration.stalled or registration.stopped
 
 
 def _odd_one_out(running: Sequence[Registration]) -> Registration | None:
-    """The one that does something else than all others; None where there is none, or more than one."""
+    """The task that does something else than all others. None if there is none or more than one."""
     counts = Counter(each.doing for each in running)
     rare = [doing for doing, count in counts.items() if count == 1]
     if len(running) < 3 or len(counts) != 2 or len(rare) != 1:

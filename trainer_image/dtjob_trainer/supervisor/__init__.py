@@ -1,1 +1,1 @@
-"""PID 1 of a training container: keeps one training process running, and tells how it is. No TensorFlow."""
+"""PID 1 of a training container. It keeps one training process running and serves its status. No TensorFlow."""

@@ -1,4 +1,4 @@
-"""What follows on an answer of the rendezvous? Pure, does no I/O (supervisor.py does it)."""
+"""Decides what to do after an answer of the rendezvous. Pure: does no I/O (supervisor.py does it)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
 from dtjob_trainer.supervisor.restart import History, peers_changed
 
 NOTICE_SECONDS = 0.5
-"""For which a process that trains may notice by itself that its generation is over, before it is killed. Most do within
-0.1 s; one that waits for a peer which has noticed before it takes until its own heartbeat, about 9 s."""
+"""When a generation is over, a process that trains has this time to notice it before it is killed.
+
+Most notice within 0.1 s. One that waits for a peer that noticed before takes until its own heartbeat, about 9 s."""
 
 
 @dataclass(frozen=True)
 class Incarnation:
-    """One training process, as its supervisor knows it; still the last one's while there is none."""
+    """What a supervisor knows of its training process. While there is none, of the last one."""
 
     number: int = 0
-    """How many there were before it in this container."""
+    """How many training processes there were before it in this container."""
     phase: Phase = "waiting"
-    """What the rendezvous is told."""
+    """What the supervisor tells the rendezvous."""
     ended: bool = False
     generation_over: bool = False
-    """The rendezvous has said so: it must start again in place."""
+    """The rendezvous has said that the generation is over: the process must start again in place."""
     ended_by_us: bool = False
-    """We killed it, because its generation was over or the grace period ended."""
+    """The supervisor killed it, because its generation was over or the grace period ended."""
     preempted: tuple[str, ...] = ()
-    """The peers of whose preemption it was told."""
+    """The peers whose preemption it was told about."""
     cause: str = ""
-    """Which peer was lost, where that is known already."""
+    """Which peer was lost, if that is already known."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Go:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """The training process' generation is over: kill it after `patience` seconds, unless it still saves."""
+    """The generation of the training process is over. Kill it after `patience` seconds, unless it still saves."""
 
     generation: int
     cause: str
@@ -61,14 +62,14 @@ class Kill:
 
 @dataclass(frozen=True)
 class TellOfPreemption:
-    """Tell the training process that `peer` is about to go."""
+    """Tell the training process that `peer` is about to leave."""
 
     peer: str
 
 
 @dataclass(frozen=True)
 class EndStalled:
-    """Training has stalled over `straggler`, and it is this container that ends; `how` says how that is behind."""
+    """Training has stalled because of `straggler`, and this container ends. `how` says how the straggler is behind."""
 
     straggler: str
     how: str
@@ -76,7 +77,7 @@ class EndStalled:
 
 @dataclass(frozen=True)
 class StayNoLonger:
-    """A task that stays without a training process trains again because of `cause`, or ends where that is None."""
+    """A task that stays without a training process trains again because of `cause`. If that is None, it ends."""
 
     cause: str | None
 
@@ -87,11 +88,11 @@ Action = Show | Go | GiveUp | Kill | TellOfPreemption | EndStalled | StayNoLonge
 def on_answer(
     history: History, now: Incarnation, asked: Registration, answer: Answer, *, terminating: bool, starting: bool
 ) -> tuple[tuple[Action, ...], History, Incarnation]:
-    """What to do on the `answer` to what was `asked`, and what to know from then on.
+    """What to do after the `answer` to the registration `asked`, and what the supervisor knows from then on.
 
     - terminating: this supervisor was told to end.
-    - starting: the training process waits, or brings TensorFlow up: it would wait there for a lost peer, and has
-      nothing to save yet.
+    - starting: the training process waits, or starts TensorFlow. It has nothing to save yet, and would wait for a lost
+      peer.
     """
     if answer.kind == "done":
         history = replace(history, chief_finished=True)
@@ -130,7 +131,7 @@ def _of_one_that_ended(answer: Answer) -> tuple[Action, ...]:
 
 
 def _after_go(history: History, answer: Answer) -> History:
-    """A go tells who was replaced since the last one: now the last restart's cause is known."""
+    """A go says who was replaced since the last go. So the cause of the last restart is known now."""
     changed, cause = bool(answer.changed), answer.message
     if history.chief and answer.chief != history.chief:
         changed, cause = True, "the chief task was lost"

@@ -1,4 +1,4 @@
-"""A task's status as Prometheus metrics. prometheus_client is imported at the first scrape, to start faster."""
+"""A task's status as Prometheus metrics. prometheus_client is imported at the first scrape, so the start is faster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dtjob_trainer.contract import times
+from dtjob_trainer.contract.task import Task
 
 STATES = ("waiting", "starting", "training", "serving", "evaluating", "saving", "finished", "failed")
 
@@ -19,8 +20,13 @@ _GAUGES = (
 )
 
 
+def labels_of(task: Task) -> dict[str, str]:
+    """The labels of every metric of `task`. Prometheus itself sets others: job, namespace, pod and the like."""
+    return {"dtjob_namespace": task.namespace, "dtjob_name": task.name, "task": task.id}
+
+
 def exposition(status: Mapping[str, Any], labels: Mapping[str, str]) -> tuple[str, bytes]:
-    """The content type and text of /metrics for `status` (the body of /status); `labels` go on every metric."""
+    """The content type and text of /metrics for `status`, the body of /status. Every metric has `labels`."""
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
@@ -35,7 +41,7 @@ class _StatusCollector:
         self._status, self._names, self._values = status, list(labels), list(labels.values())
 
     def collect(self) -> Iterator[Any]:
-        """prometheus_client's protocol: the metric families."""
+        """The metric families, as prometheus_client asks for them."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         status = self._status

@@ -1,4 +1,4 @@
-"""TensorFlow's own port, which another process may hold."""
+"""Whether TensorFlow's own port is free."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 
 def port_is_free(port: int) -> bool:
-    """Whether nobody listens on TCP `port`, so that TensorFlow can (connections in TIME_WAIT do not matter to it)."""
+    """Whether TensorFlow can listen on TCP `port`. Connections in TIME_WAIT do not prevent that."""
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

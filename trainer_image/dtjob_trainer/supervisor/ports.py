@@ -1,4 +1,4 @@
-"""The ports that a supervisor listens on: for its status, and at the chief task for the rendezvous."""
+"""The ports on which a supervisor listens: for its status, and at the chief task for the rendezvous."""
 
 from __future__ import annotations
 
@@ -6,29 +6,25 @@ from collections.abc import Callable
 from typing import Any
 
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.supervisor.metrics import labels_of
 from dtjob_trainer.supervisor.server import Register, RendezvousServer, Server, StatusServer
 
 
 class PortInUse(Exception):
-    """A port cannot be listened on; the message names the variable that gave it."""
+    """A port cannot be listened on. The message names the variable that sets it."""
 
 
 async def listen(task: Task, status: Callable[[], dict[str, Any]], register: Register | None) -> None:
-    """Listen on the task's ports, those that it was given. `register`: at the chief task, what answers registrations.
-    Raises PortInUse."""
-    labels = {"namespace": task.namespace, "job": task.name, "task": task.id}
-    rendezvous: Register | int | None = register
+    """Listen on the ports that the task has. `register` answers registrations at the chief task. Raises PortInUse."""
     if register is not None and task.rendezvous_port is not None:
-        rendezvous = task.rendezvous_port
-        await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", rendezvous)
+        await _start(task, RendezvousServer(register), "DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port)
     if task.status_port:
-        server = StatusServer(status, labels, rendezvous)
-        await _start(task, server, "DTJOB_STATUS_PORT", task.status_port)
+        await _start(task, StatusServer(status, labels_of(task)), "DTJOB_STATUS_PORT", task.status_port)
 
 
 async def _start(task: Task, server: Server, variable: str, port: int) -> None:
     try:
-        # Under `dtjob run` all supervisors share one machine, which may have strangers on its network.
+        # Under `dtjob run` all supervisors are on one machine, whose network others may use.
         await server.start("127.0.0.1" if task.parent else None, port)
     except OSError as error:
         raise PortInUse(f"{variable} {port} cannot be listened on: {error}") from None

@@ -1,4 +1,4 @@
-"""Processes, as Linux sees them: whom we inherit, whom we kill, who is left."""
+"""The processes below this one: adopts orphans, reaps and kills them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
-    """Make descendants that lose their parent our children, as they are for PID 1, so that none outlives us unseen."""
+    """Adopt descendants that lose their parent, as PID 1 does. So none of them outlives this process unseen."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def children() -> list[int]:
-    """Ids of this process's children, the dead that are not reaped included."""
+    """Ids of this process's children, with dead ones that are not reaped yet."""
     found: list[int] = []
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
@@ -28,13 +28,13 @@ def children() -> list[int]:
 
 
 def kill_group(group: int) -> None:
-    """SIGKILL to a process group, if there still is one."""
+    """Send SIGKILL to a process group, if it still exists."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process is stopped, by SIGSTOP or by a tracer."""
+    """Whether a process is stopped by SIGSTOP or by a tracer."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
     return False
@@ -43,8 +43,8 @@ def is_stopped(pid: int) -> bool:
 class Reaper:
     """Reaps every child and adopted orphan of this process on SIGCHLD.
 
-    `on_exit(pid, returncode)` hears of each. A process in `leaders` takes its group with it: the group is killed while
-    its leader is still a zombie, so that its number cannot belong to anybody else.
+    `on_exit(pid, returncode)` is called for each. If a process in `leaders` ends, its process group is killed too. That
+    happens while the leader is still a zombie, so its number cannot belong to another group.
     """
 
     def __init__(self, on_exit: Callable[[int, int], None]) -> None:
@@ -54,13 +54,13 @@ class Reaper:
         self._spared: frozenset[int] = frozenset()
 
     def start(self) -> None:
-        """Reap from now on, in the running event loop. Children that exist already are reaped, never killed."""
-        self._spared = frozenset(children())  # an image's entry point may have started them before it became us
+        """Reap from now on, in the running event loop. Children that already exist are reaped but never killed."""
+        self._spared = frozenset(children())  # an image's entry point may have started them before it executed us
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self.reap)
         self.reap()
 
     def reap(self) -> None:
-        """Reap all that are dead."""
+        """Reap all dead children."""
         while True:
             try:
                 dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -76,9 +76,9 @@ class Reaper:
         self._changed.set()
 
     async def kill_all(self, seconds: float, spare: int | None = None) -> list[int]:
-        """SIGKILL every child but `spare`, and every orphan that this brings us; wait until all are reaped.
+        """Send SIGKILL to every child but `spare`, and to orphans that appear. Wait until all are reaped.
 
-        Returns the ids of those that were still there after `seconds`: they cannot be killed.
+        Returns the ids of those that still exist after `seconds`: they cannot be killed.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         while True:
@@ -93,6 +93,6 @@ class Reaper:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             self._changed.clear()
-            # An orphan of a child that just died is not announced by SIGCHLD: look again soon.
+            # No SIGCHLD announces an orphan of a child that just died, so look again soon.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), min(remaining, 0.05))

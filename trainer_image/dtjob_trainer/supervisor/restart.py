@@ -1,10 +1,13 @@
-"""What follows when the training process has ended? Pure: takes `now`, does no I/O (supervisor.py does it).
+"""Decides what happens after the training process has ended. Pure: takes `now`, does no I/O (supervisor.py does it).
 
-Exit 75 means that a peer was lost: the process starts again in this container. So does one that a signal has ended, a
-crash, where the job's rules leave that to us and it had done steps, from a later checkpoint on than the process that
-crashed before it here: as for maxRestartsWithoutProgress, only a newer checkpoint is progress. It is told on /status.
-Exit 0 of a task that the chief task may still need is kept back until that has finished. Anything else ends the container, so that
-Kubernetes and the operator see it and count it. The exit codes are those of docs/contract.md.
+- Exit 75 means that a peer was lost: the process starts again in this container.
+- A signal has ended the process: that is a crash. The process starts again in this container if the job's rules leave
+  the signal to the supervisor, if it had done steps, and if it had started from a newer checkpoint than the process
+  that crashed before it here. As for maxRestartsWithoutProgress, only a newer checkpoint is progress. /status shows it.
+- Exit 0 of a task that the chief task may still need is held back until the chief task has finished.
+- Anything else ends the container, so that Kubernetes and the operator see it and count it.
+
+The exit codes are those of docs/contract.md.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from dtjob_trainer.contract import exit_codes, times
 from dtjob_trainer.rendezvous.records import NO_CRASHES, Crashes
 
 EXITS_WITHOUT_PROGRESS = 3
-"""So many exits 75 in a row, with no new step and no peer that changed, end the container: no blip loops unseen."""
+"""So many exits 75 in a row, without a new step and without a changed peer, end the container."""
 
 
 @dataclass(frozen=True)
@@ -30,23 +33,23 @@ class Restart:
 
 @dataclass(frozen=True)
 class History:
-    """What is remembered from one training process to the next."""
+    """What the supervisor remembers from one training process to the next."""
 
     without_progress: int = 0
-    """Exits 75 in a row without a new step and without a peer that changed."""
+    """Exits 75 in a row without a new step and without a changed peer."""
     highest_step: int = -1
     restarts: int = 0
     crashes: Crashes = NO_CRASHES
-    """Of the restarts, those over crashes of this task's own training processes."""
+    """The restarts because of crashes of this task's own training processes."""
     crash: str = ""
-    """The name of the signal that ended the training process before this one, where that was a crash."""
+    """The name of the signal that ended the training process before this one, if that was a crash."""
     crashed_from: int = -1
-    """The step from which the last one that crashed had gone on."""
+    """The step from which the last process that crashed had started."""
     last_restart: Restart | None = None
     generation: int = 0
-    """The last one that a training process was let go for."""
+    """The last generation for which a training process got its go."""
     chief: str = ""
-    """The id of the chief task's supervisor at the last go: another one means that the chief task was replaced."""
+    """The id of the chief task's supervisor at the last go. Another id means that the chief task was replaced."""
     chief_finished: bool = False
     """The chief task has said that training is done."""
 
@@ -58,32 +61,32 @@ class Ended:
     returncode: int
     """Exit code, or minus the signal's number, as in `subprocess`."""
     task: str = ""
-    """Whose it was, such as `worker-1`."""
+    """The task it belonged to, such as `worker-1`."""
     restart_signals: frozenset[int] = frozenset()
-    """The signals over which it may be started again in this container."""
+    """The signals after which it may be started again in this container."""
     step: int | None = None
-    """The last step that it, or one before it, reported."""
+    """The last step that it, or a process before it, reported."""
     trained_from: int | None = None
-    """The step that it had gone on from, where it was in its training and had done steps of its own."""
+    """The step from which it had started, if it was training and had done steps of its own."""
     terminating: bool = False
     """This supervisor was told to end (SIGTERM)."""
     ended_by_us: bool = False
-    """We killed it, because its generation was over or the grace period ended: its signal 9 counts as exit 75."""
+    """The supervisor killed it: its generation was over or the grace period ended. Its signal 9 counts as exit 75."""
     chief_may_need_it: bool = False
-    """Member of a group that starts and ends together, other than its chief task."""
+    """The task is a member of a group that starts and ends together, and not its chief task."""
     peer_changed: bool = False
     """A peer is known to have been replaced or preempted since this process got its go."""
     cause: str = ""
-    """Which peer was lost, where that is known already."""
+    """Which peer was lost, if that is already known."""
     stalled: str = ""
-    """We ended it, as training had stalled: why this container ends over that; empty: no."""
+    """The supervisor ended it because training had stalled: the reason, for the log. Empty: it had not stalled."""
 
 
 @dataclass(frozen=True)
 class Stay:
     """Keep the container until the chief task has finished.
 
-    Where that fails in its last save, or after it, all of the group must train again from the last checkpoint.
+    If the chief task fails in its last save or later, the whole group must train again from the last checkpoint.
     """
 
 
@@ -96,18 +99,18 @@ class End:
 
 
 def peers_changed(history: History) -> History:
-    """A new generation began with a peer that was replaced: the exits before it had a reason."""
+    """A new generation began with a replaced peer. So the exits before it had a reason and do not count."""
     return replace(history, without_progress=0)
 
 
 def after_exit(history: History, ended: Ended, now: float) -> tuple[Restart | Stay | End, History]:
-    """Decide what follows on `ended`. `now` is in seconds since the epoch."""
+    """Decide what to do after `ended`. `now` is in seconds since the epoch."""
     code = exit_codes.of_process(ended.returncode)
     step = -1 if ended.step is None else ended.step
     progressed = step > history.highest_step
     history = replace(history, highest_step=max(step, history.highest_step), crash="")
     collateral = code == exit_codes.PEER_LOST or (ended.ended_by_us and ended.returncode == -signal.SIGKILL)
-    collateral |= bool(ended.stalled)  # told to end meanwhile
+    collateral |= bool(ended.stalled)  # it may have been told to end meanwhile
     if code == exit_codes.FINISHED:
         stays = ended.chief_may_need_it and not (history.chief_finished or ended.terminating)
         return Stay() if stays else End(exit_codes.FINISHED, "finished"), history
@@ -138,17 +141,17 @@ def _after_own_end(history: History, ended: Ended, now: float) -> tuple[Restart 
 
 
 def _is_crash(history: History, ended: Ended) -> bool:
-    """Whether the process is to start again over its signal.
+    """Whether the process starts again in this container after its signal.
 
-    What crashes before its first step, or from the same checkpoint as the one before it, does so in a new pod as well,
-    or needs another node: that is what the job's budget is for.
+    If it crashes before its first step, or from the same checkpoint as the process before it, a restart here does not
+    help: it would crash in a new pod as well, or it needs another node. The job's limit of restarts is for that.
     """
     named = -ended.returncode in ended.restart_signals and not ended.terminating
     return named and ended.trained_from is not None and ended.trained_from > history.crashed_from
 
 
 def restart(history: History, cause: str, now: float) -> tuple[Restart, History]:
-    """Start again because of `cause`, where that is known. `now` is in seconds since the epoch."""
+    """Start again because of `cause`, if that is known. `now` is in seconds since the epoch."""
     begun = Restart(cause or "a peer was lost", times.to_the_second(now))
     return begun, replace(history, restarts=history.restarts + 1, last_restart=begun)
 

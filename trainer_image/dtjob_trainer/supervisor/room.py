@@ -1,4 +1,4 @@
-"""Room for a training process: nothing of the one before it is left, and TensorFlow's port can be had."""
+"""Makes room for a training process: ends what the one before it left, and waits until TensorFlow's port is free."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dtjob_trainer.supervisor.reaper import Reaper
 from dtjob_trainer.supervisor.status import TaskStatus
 
 KILL_SECONDS = 10.0
-"""For which killed processes may take to be gone; then the container ends, as nobody else can end them."""
+"""Killed processes have so long to be gone. After that the container ends, as nothing else can end them."""
 PORT_SECONDS = 30.0
-"""For which another process may hold TensorFlow's port before the container ends."""
+"""Another process may hold TensorFlow's port for so long. After that the container ends."""
 
 
 class Log(Protocol):
-    """Prints a line of the supervisor's."""
+    """Prints a log line of the supervisor."""
 
     def __call__(self, message: str, level: log_line.Level = "info") -> None:
         """Print `message`."""
@@ -33,8 +33,10 @@ async def make_room(
     terminating: Callable[[], bool],
     log: Log,
 ) -> int | None:
-    """End what the last training process left behind, but `spare`; wait for `port`, unless `terminating` says that this
-    is in vain. Returns an exit code if the container is to end."""
+    """End the processes that the last training process left, except `spare`. Then wait until `port` is free.
+
+    Stops waiting once `terminating` returns True. Returns an exit code if the container must end.
+    """
     left = await reaper.kill_all(KILL_SECONDS, spare=spare)
     if left:
         code = exit_codes.COULD_NOT_KILL

@@ -1,7 +1,7 @@
-"""A supervisor's HTTP ports. One event loop, no thread per request.
+"""A supervisor's HTTP ports. They are served by one event loop, without a thread per request.
 
-The status port (/status, /metrics, /healthz) is for the operator and for Prometheus, the rendezvous port (POST
-/rendezvous) for the job's own pods: the job's NetworkPolicy tells them apart.
+The status port (/status, /metrics, /healthz) is for the operator and for Prometheus. The rendezvous port (POST
+/rendezvous) is for the job's own pods. They are two ports so that a NetworkPolicy can treat them differently.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from dtjob_trainer.rendezvous.messages import Answer, Registration
 from dtjob_trainer.supervisor.metrics import exposition
 
 LONGEST_REQUEST = 65536
-"""Bytes of a request, head and body; whoever sends more is cut off."""
+"""Bytes of a request, head and body. A longer one closes its connection."""
 
 _REASONS = {
     200: "OK",
     400: "Bad Request",
     404: "Not Found",
     405: "Method Not Allowed",
-    421: "Misdirected Request",
     500: "Internal Server Error",
 }
 
@@ -43,14 +42,14 @@ class Server(ABC):
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str | None, port: int) -> int:
-        """Listen on `port` of `host` (None: of every address). Returns the port. Raises OSError where it is taken."""
+        """Listen on `port` of `host` (None: all addresses). Returns the port. Raises OSError if it is in use."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Connection(self), host, port, backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
     @abstractmethod
     async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
-        """The status code, content type and body for one request from `address`."""
+        """The response to one request from `address`."""
 
 
 class RendezvousServer(Server):
@@ -64,32 +63,29 @@ class RendezvousServer(Server):
         """The answer to a registration."""
         if path.partition("?")[0] != "/rendezvous":
             return 404, "text/plain", b"there is /rendezvous\n"
-        return await _registered(self._register, method, body, address)
+        if method != "POST":
+            return 405, "text/plain", b"POST a registration here\n"
+        try:
+            registration = Registration.from_json(json.loads(body))
+        except RecursionError:
+            return 400, "text/plain", b"nested too deep\n"
+        except ValueError as error:
+            return 400, "text/plain", f"{error}\n".encode()
+        return _json(200, (await self._register(registration, address)).to_json())
 
 
 class StatusServer(Server):
-    """Serves one task's status. `rendezvous` is, at the chief task's supervisor, what answers registrations where the
-    operator gave the rendezvous no port of its own, else that port; None where another supervisor answers them."""
+    """Serves one task's status. `labels` go on every metric."""
 
-    def __init__(
-        self, status: Callable[[], dict[str, Any]], labels: dict[str, str], rendezvous: Register | int | None = None
-    ) -> None:
+    def __init__(self, status: Callable[[], dict[str, Any]], labels: dict[str, str]) -> None:
         super().__init__()
-        self._status, self._labels, self._rendezvous = status, labels, rendezvous
+        self._status, self._labels = status, labels
 
     async def respond(self, method: str, path: str, body: bytes, address: str) -> Response:
         """A page of the task's status."""
-        path = path.partition("?")[0]
-        if path == "/rendezvous":
-            if isinstance(self._rendezvous, int):
-                return _json(421, {"rendezvousPort": self._rendezvous})
-            return await _registered(self._rendezvous, method, body, address)
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET here\n"
-        return self._page(path)
-
-    def _page(self, path: str) -> Response:
-        match path:
+        match path.partition("?")[0]:
             case "/status":
                 return _json(200, self._status())
             case "/metrics":
@@ -100,22 +96,8 @@ class StatusServer(Server):
         return 404, "text/plain", b"there is /status, /metrics and /healthz\n"
 
 
-async def _registered(register: Register | None, method: str, body: bytes, address: str) -> Response:
-    if register is None:
-        return 404, "text/plain", b"the rendezvous is not here; DTJOB_RENDEZVOUS_ADDRESS says where it is\n"
-    if method != "POST":
-        return 405, "text/plain", b"POST a registration here\n"
-    try:
-        registration = Registration.from_json(json.loads(body))
-    except RecursionError:
-        return 400, "text/plain", b"nested too deep\n"
-    except ValueError as error:
-        return 400, "text/plain", f"{error}\n".encode()
-    return _json(200, (await register(registration, address)).to_json())
-
-
 class _Connection(asyncio.Protocol):
-    """One client: requests one after the other; its going away cancels the one that is being answered."""
+    """One client, with one request at a time. If the client disconnects, the request in progress is cancelled."""
 
     def __init__(self, server: Server) -> None:
         self._server, self._buffer = server, b""
@@ -157,7 +139,7 @@ class _Connection(asyncio.Protocol):
     async def _answer(self, method: str, path: str, body: bytes, keep: bool) -> None:
         try:
             response = await self._server.respond(method, path, body, self._address)
-        except Exception as error:  # a bug in one answer must not end the supervisor
+        except Exception as error:  # a bug in one response must not end the supervisor
             response = (500, "text/plain", f"{type(error).__name__}: {error}\n".encode())
         self._send(response, keep=keep, head_only=method == "HEAD")
         self._answering = None

@@ -1,8 +1,8 @@
-"""Stalls: training that makes no new step for too long, by this supervisor's own clock.
+"""Stalls: training makes no new step for too long, by this supervisor's own clock.
 
-Counted is only time in which steps should come: from the first step of a training process on, unless it validates or
-saves; and all time in which it is stopped. So compiling, restoring and reading the first batch are no stalls, however
-long they take. In a group the chief task's supervisor says who is behind (rendezvous/stalls.py).
+Only time in which steps should come is counted: from the first step of a training process on, unless it validates or
+saves. Time in which the process is stopped always counts. So compiling, restoring and reading the first batch are not
+stalls, however long they take. In a group the chief task's supervisor decides who is behind (rendezvous/stalls.py).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dtjob_trainer.supervisor import reaper
 
 TICK_SECONDS = 1.0
 ALONE_SECONDS = 30.0
-"""Without a word from the chief task's supervisor for so long, a stalled task ends its container by itself."""
+"""If the chief task's supervisor does not answer for so long, a stalled task ends its container by itself."""
 ABORT_SECONDS = 5.0
-"""For which a process may write where its threads are, before it is killed."""
+"""A process has so long to write the stacks of its threads before it is killed."""
 STOPPED = "its process is stopped (SIGSTOP)"
 
 
 class Watch:
-    """Counts the time in which a training process makes no step though it should. Pure."""
+    """Counts the time in which a training process makes no step although it should. Pure."""
 
     def __init__(self, limit: float | None) -> None:
-        """`limit`: seconds; None: nothing is a stall."""
+        """`limit`: seconds without a step that are a stall. None: nothing is a stall."""
         self._limit = limit
         self.process_started()
 
@@ -54,13 +54,15 @@ class Watch:
             self._still = 0.0
 
     def passes(self, seconds: float, *, stopped: bool = False) -> None:
-        """So much time has passed, in which this supervisor itself was running; and the training process was `stopped`,
-        so that it did nothing of what it has told of last."""
+        """This supervisor has run for `seconds`.
+
+        - stopped: the training process was stopped, so it did not do what it reported last.
+        """
         self._still = self._still + seconds if self.counts or stopped else 0.0
 
     @property
     def counts(self) -> bool:
-        """Whether steps should come."""
+        """Whether time counts now: steps should come."""
         trains = self._state == "training" and self._stepped
         return self._limit is not None and trains and self.doing not in NO_STALL
 
@@ -81,7 +83,7 @@ class Stall:
 
     straggler: str
     how: str
-    """How it is behind, in words."""
+    """How the straggler is behind, in words."""
     seconds: float
 
     @property
@@ -91,12 +93,12 @@ class Stall:
 
     @property
     def facts(self) -> Facts:
-        """What the last log line tells the operator."""
+        """The facts for the last log line, which the operator reads."""
         return {"straggler": self.straggler, "behind": self.how}
 
 
 class StallGuard:
-    """Watches the training processes of one task, one after the other."""
+    """Watches for stalls of one task, over all of its training processes."""
 
     def __init__(
         self,
@@ -104,8 +106,11 @@ class StallGuard:
         on_stall: Callable[[str, str], None],
         silent: Callable[[float], dict[str, int]] = lambda seconds: {},
     ) -> None:
-        """`on_stall(straggler, how)` is called where no rendezvous decides: the container is to end. `silent` tells the
-        attempts at tasks that this supervisor has not heard for so long, and had before."""
+        """`on_stall(straggler, how)` is called if the container must end and no rendezvous decides that.
+
+        `silent(seconds)` returns tasks that this supervisor has not heard for so long, but had heard before, with their
+        attempts.
+        """
         self._task, self._on_stall, self._silent = task, on_stall, silent
         self._waited = 0.0
         self._watch = Watch(task.stall_seconds)
@@ -114,17 +119,17 @@ class StallGuard:
         self._unanswered = 0.0
         self._chief_attempt: int | None = None
         self.stopped = False
-        """Whether the training process is stopped, by SIGSTOP or a tracer."""
+        """Whether the training process is stopped by SIGSTOP or a tracer."""
         self.found: Stall | None = None
-        """The stall over which this container ends."""
+        """The stall because of which this container ends."""
 
     def begin(self, group: asyncio.TaskGroup) -> None:
-        """Watch from now on, in `group`, where the job asks for it; further calls change nothing."""
+        """Watch from now on, in `group`, if the job sets a stall timeout. Further calls change nothing."""
         if self._task.stall_seconds is not None and self._ticking is None:
             self._ticking = group.create_task(self._tick_forever())
 
     def leave(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         if self._ticking:
             self._ticking.cancel()
 
@@ -142,14 +147,16 @@ class StallGuard:
         """The training process reports."""
         self._watch.heard(report)
 
-    def answered(self, chief_attempt: int | None) -> None:
-        """The rendezvous has answered, at this attempt at the chief task where it says so."""
+    def answered(self, chief_attempt: int) -> None:
+        """The rendezvous has answered. `chief_attempt`: the attempt at the chief task that answered."""
         self._unanswered, self._chief_attempt = 0.0, chief_attempt
 
     @property
     def silent(self) -> dict[str, int]:
-        """The attempts at tasks for which the group has waited for so long that their silence is a stall, where they
-        run: the operator knows that, and replaces them."""
+        """Tasks, with their attempts, whose silence has lasted for the stall timeout while the group waits for them.
+
+        The operator knows whether their pods run, and replaces those.
+        """
         limit, attempt = self._task.stall_seconds, self._chief_attempt
         if limit is None or self._waited < limit:
             return {}
@@ -159,21 +166,21 @@ class StallGuard:
 
     @property
     def over(self) -> bool:
-        """Whether training has stalled, and nothing is done about it here yet."""
+        """Whether training has stalled and this container does not end for that yet."""
         return self._watch.over and self.found is None
 
     @property
     def doing(self) -> str:
-        """What the training process is in, as it has told."""
+        """What the training process has reported that it does."""
         return self._watch.doing
 
     @property
     def frozen(self) -> bool:
-        """Whether the training process is stopped now, in a job that asks for it."""
+        """Whether the training process is stopped now. Always False without a stall timeout."""
         return self._task.stall_seconds is not None and self._pid is not None and reaper.is_stopped(self._pid)
 
     def find(self, straggler: str, how: str) -> Stall:
-        """Note the stall over which this container ends."""
+        """Note the stall because of which this container ends."""
         self.found = Stall(straggler, how, self._task.stall_seconds or 0.0)
         return self.found
 
@@ -183,7 +190,7 @@ class StallGuard:
         while True:
             await asyncio.sleep(tick)
             now = time.monotonic()
-            # not the time in which this supervisor was stopped itself, as with its machine
+            # Time in which this supervisor itself was stopped, as with its machine, does not count.
             passed = min(now - before, 2 * tick)
             self.stopped, before = self.frozen, now
             self._watch.passes(passed, stopped=self.stopped)

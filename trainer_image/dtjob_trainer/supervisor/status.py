@@ -1,4 +1,4 @@
-"""What /status says of a task (docs/contract.md): the supervisor's own facts, and what the training process said."""
+"""The /status of a task (docs/contract.md): the supervisor's own facts and the reports of the training process."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ OURS = frozenset(
 """Keys that a training process cannot overwrite."""
 
 MOMENTARY = ("doing", "stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception")
-"""Keys that hold only for the training process that reported them."""
+"""Keys that are only true for the training process that reported them."""
 
 LONGEST_LAST_WORDS = 4096
 """Bytes of a termination message that the kubelet keeps."""
 
 LONGEST_EXCEPTION = 480
-"""Characters; the kubelet keeps the last 2,048 bytes of a log, and our line is the last."""
+"""Characters. The kubelet keeps the last 2,048 bytes of a log, and the supervisor's line is the last one."""
 
 
 class TaskStatus:
-    """The status of one task, from the start of its supervisor on."""
+    """The status of one task since the start of its supervisor."""
 
     def __init__(self, task: str, attempt: int, pid: int, job_uid: str, first_step: FirstStep | None = None) -> None:
         self._ours: dict[str, Any] = {"task": task, "attempt": attempt, "pid": pid}
@@ -56,35 +56,35 @@ class TaskStatus:
         self.state = "waiting"
         self.incarnation = 0
         self.message = ""
-        """The supervisor's own message; it goes before the training process's."""
+        """The supervisor's own message. It replaces the message of the training process."""
         self.silent: Callable[[], dict[str, int]] = dict
-        """The attempts at tasks for which the group waits in vain."""
+        """Tasks that do not answer while the group waits for them, with their attempts."""
         self.crashes: Callable[[], Crashes] = Crashes
-        """How often training processes were started again over crashes, at the chief task of all its group."""
+        """Restarts because of crashes: at the chief task those of its group, elsewhere those of this task."""
         self._first_step = first_step or FirstStep()
         self._spent = TimeSpent()
 
     @property
     def step(self) -> int | None:
-        """The last reported step, of whichever training process."""
+        """The last reported step, of this training process or one before it."""
         step = self._reported.get("step")
         return step if isinstance(step, int) else None
 
     @property
     def trained_from(self) -> int | None:
-        """The step that this training process has restored, where it is in its training and has done steps since."""
+        """The step that this training process restored, if it trains and has done steps since. Otherwise None."""
         restored, step = self._reported.get("restoredStep"), self.step
         trained = self.state == "training" and isinstance(restored, int) and step is not None and step > restored
         return restored if trained else None
 
     @property
     def starting(self) -> bool:
-        """Whether the training process waits for its go, or brings TensorFlow up."""
+        """Whether the training process waits for its go or starts TensorFlow."""
         return self.state in ("waiting", "starting")
 
     @property
     def saves(self) -> bool:
-        """Whether the training process must not be cut off: it saves before it ends, or while it trains."""
+        """Whether the training process must not be killed now: it saves, before it ends or while it trains."""
         return self.state == "saving" or "writing" in self._reported
 
     def started(self, incarnation: int, training_pid: int) -> None:
@@ -97,12 +97,12 @@ class TaskStatus:
             self._reported.pop(key, None)
 
     def ended(self, state: str) -> None:
-        """The training process has ended; `state` is what the task is now."""
+        """The training process has ended. `state` is the new state of the task."""
         self.state = state
         self._more.pop("trainingPid", None)
 
     def take_over_done(self, directory: str) -> bool:
-        """Take over the last status of this job from the DONE mark of its checkpoint directory; False without one."""
+        """Take the last status of this job from the DONE mark in its checkpoint directory. False if there is none."""
         last = last_of_done(directory, self._job_uid)
         if last is not None:
             self.merge(last)
@@ -110,11 +110,11 @@ class TaskStatus:
         return last is not None
 
     def restarts(self, count: int, time: str, cause: str) -> None:
-        """Note the last restart in place; called again where its cause becomes known later."""
+        """Note the last restart in place. Called again if its cause becomes known later."""
         self._more |= {"restartsInPlace": count, "lastRestart": {"time": time, "cause": cause}}
 
     def merge(self, progress: dict[str, Any]) -> None:
-        """Take over what the training process reports, key by key."""
+        """Take over a report of the training process, key by key."""
         self._first_step.heard(progress)
         self._spent.heard(progress)
         for key, value in progress.items():
@@ -140,8 +140,7 @@ class TaskStatus:
         return body
 
     def of_failure(self, code: int, stall: Stall | None = None) -> Facts:
-        """What the last log line of a container that ends with `code` tells the operator; of a `stall` who is
-        behind."""
+        """The facts in the last log line of a container that ends with `code`. `stall`: the stall that ended it."""
         facts: dict[str, str | int | bool] = {"exitCode": code, **self._stepped()}
         facts |= stall.facts if stall is not None and code == exit_codes.STALLED else {}
         told = self._reported.get("exception")
@@ -156,14 +155,14 @@ class TaskStatus:
 
 
 def leave_last_words(status: dict[str, Any], file: str) -> None:
-    """Write `status` where the kubelet picks it up: whoever reads the pod's status need not have polled.
+    """Write `status` to `file`, where the kubelet reads it. The pod's status then has it, without a poll of /status.
 
-    Nowhere where `file` is empty. Raises OSError where it cannot be written.
+    Does nothing if `file` is empty. Raises OSError if it cannot be written.
     """
     if not file:
         return
     text = json.dumps(status)
-    for key in ("metrics", "evaluation", "message"):  # the kubelet would cut the text, and half of it is no JSON
+    for key in ("metrics", "evaluation", "message"):  # the kubelet would cut the text, and a part of it is not JSON
         if len(text) > LONGEST_LAST_WORDS:
             status = {name: value for name, value in status.items() if name != key}
             text = json.dumps(status)
@@ -171,9 +170,9 @@ def leave_last_words(status: dict[str, Any], file: str) -> None:
 
 
 def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:
-    """The last status in the checkpoint directory's DONE mark of this job; None where it bears none.
+    """The last status in the DONE mark of this job in the checkpoint directory. None if there is no such mark.
 
-    None for URIs (gs://), too, which need TensorFlow.
+    Also None for URIs (gs://), because reading them needs TensorFlow.
     """
     if "://" in directory or not uid:
         return None
@@ -184,6 +183,6 @@ def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:
     if not isinstance(mark, dict) or mark.get("uid") != uid:
         return None
     last = mark.get("status")
-    # What the process restored that marked it is not what this supervisor's has: it starts none.
+    # These keys are about the process that wrote the mark. This supervisor starts none.
     of_the_process = ("restoredStep", *time_spent.KEYS)
     return {key: value for key, value in last.items() if key not in of_the_process} if isinstance(last, dict) else {}

@@ -1,8 +1,8 @@
-"""The supervisor: keeps one task's training process running, in step with its peers. PID 1 of a training container.
+"""The supervisor: PID 1 of a training container. It runs one task's training process together with its peers.
 
-It starts the training process, lets it go when the rendezvous says so, starts it again in place when a peer was lost
-(exit 75) or it crashed, stays until the chief task has finished, passes SIGTERM on, and answers /status all the while.
-What to do after an exit is decided in restart.py, on an answer of the rendezvous in answers.py; this file does the I/O.
+It starts the training process and lets it go when the rendezvous says so. It starts the process again in place after a
+lost peer (exit 75) or a crash. It stays until the chief task has finished, passes SIGTERM on, and serves /status.
+restart.py decides what to do after an exit, and answers.py after an answer of the rendezvous. This file does the I/O.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from dtjob_trainer.supervisor.status import TaskStatus, leave_last_words
 from dtjob_trainer.supervisor.training_process import TrainingProcess
 
 FAREWELL_SECONDS = 3.0
-"""For which the chief task's supervisor waits until all of its group have heard that training is done."""
+"""The chief task's supervisor waits so long until its whole group has heard that training is done."""
 DONE_SECONDS = 30.0
-"""As long where the chief task was replaced after the end: some of its group may look for it under its old address."""
+"""The same if the chief task was replaced after the end: some tasks may still look for it at its old address."""
 
 
 class Supervisor:
@@ -42,8 +42,8 @@ class Supervisor:
     def __init__(
         self, task: Task, command: Sequence[str], environ: Mapping[str, str], template: Template | None = None
     ) -> None:
-        """`command` starts the training process with `environ` and its pipes' variables; `template`: one that waits.
-        Raises TaskError where the environment does not say where the rendezvous is."""
+        """`command` starts the training process with `environ` and the variables of its pipes. `template`: one that
+        waits already. Raises TaskError if the environment does not say where the rendezvous is."""
         self._task, self._command, self._environ = task, list(command), dict(environ)
         self._id = os.urandom(6).hex()
         self._first_step = FirstStep.of(task)
@@ -54,10 +54,10 @@ class Supervisor:
         self._status.silent = lambda: self._stalls.silent
         self._status.crashes = lambda: self._member.crashes or self._history.crashes
         self._process: TrainingProcess | None = None
-        """The training process, still the last one while there is none."""
+        """The training process. While there is none, the last one."""
         self._terminating = False
         self._called: asyncio.Future[str | None] | None = None
-        """While it stays after its training: why the group trains again, or None where the container may end."""
+        """Set while it stays after its training. Result: why the group trains again, or None to end."""
         may_start_again = bool(task.waits_for_go or task.restart_signals)
         forks = may_start_again and self._command[1:3] == ["-m", "dtjob_trainer.run"]
         self._template = template or (Template() if forks else None)
@@ -67,7 +67,7 @@ class Supervisor:
         """Run the task to its end. Returns the exit code of the container."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._terminate)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))  # held back since __main__ began
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))  # blocked since __main__ began
         self._reaper.start()
         try:
             await listen(self._task, self._status.to_json, self._member.answer)
@@ -78,7 +78,7 @@ class Supervisor:
         if checkpoint and self._status.take_over_done(checkpoint.directory):
             self._log(f"{checkpoint.directory} is marked DONE by this job: nothing is left to train")
             return await self._end(exit_codes.FINISHED, DONE_SECONDS)
-        async with asyncio.TaskGroup() as group:  # a bug in reporting must not go unseen
+        async with asyncio.TaskGroup() as group:  # so that a bug in reporting is not hidden
             self._stalls.begin(group)
             code = await self._end(await self._train(group))
             self._member.leave()
@@ -98,13 +98,13 @@ class Supervisor:
         return code
 
     async def _make_room(self) -> int | None:
-        """Room for the next training process. Returns an exit code if the container is to end."""
+        """Make room for the next training process. Returns an exit code if the container must end."""
         spare, port = self._template.pid if self._template else None, self._task.port
         code = await make_room(self._reaper, spare, port, self._status, lambda: self._terminating, self._log)
         return exit_codes.TERMINATED if code is None and self._terminating else code
 
     def _start(self) -> None:
-        """Start a training process, and let it go where it waits for nobody."""
+        """Start a training process. Let it go at once if it waits for no other task."""
         self._process = TrainingProcess(self._command, self._environ, self._on_progress, self._template)
         self._reaper.leaders.add(self._process.pid)
         self._stalls.process_started(self._process.pid)
@@ -126,7 +126,7 @@ class Supervisor:
         self._member.news()
 
     async def _until_end(self) -> int | None:
-        """Wait for the training process to end. Returns the container's exit code, None for another start."""
+        """Wait until the training process has ended. Returns the container's exit code, or None to start again."""
         assert self._process is not None
         returncode = await self._process.exited
         self._process.close()
@@ -161,7 +161,7 @@ class Supervisor:
         return None
 
     async def _stay(self) -> policy.End | policy.Restart:
-        """Stay without a training process until the chief task has finished, or all of the group must train again."""
+        """Stay without a training process until the chief task has finished or the group trains again."""
         self._status.ended("finished")
         self._status.message = "waiting for the chief task to finish"
         self._called = asyncio.get_running_loop().create_future()
@@ -173,7 +173,7 @@ class Supervisor:
         return decision
 
     async def _end(self, code: int, farewell: float = FAREWELL_SECONDS) -> int:
-        """End all that is left, and tell how it ended; `code` is the container's exit code."""
+        """End all processes that are left, and report the end. `code` is the container's exit code."""
         left = await self._reaper.kill_all(KILL_SECONDS)
         self._first_step.ends()
         if left:
@@ -187,7 +187,7 @@ class Supervisor:
         return code
 
     def _terminate(self) -> None:
-        """SIGTERM: the training process may save; what is left shortly before the grace period ends is killed."""
+        """On SIGTERM: let the training process save. Shortly before the grace period ends, kill what still runs."""
         self._call(None)
         if not self._terminating:
             self._terminating = True
@@ -214,7 +214,7 @@ class Supervisor:
             self._process.kill()
 
     def _end_stalled(self, straggler: str, how: str) -> None:
-        """End this container, as training has stalled over `straggler`; `how` says how that is behind."""
+        """End this container, because training has stalled over `straggler`. `how` says how the straggler is behind."""
         if self._process is None or self._now.ended or self._stalls.found or self._terminating:
             return
         self._log(f"{self._stalls.find(straggler, how).reason}; where the threads of this process are:", "error")
@@ -279,7 +279,7 @@ class Supervisor:
                 self._call(why)
 
     def _kill_if_still_running(self, process: TrainingProcess, deadline: float) -> None:
-        """Kill at `deadline`, or when it has saved, whichever is later; it may end by itself before."""
+        """Kill `process` at `deadline`, or later if it still saves. It may end by itself before."""
         if process.exited.done() or self._terminating:
             return
         remaining = deadline - time.monotonic()
@@ -287,7 +287,7 @@ class Supervisor:
         if self._status.saves and checkpoint:
             remaining += checkpoint.save_timeout_seconds
         if remaining <= 0 and self._stalls.frozen:
-            self._end_stalled(self._task.id, STOPPED)  # it is what its peers have lost
+            self._end_stalled(self._task.id, STOPPED)  # it is the peer that the others have lost
         elif remaining <= 0:
             self._kill()
         else:

@@ -1,8 +1,7 @@
-"""What the time of a task's training went into since its supervisor began: steps that stand, steps that a restart took
-back, and saves.
+"""Where a task's training time went since its supervisor began: kept steps, steps that a restart took back, and saves.
 
-Each training process tells how long it has trained (docs/contract.md); only here is it known what the one before it in
-this container had done. Steps that are taken back take with them their share of the time of the process that did them.
+Each training process reports how long it has trained (docs/contract.md). Only the supervisor knows what the processes
+before it in this container did. Steps that are taken back count with their share of the time of their process.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 KEYS = ("trainedSeconds", "savedSeconds")
-"""Keys of a training process that are taken in here and not shown as they are."""
+"""Keys of a report that are used here and not shown in the status themselves."""
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """Steps, and the seconds that they took together."""
+    """A number of steps, and the seconds that they took together."""
 
     number: int = 0
     seconds: float = 0.0
 
     def share(self, number: int) -> _Steps:
-        """So many of them, or all, with their part of the time; those of a row without steps are in vain all alike."""
+        """So many of the steps, or all of them, with their part of the time. Without steps, all of the time."""
         if number >= self.number:
             return self
         return _Steps(number, self.seconds * number / self.number)
@@ -38,7 +37,7 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Loop:
-    """The loop that trains now, or trained last."""
+    """The loop that trains now, or that trained last."""
 
     restored: int
     step: int
@@ -51,17 +50,17 @@ class _Loop:
 
 
 class TimeSpent:
-    """Of one task, over all training processes of its supervisor."""
+    """The time of one task, over all training processes of its supervisor."""
 
     def __init__(self) -> None:
         self._before, self._redone, self._saving = _Steps(), _Steps(), 0.0
-        """Of the loops before this one: what stands; what does not; and saves."""
+        """Of the loops before this one: kept steps, steps that were taken back, and seconds of saves."""
         self._loop: _Loop | None = None
         self._from = 0
         self._new_process = True
 
     def process_started(self) -> None:
-        """A new training process begins. What the last one did stands until this one has restored something older."""
+        """A new training process begins. The steps of the last one are kept until this one restores an older step."""
         self._new_process = True
 
     def heard(self, report: Mapping[str, Any]) -> None:
@@ -77,8 +76,10 @@ class TimeSpent:
             self._loop = replace(self._loop, trained=trained, saved=saved)
 
     def to_json(self) -> dict[str, Any]:
-        """The block `spent` of /status, empty before training began: seconds, numbers of steps, and the step that the
-        first training process went on from."""
+        """The block `spent` of /status. It is empty before training began.
+
+        It has seconds, numbers of steps, and the step from which the first training process started.
+        """
         if self._loop is None:
             return {}
         kept = self._before + self._loop.steps
@@ -104,7 +105,7 @@ class TimeSpent:
         self._loop, self._new_process = _Loop(restored, restored), False
 
     def _lost(self, last: _Loop, restored: int) -> _Steps:
-        """What is taken back where a new process goes on from `restored`; all, where it found nothing."""
+        """What is taken back if a new process starts from `restored`: everything if it found no checkpoint."""
         if restored == 0:
             return self._before + last.steps
         back = max(0, last.step - restored)

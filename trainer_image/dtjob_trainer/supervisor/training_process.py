@@ -1,4 +1,4 @@
-"""One training process: started with its two pipes (docs/contract.md), spoken to, listened to."""
+"""One training process: its start, its two pipes (docs/contract.md) and its signals."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dtjob_trainer.contract.template import DESCRIPTOR_VARIABLE, Template
 from dtjob_trainer.supervisor import reaper
 
 LONGEST_LINE = 1 << 20
-"""Bytes of a progress line after which it is thrown away: the supervisor must not grow with what a program writes."""
+"""Bytes. A longer line of a report is thrown away, so that a program cannot fill the supervisor's memory."""
 
 
 class TrainingProcess:
-    """A started training process. Its end is told by the reaper, through `exited`."""
+    """A started training process. When it has ended, the reaper sets `exited`."""
 
     def __init__(
         self,
@@ -31,22 +31,22 @@ class TrainingProcess:
         on_progress: Callable[[dict[str, Any]], None],
         template: Template | None = None,
     ) -> None:
-        """Start `command` in a session of its own; standard output and error are ours. Needs a running event loop.
+        """Start `command` in a session of its own, with our standard output and error. Needs a running event loop.
 
-        `template`: fork it from there where one waits, for commands that run `dtjob_trainer.run`.
+        `template`: if it waits, fork the process from it. Only for commands that run `dtjob_trainer.run`.
         """
         self._on_progress, self._template, self._unfinished = on_progress, template, b""
         pid = self._with_pipes(lambda pipes: template.spawn(command[3:], environ, pipes)) if template else None
-        # with pipes of its own, as a template that did not answer in time may have handed on those that it was given
+        # with new pipes: a template that did not answer in time may have passed the first ones on
         pid = pid or self._with_pipes(lambda pipes: self._execute(command, environ, pipes, template))
         assert pid is not None
         self.pid = pid
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        """Its return code, as in `subprocess`."""
+        """The return code of the process, as in `subprocess`."""
         asyncio.get_running_loop().add_reader(self._progress, self._read)
 
     def _with_pipes(self, start: Callable[[dict[str, int]], int | None]) -> int | None:
-        """Make the two pipes and `start` a process with its ends of them; its id, None where there is none."""
+        """Make the two pipes and `start` a process with its ends. Returns its id, or None if it was not started."""
         go_read, self._go = os.pipe()
         self._progress, progress_write = os.pipe()
         os.set_blocking(self._go, False)
@@ -66,7 +66,7 @@ class TrainingProcess:
     def _execute(
         command: Sequence[str], environ: Mapping[str, str], descriptors: dict[str, int], template: Template | None
     ) -> int:
-        """Start `command` afresh, and have it leave a template behind where none was asked for before."""
+        """Execute `command`. The first such process is asked to leave a template behind."""
         supervisor = os.getpid()
         leave = template.hand_over() if template else None
         if leave is not None:
@@ -80,50 +80,50 @@ class TrainingProcess:
             preexec_fn=lambda: die_with_parent(signal.SIGKILL, supervisor),
             stdin=subprocess.DEVNULL,
         )
-        process.returncode = 0  # the reaper waits for it, not this object
+        process.returncode = 0  # the reaper waits for the process, not this object
         if template and leave is not None:
             template.handed_over()
         return process.pid
 
     def go(self, generation: int) -> None:
-        """Let it start TensorFlow."""
+        """Let the process start TensorFlow."""
         self._write({"generation": generation})
 
     def tell_peer_preempted(self, task: str) -> None:
-        """Tell it that `task` is about to leave."""
+        """Tell the process that `task` is about to leave."""
         self._write({"peerPreempted": task})
 
     def terminate(self) -> None:
-        """SIGTERM to the training process itself; what it started is its own to end."""
+        """Send SIGTERM to the training process only. It ends itself what it has started."""
         if not self.exited.done():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL to it and all of its process group."""
+        """Send SIGKILL to the process group of the training process."""
         if not self.exited.done():
             reaper.kill_group(self.pid)
 
     def abort(self) -> None:
-        """SIGABRT, at which it writes where its threads are (faulthandler) and ends; also to one that is stopped."""
+        """Send SIGABRT: the process writes the stacks of its threads (faulthandler) and ends, even if it is stopped."""
         if not self.exited.done():
             with contextlib.suppress(OSError, ValueError):
                 hard = resource.prlimit(self.pid, resource.RLIMIT_CORE)[1]
-                # 1 rather than 0: the kernel asks that of a handler of core dumps, too (core(5))
+                # 1 and not 0: with 0 the kernel still pipes core dumps to a handler (core(5))
                 resource.prlimit(self.pid, resource.RLIMIT_CORE, (hard if 0 <= hard < 1 else 1, hard))
             for number in (signal.SIGABRT, signal.SIGCONT):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, number)
 
     def close(self) -> None:
-        """Read what it wrote last and close the pipes. Call it once, after the end of the process."""
+        """Read the last reports and close the pipes. Call this once, after the end of the process."""
         self._read()
         asyncio.get_running_loop().remove_reader(self._progress)
         os.close(self._progress)
         os.close(self._go)
 
     def _write(self, line: dict[str, Any]) -> None:
-        # A process that is dying or never reads is no reason for the supervisor to fail.
+        # A process that dies or never reads must not make the supervisor fail.
         with contextlib.suppress(BrokenPipeError, BlockingIOError):
             os.write(self._go, json.dumps(line).encode() + b"\n")
 

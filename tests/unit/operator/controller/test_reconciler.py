@@ -200,13 +200,13 @@ def test_a_deletion_that_keeps_failing_is_said_until_it_works():
         assert blocked(made) == "False"
 
 
-def test_an_old_manifest_that_this_version_cannot_run_is_told_so():
+def test_a_stored_spec_that_this_version_cannot_read_is_told_so():
     with world(builders.job()) as made:
         made.run(1)
-        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(colour="blue"))
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(strategy="Unknown"))
         made.run(30)
         assert made.job_status()["reason"] == "InvalidSpec"
-        assert "spec.colour" in made.job_status()["message"]
+        assert "spec.strategy" in made.job_status()["message"]
         assert [event.reason for event in made.cluster.events if event.type == "Warning"] == ["InvalidSpec"]
 
 

@@ -92,13 +92,13 @@ def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
     assert samples['dtjob_jobs{phase="Succeeded",strategy="Mirrored"}'] == 1
     assert samples["dtjob_workqueue_depth"] == 1
     assert {name: value for name, value in samples.items() if name.startswith("dtjob_job_")} == {
-        'dtjob_job_tasks{name="a",namespace="default"}': 4,
-        'dtjob_job_ready_tasks{name="a",namespace="default"}': 2,
-        'dtjob_job_step{name="a",namespace="default"}': 120,
-        'dtjob_job_checkpoint_step{name="a",namespace="default"}': 100,
-        'dtjob_job_goodput_ratio{name="a",namespace="default"}': 45.5 / 60,
+        'dtjob_job_tasks{dtjob_name="a",dtjob_namespace="default"}': 4,
+        'dtjob_job_ready_tasks{dtjob_name="a",dtjob_namespace="default"}': 2,
+        'dtjob_job_step{dtjob_name="a",dtjob_namespace="default"}': 120,
+        'dtjob_job_checkpoint_step{dtjob_name="a",dtjob_namespace="default"}': 100,
+        'dtjob_job_goodput_ratio{dtjob_name="a",dtjob_namespace="default"}': 45.5 / 60,
     } | {
-        f'dtjob_job_time_seconds{{name="a",namespace="default",part="{part}"}}': seconds
+        f'dtjob_job_time_seconds{{dtjob_name="a",dtjob_namespace="default",part="{part}"}}': seconds
         for part, seconds in (
             ("kept", 45.5), ("redone", 0), ("saving", 0), ("restarting", 14.5), ("waitingForPods", 0), ("starting", 0),
             ("ending", 0), ("unknown", 3),

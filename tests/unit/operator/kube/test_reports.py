@@ -91,11 +91,11 @@ def test_a_worker_that_somebody_has_labelled_as_the_chief_does_not_speak_for_it(
     assert [one.pod_uid for one in reports.supervisors_to_ask(stored(job, **{"worker-1": pod}))] == ["chief-0"]
 
 
-def test_a_job_of_older_rules_and_a_strangers_pod_are_passed_over() -> None:
+def test_a_job_that_cannot_be_read_and_a_strangers_pod_are_passed_over() -> None:
     store = stored(builders.job())
     invalid = deepcopy(store.job(KEY))
     assert invalid is not None
-    invalid["spec"]["replicaSpecs"]["chief"] = {"replicas": 0}
+    invalid["spec"]["replicaSpecs"]["worker"] = {"replicas": 0}
     invalid["metadata"]["resourceVersion"] = "2"
     store.apply(invalid)
     assert asked(store) == {}

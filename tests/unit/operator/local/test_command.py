@@ -68,7 +68,6 @@ def test_addresses_and_paths_are_local_and_all_else_is_the_pods():
     assert environment["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(digits)
     assert environment["DTJOB_STATUS_PORT"] == str(addresses.status_port("digits-worker-1"))
     assert environment["DTJOB_RENDEZVOUS_ADDRESS"] == f"127.0.0.1:{addresses.ports['digits-chief-0'].rendezvous}"
-    assert environment["DTJOB_RENDEZVOUS"] == f"127.0.0.1:{addresses.status_port('digits-chief-0')}"
     assert environment["DTJOB_PARENT"] == str(os.getpid())
     settings = json.loads(environment["DTJOB_CHECKPOINT"])
     assert settings["directory"] == "/runs/run-1/checkpoints"

@@ -10,13 +10,12 @@ from dtjob.api.job import Job
 from dtjob.objects import topology
 from dtjob.objects.environment import environment
 from dtjob.objects.pod import pod
+from dtjob_trainer.contract.settings import Checkpoint as TrainersCheckpoint
 from tests.refusals import GOOD
 from tests.unit.operator import builders
 
+CHECKPOINT = {"storage": {"volume": {"emptyDir": {}}}}
 CONTRACT = (Path(__file__).parents[4] / "docs" / "contract.md").read_text()
-
-
-VOLUME = {"volume": {"emptyDir": {}}}
 
 
 def told(job: Job, task: str = "worker-0", attempt: int = 0) -> dict[str, str]:
@@ -54,48 +53,54 @@ def test_the_contract_says_what_another_image_is_told() -> None:
 
 
 def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
-    job = builders.job(checkpoint={"storage": VOLUME, "everySteps": 100}, strategyOptions={"communication": "Ring"})
+    job = builders.job(checkpoint=CHECKPOINT, strategyOptions={"communication": "Ring"})
     values = told(job, attempt=2)
     assert values["DTJOB_ATTEMPT"] == "2"
-    assert values["DTJOB_RENDEZVOUS"] == "digits-chief-0.digits:2223"
     assert values["DTJOB_RENDEZVOUS_ADDRESS"] == "digits-chief-0.digits:2224"
     assert values["DTJOB_CLUSTER_HASH"] == topology.cluster_hash(job)
     assert json.loads(values["DTJOB_STRATEGY_OPTIONS"]) == {"communication": "Ring"}
-    assert json.loads(values["DTJOB_CHECKPOINT"])["everySteps"] == 100
     assert values["DTJOB_GRACE_SECONDS"] == "60"
     assert "TF_CONFIG" not in values
 
 
 def test_only_the_evaluator_is_told_what_to_evaluate():
     evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
-    job = builders.job(evaluator=True, checkpoint={"storage": VOLUME}, evaluation=evaluation)
+    job = builders.job(evaluator=True, checkpoint=CHECKPOINT, evaluation=evaluation)
     assert json.loads(told(job, "evaluator-0")["DTJOB_EVALUATION"]) == evaluation
     assert "DTJOB_EVALUATION" not in told(job, "chief-0")
 
 
 def test_all_that_train_are_told_what_to_write_for_tensorboard():
     board = {"everySteps": 50, "profile": {"firstStep": 100, "steps": 5}}
-    job = builders.job(evaluator=True, checkpoint={"storage": VOLUME}, tensorBoard=board)
+    job = builders.job(evaluator=True, checkpoint=CHECKPOINT, tensorBoard=board)
     for task in ("chief-0", "worker-1"):  # what a step gives is brought together from all of them
         assert json.loads(told(job, task)["DTJOB_TENSORBOARD"]) == board
     assert "DTJOB_TENSORBOARD" not in told(job, "evaluator-0")
 
 
-def test_the_trainer_is_told_where_and_when_to_save():
-    job = builders.job(checkpoint={"storage": {"uri": "gs://bucket/a"}, "everySteps": 9, "everySeconds": 0})
-    assert json.loads(told(job)["DTJOB_CHECKPOINT"]) == {
-        "directory": "gs://bucket/a",
-        "everySteps": 9,
-        "everySeconds": 0,
-        "maxToKeep": 3,
-        "writeMode": "Async",
-        "saveTimeoutSeconds": 60,
-    }
+def test_the_checkpoint_is_told_whole_and_the_trainer_reads_it():
+    settings = {"everySteps": 100, "everySeconds": 0, "maxToKeep": 5, "writeMode": "Sync", "saveTimeoutSeconds": 90}
+    text = told(builders.job(checkpoint={**CHECKPOINT, **settings}))["DTJOB_CHECKPOINT"]
+    assert json.loads(text) == {"directory": "/checkpoints", **settings}
+    assert TrainersCheckpoint.from_json(text) == TrainersCheckpoint("/checkpoints", 100, 0, 5, "Sync", 90.0)
+    keys = re.search(r"`DTJOB_CHECKPOINT` \| JSON: `\{(.*?)\}`", CONTRACT)
+    assert keys is not None
+    assert list(json.loads(text)) == json.loads(f"[{keys[1]}]")
 
 
-def test_checkpoints_are_saved_every_five_minutes_where_nothing_is_said():
-    job = builders.job(checkpoint={"storage": VOLUME})
-    assert json.loads(told(job)["DTJOB_CHECKPOINT"])["everySeconds"] == 300
+def test_the_trainer_has_the_same_defaults_for_checkpoints():
+    text = told(builders.job(checkpoint=CHECKPOINT))["DTJOB_CHECKPOINT"]
+    assert json.loads(text)["everySeconds"] == 300
+    assert TrainersCheckpoint.from_json(text) == TrainersCheckpoint.from_json('{"directory": "/checkpoints"}')
+
+
+def test_the_directory_is_the_uri_or_where_the_volume_is_mounted():
+    for storage, directory in (
+        ({"uri": "gs://bucket/digits"}, "gs://bucket/digits"),
+        ({"volume": {"emptyDir": {}}, "mountPath": "/data"}, "/data"),
+    ):
+        job = builders.job(checkpoint={"storage": storage})
+        assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == directory
 
 
 def test_other_images_get_tf_config_which_the_kubelet_expands():
@@ -118,5 +123,5 @@ def test_a_tf_config_of_the_users_own_is_the_only_one():
 
 
 def test_a_dollar_of_ours_is_a_dollar() -> None:
-    job = builders.job(checkpoint={"storage": {**VOLUME, "mountPath": "/checkpoints/$(HOME)"}})
-    assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == "/checkpoints/$$(HOME)"
+    job = builders.job(checkpoint={"storage": {"uri": "gs://bucket/$(HOME)"}})
+    assert json.loads(told(job)["DTJOB_CHECKPOINT"])["directory"] == "gs://bucket/$$(HOME)"

@@ -20,13 +20,31 @@ from dtjob_trainer.errors import CheckpointError
 def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15)) -> Any:
     """The state of the checkpoint that a run goes on from, of these steps, some of which cannot be read."""
     for step in steps:
-        writer.write(str(directory), step, {"v": tf.constant(1.0)}, f'{{"step": {step}}}'.encode(), keep=3)
+        writer.write(str(directory), step, {"v": tf.constant(1.0)}, f'{{"step": {step}}}'.encode(), max_to_keep=3)
     for step in damaged:
         (directory / f"ckpt-{step}{DATA_SUFFIX}").write_bytes(b"")
     task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
     saves: Any = SimpleNamespace(_here=SimpleNamespace(task=task, log=lambda *_, **__: None))
     found = Saves._newest(saves, writer.Writer(task, lambda **_: None, print))
     return found and found[1]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "due", "seconds"),
+    [
+        (Checkpoint("/c"), [], 300),
+        (Checkpoint("/c", every_steps=4), [4, 8], 300),
+        (Checkpoint("/c", every_steps=4, every_seconds=60), [4, 8], 60),
+        (Checkpoint("/c", every_steps=4, every_seconds=0), [4, 8], None),
+        (None, [], None),
+    ],
+)
+def test_steps_and_the_clock_ask_for_saves(checkpoint: Checkpoint | None, due: list[int], seconds: int | None) -> None:
+    here: Any = SimpleNamespace(task=Task("test", "default", "uid", "worker", 1, checkpoint=checkpoint), is_chief=False)
+    group: Any = SimpleNamespace(tasks=2)
+    saves = Saves(here, group, SimpleNamespace())  # type: ignore[arg-type]
+    assert [step for step in range(1, 10) if saves.due(step)] == due
+    assert saves.every_seconds == seconds
 
 
 def test_those_that_cannot_be_read_are_set_aside_once_an_older_one_was(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.checkpoint import directory, saves, writer
 from dtjob_trainer.checkpoint.directory import steps_in
 from dtjob_trainer.checkpoint.writer import Writer
-from dtjob_trainer.contract.settings import Checkpoint
+from dtjob_trainer.contract.settings import Checkpoint, WriteMode
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import CheckpointError
 from dtjob_trainer.models.variables import State
@@ -21,7 +21,7 @@ from dtjob_trainer.process.failure import may_pass
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.strategies.collective import Group
 
-BOTH = pytest.mark.parametrize("asynchronous", [True, False])
+BOTH = pytest.mark.parametrize("write_mode", ["Async", "Sync"])
 MANY = 100
 AWAY = tf.errors.UnknownError(None, None, "ckpt_temp; Input/output error")
 
@@ -29,14 +29,14 @@ AWAY = tf.errors.UnknownError(None, None, "ckpt_temp; Input/output error")
 class Storage:
     """A directory that is away for some writes, and who writes to it."""
 
-    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode) -> None:
         self.fails = 0
         """So many writes to come."""
         self.directory = str(directory)
         self.log: list[tuple[int, str]] = []
         self.status: dict[str, Any] = {}
         self.told = threading.Event()
-        checkpoint = Checkpoint(self.directory, asynchronous=asynchronous)
+        checkpoint = Checkpoint(self.directory, write_mode=write_mode)
         self.task = Task("test", "default", "uid", "chief", 0, checkpoint=checkpoint)
         self.writer = Writer(self.task, lambda **keys: self.status.update(keys), self._say)
         self._write = writer.write
@@ -61,9 +61,9 @@ class Storage:
 
 @BOTH
 def test_a_write_that_fails_once_is_told_at_once_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
 ) -> None:
-    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage = Storage(tmp_path, monkeypatch, write_mode)
     storage.fails = 1
     storage.save(5)
     assert storage.told.wait(60), "before anybody waits for it"
@@ -71,17 +71,17 @@ def test_a_write_that_fails_once_is_told_at_once_and_tried_again(
     assert steps_in(storage.directory) == [5]
     ((step, message),) = storage.log
     assert step == 5
-    assert message.startswith(f"checkpoint.directory {tmp_path}: the checkpoint could not be written, it is tried once")
+    assert message.startswith(f"checkpoint.storage {tmp_path}: the checkpoint could not be written, it is tried once")
     assert message.endswith("Input/output error")
     assert (storage.status["checkpoint"]["step"], storage.status["writing"]) == (5, None)
 
 
 @BOTH
 def test_a_save_that_failed_stops_no_later_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
 ) -> None:
     """As the one before a task leaves."""
-    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage = Storage(tmp_path, monkeypatch, write_mode)
     storage.fails = 2
     storage.save(5)
     assert storage.writer.settle() == 5
@@ -96,21 +96,21 @@ def test_a_save_that_failed_stops_no_later_one(
 
 @BOTH
 def test_two_failed_saves_in_a_row_end_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
 ) -> None:
-    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage = Storage(tmp_path, monkeypatch, write_mode)
     storage.fails = MANY
     storage.save(5)
-    with pytest.raises(CheckpointError, match=r"checkpoint.directory .*Input/output error") as raised:
+    with pytest.raises(CheckpointError, match=r"checkpoint.storage .*Input/output error") as raised:
         storage.save(10)
     assert raised.value.__cause__ is AWAY
 
 
 @BOTH
 def test_a_run_whose_last_save_failed_has_not_ended_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
 ) -> None:
-    storage = Storage(tmp_path, monkeypatch, asynchronous)
+    storage = Storage(tmp_path, monkeypatch, write_mode)
     storage.fails = MANY
     storage.save(5)
     with pytest.raises(CheckpointError, match="Input/output error"):
@@ -123,9 +123,9 @@ UNWRITABLE = Path("/sys/kernel")
 
 @pytest.mark.skipif(not UNWRITABLE.is_dir(), reason=f"{UNWRITABLE} is not mounted")
 def test_a_directory_that_cannot_be_written_to_is_told_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = Storage(UNWRITABLE, monkeypatch, asynchronous=True)
+    storage = Storage(UNWRITABLE, monkeypatch, write_mode="Async")
     wanted = (
-        rf"checkpoint.directory {UNWRITABLE} cannot be written to: .*; let user {os.geteuid()} write there \(.*fsGroup"
+        rf"checkpoint.storage {UNWRITABLE} cannot be written to: .*; let user {os.geteuid()} write there \(.*fsGroup"
     )
     with pytest.raises(CheckpointError, match=wanted):
         storage.writer.prepare("uid")
@@ -134,7 +134,7 @@ def test_a_directory_that_cannot_be_written_to_is_told_before_the_first_step(mon
 def test_what_a_killed_save_has_left_is_removed_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
     (tmp_path / "ckpt-7_temp").mkdir()
     real = directory.gfile.remove
 
@@ -148,7 +148,7 @@ def test_what_a_killed_save_has_left_is_removed_before_anything_is_written(
 
 
 def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
 
     def full(path: str) -> None:
         raise tf.errors.ResourceExhaustedError(None, None, f"{path}; No space left on device")
@@ -159,7 +159,7 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
 
     def away(path: str) -> None:
         raise tf.errors.UnavailableError(None, None, path)
@@ -176,7 +176,7 @@ def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monke
 
 def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An evaluator would miss it."""
-    storage = Storage(tmp_path, monkeypatch, asynchronous=True)
+    storage = Storage(tmp_path, monkeypatch, write_mode="Async")
     group, here = Group(tf.distribute.get_strategy(), None), Runtime(storage.task)
     run = saves.Saves(here, group, State(group, {}, {}, []))
     for step, fails in ((5, 0), (10, 2), (15, 0)):

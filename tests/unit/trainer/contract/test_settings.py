@@ -16,15 +16,20 @@ from dtjob_trainer.errors import TaskError
 
 
 def test_a_checkpoint_is_read_whole() -> None:
-    text = '{"directory": "/c", "everySteps": 5, "everySeconds": 2.5, "keep": 2, "async": false}'
-    assert Checkpoint.from_json(text) == Checkpoint("/c", 5, 2.5, 2, asynchronous=False)
-    assert Checkpoint.from_json('{"directory": "/c", "saveTimeoutSeconds": 9}').save_timeout_seconds == 9.0
-    assert Checkpoint.from_json('{"directory": "/c"}') == Checkpoint("/c", None, DEFAULT_EVERY_SECONDS)
+    text = """{"directory": "/c", "everySteps": 5, "everySeconds": 60, "maxToKeep": 2, "writeMode": "Sync",
+        "saveTimeoutSeconds": 9}"""
+    assert Checkpoint.from_json(text) == Checkpoint("/c", 5, 60, 2, "Sync", 9.0)
+    assert Checkpoint.from_json('{"directory": "/c"}') == Checkpoint("/c", None, 300, 3, "Async", 60.0)
 
 
-def test_without_everySteps_the_clock_saves() -> None:  # noqa: N802
-    assert Checkpoint.from_json('{"directory": "/c"}').every_seconds == DEFAULT_EVERY_SECONDS
-    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9}').every_seconds is None
+def test_the_clock_saves_unless_everySeconds_is_0() -> None:  # noqa: N802
+    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9}').every_seconds == DEFAULT_EVERY_SECONDS
+    assert Checkpoint.from_json('{"directory": "/c", "everySteps": 9, "everySeconds": 0}').every_seconds == 0
+
+
+def test_a_write_mode_that_is_not_known_is_refused() -> None:
+    with pytest.raises(TaskError, match="DTJOB_CHECKPOINT's 'writeMode' is 'Later'; it must be Async or Sync"):
+        Checkpoint.from_json('{"directory": "/c", "writeMode": "Later"}')
 
 
 @pytest.mark.parametrize(("given", "used"), [("gs://b/a/", "gs://b/a"), ("gs://b//", "gs://b"), ("/", "/")])

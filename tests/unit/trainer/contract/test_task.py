@@ -25,7 +25,7 @@ def environment(tmp_path: Path, cluster: dict[str, list[str]] | None = None, **c
         "DTJOB_STRATEGY": "MultiWorkerMirrored",
         "DTJOB_CLUSTER_FILE": str(file),
         "DTJOB_CLUSTER_HASH": "h",
-        "DTJOB_RENDEZVOUS": "a:2",
+        "DTJOB_RENDEZVOUS_ADDRESS": "a:2",
         "DTJOB_STATUS_PORT": "2223",
         **changes,
     }
@@ -47,7 +47,7 @@ def test_reads_every_variable(tmp_path: Path) -> None:
         DTJOB_STRATEGY_OPTIONS='{"communication": "Ring"}',
         DTJOB_GRACE_SECONDS="7",
         DTJOB_PARENT="41",
-        DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "keep": 2, "async": false}',
+        DTJOB_CHECKPOINT='{"directory": "/c", "everySteps": 5, "maxToKeep": 2, "writeMode": "Sync"}',
         DTJOB_EVALUATION='{"checkpoints": "Every"}',
         DTJOB_TENSORBOARD='{"everySteps": 50}',
         DTJOB_TERMINATION_LOG="/log",
@@ -56,9 +56,10 @@ def test_reads_every_variable(tmp_path: Path) -> None:
     )
     assert (found.name, found.namespace, found.uid, found.id, found.attempt) == ("job", "ns", "u", "worker-1", 2)
     assert found.strategy_options == {"communication": "Ring"}
-    assert (found.cluster_hash, found.rendezvous, found.status_port) == ("h", "a:2", 2223)
+    assert (found.cluster_hash, found.status_port) == ("h", 2223)
+    assert (found.rendezvous, found.rendezvous_port) == ("a:2", 2)
     assert (found.grace_seconds, found.parent, found.address) == (7.0, 41, "c:1")
-    assert found.checkpoint == Checkpoint("/c", every_steps=5, keep=2, asynchronous=False)
+    assert found.checkpoint == Checkpoint("/c", every_steps=5, max_to_keep=2, write_mode="Sync")
     assert (found.evaluation, found.tensorboard) == (Evaluation(every=True), TensorBoard(every_steps=50))
     assert (found.termination_log, found.gpus, found.restart_signals) == ("/log", 2, {9, 11})
     assert (task(tmp_path).evaluation, task(tmp_path).tensorboard) == (Evaluation(), None)
@@ -104,19 +105,12 @@ def test_members_and_servers(tmp_path: Path) -> None:
         ({"DTJOB_STRATEGY_OPTIONS": "[1]"}, ["DTJOB_STRATEGY_OPTIONS", "object"]),
         ({"DTJOB_CLUSTER_FILE": "/nowhere"}, ["DTJOB_CLUSTER_FILE"]),
         ({"DTJOB_RESTART_SIGNALS": "SIGKILL,9"}, ["DTJOB_RESTART_SIGNALS", "'9'", "SIGKILL"]),
+        ({"DTJOB_RENDEZVOUS_ADDRESS": "2224"}, ["DTJOB_RENDEZVOUS_ADDRESS is '2224'", "host:port"]),
+        ({"DTJOB_RENDEZVOUS_ADDRESS": "a:"}, ["DTJOB_RENDEZVOUS_ADDRESS is 'a:'", "host:port"]),
+        ({"DTJOB_RENDEZVOUS_ADDRESS": "a:b"}, ["DTJOB_RENDEZVOUS_ADDRESS is 'a:b'", "host:port"]),
     ],
 )
 def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: list[str]) -> None:
     with pytest.raises(TaskError) as refused:
         task(tmp_path, **changes)
     assert all(word in str(refused.value) for word in words)
-
-
-def test_the_rendezvous_is_at_an_address_of_its_own_where_there_is_one(tmp_path: Path) -> None:
-    """An operator of the last release gives the status port alone."""
-    new, old = task(tmp_path, DTJOB_RENDEZVOUS_ADDRESS="a:2224"), task(tmp_path)
-    assert (new.rendezvous, new.rendezvous_port) == ("a:2224", 2224)
-    assert (old.rendezvous, old.rendezvous_port) == ("a:2", None)
-    for wrong in ("2224", "a:", "a:b"):
-        with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS_ADDRESS is"):
-            task(tmp_path, DTJOB_RENDEZVOUS_ADDRESS=wrong)

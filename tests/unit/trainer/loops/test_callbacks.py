@@ -105,13 +105,6 @@ def test_a_callback_that_the_chief_has_no_more_is_told() -> None:
     assert mine.count == 2
 
 
-def test_states_of_an_earlier_release_go_by_their_place() -> None:
-    before, mine = made(Counts(1), CountsOthers(2)), [Counts(), CountsOthers()]
-    assert made(*mine).set_state(before.get_state(), None)
-    assert [one.count for one in mine] == [1, 2]
-    assert not made(Counts()).set_state(before.get_state(), None)
-
-
 class Patient(keras.callbacks.EarlyStopping):  # type: ignore[misc]
     """A user's subclass of one of Keras's, with a state of its own."""
 
@@ -133,8 +126,6 @@ def test_a_subclass_of_kerass_keeps_both_its_own_state_and_kerass() -> None:
     assert chief.exact
     assert made(mine).set_state(chief.get_state(), chief.classes)
     assert (mine.wait, mine.best, mine.warned) == (3, 0.25, 7)
-    assert made(mine).set_state([9], chief.classes)  # as an earlier release had it
-    assert (mine.wait, mine.warned) == (3, 9)
 
 
 def test_a_state_that_nobody_takes_is_not_kept() -> None:

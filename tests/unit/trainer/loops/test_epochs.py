@@ -117,15 +117,6 @@ def test_a_run_goes_on_where_its_checkpoint_is(source: Numbers, steps: int | Non
         assert [*begin[:-1], begin[-1] + rest[0], *rest[1:]] == whole
 
 
-def test_a_checkpoint_of_an_earlier_release_tells_where_the_run_is() -> None:
-    made = course(Numbers(4, known=True), epochs=3)
-    made.take_up({"epochsEnded": 1, "stepsPerEpoch": 4}, 6)
-    assert run(made, 6)[0] == [[(1, 2), (1, 3)], [(2, 0), (2, 1), (2, 2), (2, 3)]]
-    made = course(Numbers(4, known=True), epochs=4, steps=2)
-    made.take_up({"epochsEnded": 2, "stepsPerEpoch": 2}, 5)
-    assert run(made, 5)[0] == [[(1, 1)], [(1, 2), (1, 3)]]
-
-
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(
     ("lengths", "steps", "when_out", "expected"),
@@ -147,13 +138,6 @@ def test_a_resumed_run_has_as_many_steps(
         again = course(Numbers(*lengths, known=known), epochs=3, steps=steps, when_out=when_out)
         again.take_up(json.loads(json.dumps({"epochsEnded": first.ended, "data": first.kept(stop)})), stop)
         assert again.total(stop) == expected
-
-
-def test_a_checkpoint_of_an_earlier_release_for_data_that_is_of_unknown_length_now() -> None:
-    made = course(Numbers(4), epochs=3)
-    made.take_up({"epochsEnded": 1, "stepsPerEpoch": 5}, 6)
-    assert (made.ended, made.began) == (1, 5)
-    assert run(made, 6)[0] == [[(1, 1), (1, 2), (1, 3)], [(2, 0), (2, 1), (2, 2), (2, 3)]]
 
 
 def state_after(made: Any, until: int) -> dict[str, Any]:

@@ -10,24 +10,23 @@ from typing import Any
 
 import pytest
 
-from dtjob.local.addresses import free_ports
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.rendezvous import client
 from dtjob_trainer.rendezvous.client import HttpAsk, RendezvousClient
 from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
-from dtjob_trainer.supervisor.server import RendezvousServer, StatusServer
+from dtjob_trainer.supervisor.server import RendezvousServer
 from tests.unit.trainer.rendezvous.groups import registration
 
 Say = Callable[[Registration, str], Awaitable[Answer]]
 
 
 @contextlib.asynccontextmanager
-async def served(say: Say | None) -> AsyncIterator[HttpAsk]:
+async def served(say: Say) -> AsyncIterator[HttpAsk]:
     """A supervisor's server that answers as `say` does, and the asking of it."""
-    server = StatusServer(dict, {}, say)
+    server = RendezvousServer(say)
     port = await server.start("127.0.0.1", 0)
     try:
-        yield HttpAsk([f"127.0.0.1:{port}", ""], 3)
+        yield HttpAsk(f"127.0.0.1:{port}", 3)
     finally:
         assert server._server is not None
         server._server.close()
@@ -46,9 +45,12 @@ async def test_what_is_asked_and_answered_arrives() -> None:
     assert heard == [(registration("worker-0"), "127.0.0.1")] * 2
 
 
-async def test_a_refusal_of_the_server_says_why() -> None:
-    async with served(None) as ask:
-        with pytest.raises(ValueError, match=r"answered HTTP/1.1 404 .*the rendezvous is not here"):
+async def test_an_error_of_the_server_says_why() -> None:
+    async def fail(_: Registration, __: str) -> Answer:
+        raise RuntimeError("a bug")
+
+    async with served(fail) as ask:
+        with pytest.raises(ValueError, match=r"answered HTTP/1.1 500 .*RuntimeError: a bug"):
             await ask(registration("worker-0"))
 
 
@@ -64,15 +66,15 @@ async def test_a_connection_that_ended_unnoticed_is_made_anew() -> None:
 
     server = await asyncio.start_server(answer_once, "127.0.0.1", 0)
     async with server:
-        ask = HttpAsk([f"127.0.0.1:{server.sockets[0].getsockname()[1]}"], 3)
+        ask = HttpAsk(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", 3)
         for _ in range(3):
             assert await ask(registration("worker-0")) == Answer("wait")
 
 
 @pytest.mark.parametrize("address", ["", "chief", "chief:", ":80", "chief:http"])
 def test_an_address_that_is_none_is_named(address: str) -> None:
-    with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS"):
-        HttpAsk([address], 3)
+    with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS_ADDRESS is"):
+        HttpAsk(address, 3)
 
 
 async def test_the_client_asks_again_hands_answers_on_and_tells_of_problems() -> None:
@@ -123,36 +125,6 @@ async def test_news_are_told_at_once() -> None:
     assert asked == ["waiting", "preempted"]
 
 
-async def say_wait(_: Registration, __: str) -> Answer:
-    return Answer("wait")
-
-
-async def test_where_one_port_does_not_answer_the_next_one_is_asked() -> None:
-    """The chief task's pod was made by an operator that knows no port for the rendezvous alone."""
-    async with served(say_wait) as ask:
-        ((host, port),) = ask._places
-        (nobody,) = free_ports(1)
-        both = HttpAsk([f"{host}:{nobody}", f"{host}:{port}"], 3)
-        with pytest.raises(ConnectionRefusedError):
-            await both(registration("worker-0"))
-        for _ in range(2):
-            assert (await both(registration("worker-0"))).kind == "wait"
-
-
-async def test_the_chief_task_says_on_which_port_it_is() -> None:
-    """This pod was made by an operator that knows of the status port alone."""
-    rendezvous = RendezvousServer(say_wait)
-    status = StatusServer(dict, {}, await rendezvous.start("127.0.0.1", 0))
-    ask = HttpAsk([f"127.0.0.1:{await status.start('127.0.0.1', 0)}"], 3)
-    with pytest.raises(ValueError, match=r"answered HTTP/1\.1 421"):
-        await ask(registration("worker-0"))
-    assert (await ask(registration("worker-0"))).kind == "wait"
-    assert len(ask._places) == 2
-    for server in rendezvous, status:
-        assert server._server is not None
-        server._server.close()
-
-
 async def test_a_name_that_is_resolved_late_takes_no_time_from_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SPARE_SECONDS", 0.1)
     monkeypatch.setattr(client, "hold_seconds", lambda members: 0.3)
@@ -170,7 +142,7 @@ async def test_a_name_that_is_resolved_late_takes_no_time_from_its_answer(monkey
         return Answer("wait")
 
     async with served(say) as ask:
-        by_name = HttpAsk([f"localhost:{ask._places[0][1]}"], 3)
+        by_name = HttpAsk(f"localhost:{ask._place[1]}", 3)
         assert await by_name(registration("worker-0")) == Answer("wait")
 
 

@@ -54,6 +54,6 @@ async def test_a_task_outside_the_cluster_reports_to_nobody() -> None:
 
 def test_a_worker_must_know_where_the_rendezvous_is() -> None:
     cluster = {**CLUSTER, "worker": ("127.0.0.1:2",)}
-    with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS"):
+    with pytest.raises(TaskError, match="DTJOB_RENDEZVOUS_ADDRESS is"):
         member("worker", cluster=cluster)
     assert member("worker", cluster=cluster, rendezvous="127.0.0.1:3").answer is None

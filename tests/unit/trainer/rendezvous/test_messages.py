@@ -20,11 +20,15 @@ def test_registrations_and_answers_survive_json() -> None:
     [
         ({"attempt": "1"}, "attempt must be of type int"),
         ({"attempt": True}, "attempt must be of type int"),
+        ({"generation": 1.5}, "generation must be of type int"),
+        ({"stalled": 1}, "stalled must be of type bool"),
+        ({"doing": None}, "doing must be of type str"),
         ({"phase": "asleep"}, "phase must be"),
         ({"uid": None}, "uid"),
         ({"attempt": 10**400}, "attempt must be from 0 to"),
         ({"incarnation": -1}, "incarnation must be from 0 to"),
         ({"supervisor": "x" * 300}, "supervisor must have at most"),
+        ({"crash": "x" * 300}, "crash must have at most"),
     ],
 )
 def test_a_malformed_registration_is_named(change: dict[str, object], words: str) -> None:
@@ -38,7 +42,12 @@ def test_a_registration_is_an_object(body: object) -> None:
         Registration.from_json(body)
 
 
-@pytest.mark.parametrize("body", [{}, {"answer": "go"}, {**Answer("go").to_json(), "generation": None}])
+ANSWER = Answer("go").to_json()
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"answer": "go"}, {**ANSWER, "generation": None}, {**ANSWER, "chiefAttempt": 1.5}]
+)
 def test_what_is_no_answer_is_not_taken_for_one(body: dict[str, object]) -> None:
     with pytest.raises((KeyError, TypeError)):
         Answer.from_json(body)

@@ -259,12 +259,8 @@ def test_who_was_heard_once_and_is_silent_since() -> None:
     assert rendezvous.silent(10, 10) == {"worker-0": 2}
 
 
-def test_registrations_and_answers_keep_what_they_tell_and_read_those_of_a_release_before() -> None:
+def test_registrations_and_answers_keep_what_they_tell_of_a_stall() -> None:
     told = replace(groups.registration("worker-1"), stalled=True, stopped=True, doing="data")
     assert Registration.from_json(told.to_json()) == told
-    before = {name: value for name, value in told.to_json().items() if name not in ("stalled", "stopped", "doing")}
-    assert Registration.from_json(before) == groups.registration("worker-1")
     answer = Answer("stalled", 3, "in its data function", chief="s", straggler="worker-1", chief_attempt=2)
     assert Answer.from_json(answer.to_json()) == answer
-    earlier = {name: value for name, value in answer.to_json().items() if name not in ("straggler", "chiefAttempt")}
-    assert Answer.from_json(earlier) == replace(answer, straggler="", chief_attempt=None)

@@ -59,5 +59,5 @@ def test_who_has_gpus_trains_on_them(monkeypatch: pytest.MonkeyPatch, given: int
 
 def test_a_worker_of_parameter_server_has_one_gpu() -> None:
     create.check_replicas(1)
-    with pytest.raises(StrategyError, match=r"these have 2: give each one .*raise replicas\.worker\.count"):
+    with pytest.raises(StrategyError, match=r"these have 2: give each one .*raise replicaSpecs\.worker\.replicas"):
         create.check_replicas(2)

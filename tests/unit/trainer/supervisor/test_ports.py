@@ -29,28 +29,18 @@ async def answered(port: int, request: str) -> int:
     return int(first.split()[1])
 
 
-async def asked(own_port: bool, chief: bool) -> list[int]:
+async def asked(chief: bool) -> list[int]:
     status, rendezvous = free_ports(2)
-    task = Task(
-        "job",
-        "ns",
-        "uid",
-        "chief",
-        0,
-        status_port=status,
-        rendezvous_port=rendezvous if own_port else None,
-        parent=os.getpid(),
-    )
+    task = Task("job", "ns", "uid", "chief", 0, status_port=status, rendezvous_port=rendezvous, parent=os.getpid())
     await listen(task, dict, go if chief else None)
     questions = ("GET /status", "POST /rendezvous")
     return [await answered(port, question) for port in (status, rendezvous) for question in questions]
 
 
 async def test_each_port_answers_its_own_questions() -> None:
-    """400: it takes registrations, and this is none."""
-    assert await asked(own_port=True, chief=True) == [200, 421, 404, 400]
-    assert await asked(own_port=False, chief=True) == [200, 400, 0, 0]
-    assert await asked(own_port=True, chief=False) == [200, 404, 0, 0]
+    """400: the port takes registrations, and the body is not one. 405: POST is not for the status port."""
+    assert await asked(chief=True) == [200, 405, 404, 400]
+    assert await asked(chief=False) == [200, 405, 0, 0]
 
 
 async def test_a_port_that_another_process_has_is_named() -> None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from dtjob_trainer.rendezvous.messages import Answer, Registration
-from dtjob_trainer.supervisor.server import LONGEST_REQUEST, StatusServer
+from dtjob_trainer.supervisor.server import LONGEST_REQUEST, RendezvousServer, Server, StatusServer
 
 REGISTRATION = Registration("uid", "hash", "worker-0", 0, "x", 0, "waiting")
 Say = Callable[[Registration, str], Awaitable[Answer]]
@@ -20,8 +20,12 @@ async def say_go(_: Registration, __: str) -> Answer:
     return Answer("go", 1)
 
 
-def server(rendezvous: Say | None = say_go) -> StatusServer:
-    return StatusServer(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"job": "digits"}, rendezvous)
+def server() -> StatusServer:
+    return StatusServer(lambda: {"task": "chief-0", "state": "training", "step": 4}, {"dtjob_name": "digits"})
+
+
+def rendezvous(say: Say = say_go) -> RendezvousServer:
+    return RendezvousServer(say)
 
 
 @pytest.mark.parametrize(
@@ -29,15 +33,14 @@ def server(rendezvous: Say | None = say_go) -> StatusServer:
     [
         ("GET", "/status", 200, '"step": 4'),
         ("GET", "/status?x=1", 200, '"step": 4'),
-        ("GET", "/metrics", 200, 'dtjob_trainer_step{job="digits"} 4.0'),
+        ("GET", "/metrics", 200, 'dtjob_trainer_step{dtjob_name="digits"} 4.0'),
         ("GET", "/healthz", 200, "ok"),
         ("HEAD", "/healthz", 200, "ok"),
         ("GET", "/", 404, "there is /status, /metrics and /healthz"),
         ("POST", "/status", 405, "only GET"),
-        ("GET", "/rendezvous", 405, "POST a registration"),
     ],
 )
-async def test_what_is_served(method: str, path: str, code: int, words: str) -> None:
+async def test_what_the_status_port_serves(method: str, path: str, code: int, words: str) -> None:
     status, _, body = await server().respond(method, path, b"", "10.0.0.1")
     assert status == code
     assert words in body.decode()
@@ -45,20 +48,19 @@ async def test_what_is_served(method: str, path: str, code: int, words: str) -> 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"uid": 5}', b"\xff"])
 async def test_a_registration_that_is_none_is_refused(body: bytes) -> None:
-    assert (await server().respond("POST", "/rendezvous", body, "10.0.0.1"))[0] == 400
+    assert (await rendezvous().respond("POST", "/rendezvous", body, "10.0.0.1"))[0] == 400
 
 
-async def test_only_the_chief_tasks_supervisor_answers_registrations() -> None:
+async def test_the_rendezvous_port_answers_registrations_alone() -> None:
     body = json.dumps(REGISTRATION.to_json()).encode()
-    code, _, answer = await server().respond("POST", "/rendezvous", body, "10.0.0.1")
+    code, _, answer = await rendezvous().respond("POST", "/rendezvous", body, "10.0.0.1")
     assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
-    code, _, answer = await server(None).respond("POST", "/rendezvous", body, "10.0.0.1")
-    assert code == 404
-    assert b"DTJOB_RENDEZVOUS_ADDRESS says where it is" in answer
+    assert (await rendezvous().respond("GET", "/rendezvous", b"", "10.0.0.1"))[0] == 405
+    assert (await rendezvous().respond("GET", "/status", b"", "10.0.0.1"))[0] == 404
 
 
 @contextlib.asynccontextmanager
-async def connected(served: StatusServer) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connected(served: Server) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     port = await served.start("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -88,7 +90,7 @@ async def test_requests_on_one_connection_are_answered_in_turn() -> None:
 
 async def test_a_body_may_come_in_pieces() -> None:
     body = json.dumps(REGISTRATION.to_json()).encode()
-    async with connected(server()) as (reader, writer):
+    async with connected(rendezvous()) as (reader, writer):
         writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:9])
         await writer.drain()
         await asyncio.sleep(0.01)
@@ -116,11 +118,11 @@ async def test_a_bug_in_one_answer_does_not_end_the_supervisor() -> None:
         raise RuntimeError("a bug")
 
     body = json.dumps(REGISTRATION.to_json()).encode()
-    async with connected(server(fail)) as (reader, writer):
+    async with connected(rendezvous(fail)) as (reader, writer):
         writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         assert await response(reader) == ("HTTP/1.1 500 Internal Server Error", b"RuntimeError: a bug\n")
-        writer.write(b"HEAD /healthz HTTP/1.1\r\n\r\n")
-        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK")
+        writer.write(b"HEAD /nothing HTTP/1.1\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 404 Not Found")
 
 
 async def test_a_client_that_goes_away_is_no_longer_answered() -> None:
@@ -135,7 +137,7 @@ async def test_a_client_that_goes_away_is_no_longer_answered() -> None:
         raise AssertionError("unreachable")
 
     body = json.dumps(REGISTRATION.to_json()).encode()
-    async with connected(server(hold)) as (_, writer):
+    async with connected(rendezvous(hold)) as (_, writer):
         writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         await asyncio.wait_for(asked.wait(), 30)
         writer.close()
