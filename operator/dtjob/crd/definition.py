@@ -87,8 +87,8 @@ def schema() -> Schema:
         "description": "A distributed TensorFlow training job.",
         "required": ["spec"],
         "properties": {
-            "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
-            "kind": {"type": "string", "description": KIND},
+            "apiVersion": {"type": "string", "description": f"API version of the job: {GROUP}/{VERSION}."},
+            "kind": {"type": "string", "description": f"Kind of the object: {KIND}."},
             "metadata": {"type": "object"},
             "spec": deepcopy(spec_schema()),
             "status": status_schema(),
