@@ -74,8 +74,7 @@ LIFE = [
     bad(
         "ttl-by-outcome",
         _run(ttlSecondsAfterFinished={"succeeded": 3600}),
-        "spec.ttlSecondsAfterFinished",
-        "must be of type integer",
+        'unknown field "spec.ttlSecondsAfterFinished.succeeded"',
         or_says=("spec.ttlSecondsAfterFinished: must be a whole number",),
     ),
     bad(
