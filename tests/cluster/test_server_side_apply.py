@@ -52,7 +52,7 @@ def applied(api: Api, namespace: str, group: str, manager: str, manifest: Object
 
 def whole(manifest: Object) -> Object:
     """A job that can be created, with this beside."""
-    return {"spec": {"strategy": "Mirrored", "image": "a", **manifest["spec"]}}
+    return {"spec": {"strategy": "Mirrored", **manifest["spec"]}}
 
 
 def test_what_two_managers_apply_is_merged_by_keys(api: Api, namespace: str, other_definition: Install) -> None:
