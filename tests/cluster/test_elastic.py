@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.job import API_VERSION, PLURAL
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import all_created, columns, job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
@@ -168,6 +169,17 @@ def test_a_quota_that_refuses_workers_shrinks_the_group(
     api.wait("pods", namespace, lambda pods: len(pods) == 3 and pods.keys() < group(0, 4))  # whichever came first
     wait_for_group(api, namespace, group(1, 2))
     assert run_all(kubelet, api, namespace, *group(1, 2))["status"]["workers"]["replicas"] == 2
+
+
+def test_scale_says_how_many_workers_a_job_has_that_is_not_elastic(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Pending")
+    path = f"/apis/{API_VERSION}/namespaces/{namespace}/{PLURAL}/digits/scale"
+    scale: Object = json.loads(kubectl("get", "--raw", path).stdout)
+    assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (2, 2)
+    assert "training.dtjob.dev/role=worker" in scale["status"]["selector"]
 
 
 def test_only_elastic_workers_can_be_scaled(api: Api, namespace: str, kubectl: Kubectl) -> None:
