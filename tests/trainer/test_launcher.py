@@ -35,8 +35,8 @@ def test_tasks_share_their_imports_and_are_told_apart(endless: Path, tmp_path: P
             assert (name_of(supervisor), name_of(training)) == (task, f"{task}:run")
             assert parent_of(supervisor) == run.process.pid
             assert parent_of(training) == supervisor
-            assert command_of(supervisor)[1:4] == ["-m", "dtjob_trainer", PROGRAM["entry"]]
-            assert command_of(training)[1:4] == ["-m", "dtjob_trainer.run", PROGRAM["entry"]]
+            assert command_of(supervisor)[1:4] == ["-m", "dtjob_trainer", PROGRAM["entrypoint"]]
+            assert command_of(training)[1:4] == ["-m", "dtjob_trainer.run", PROGRAM["entrypoint"]]
         run.process.send_signal(signal.SIGINT)
         assert run.end()[0] == 130
         assert not runs(launcher)
