@@ -188,7 +188,7 @@ def test_only_elastic_workers_can_be_scaled(api: Api, namespace: str, kubectl: K
     api.create("dtjobs", namespace, {**elastic(2), "metadata": {"name": "elastic"}})
     for name, replicas, said in (
         ("fixed", 3, "worker.replicas can only if elasticPolicy is set"),
-        ("alone", 3, "replicas"),
+        ("alone", 3, "replicaSpecs cannot be changed"),
         ("elastic", 7, "replicas is above elasticPolicy.maxReplicas"),
         ("elastic", 0, "should be greater than or equal to 1"),
     ):
