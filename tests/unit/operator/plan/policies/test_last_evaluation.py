@@ -242,24 +242,23 @@ def test_a_job_that_failed_needs_no_evaluation():
 
 
 @pytest.mark.parametrize("now", [at(60), at(90_000)])
-def test_a_job_that_succeeded_under_an_older_operator_is_left_alone(now: datetime):
+def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_lost(now: datetime):
     """Its status does not say who had finished: the evaluator's pod may have been removed after its work."""
     life = Life(builders.ended(0))
     life.plan(NOW)
-    status = {name: value for name, value in life.job.status.items() if name != "finished"}
+    status = {name: value for name, value in life.job.status.items() if name != "internal"}
     for gone in ((), ("digits-evaluator-0-0",)):
         pods = tuple(one for one in life.objects if one["metadata"]["name"] not in gone)
         made = plan(builders.with_status(life.job, status), Children(pods), now)
         assert pod_calls(made) == []
-        assert "finished" not in (made.status or {})
+        assert "finished" not in (made.status or {}).get("internal", {})
         assert made.events == ()
 
 
-def test_one_that_is_at_work_when_the_operator_is_upgraded_is_let_finish():
-    """An older operator saw the job succeed, and does not say in its status who had finished."""
+def test_one_that_is_at_work_finishes_if_what_the_operator_remembered_is_lost():
     life = Life(builders.running())
     life.plan(NOW)
-    status = {name: value for name, value in life.job.status.items() if name != "finished"}
+    status = {name: value for name, value in life.job.status.items() if name != "internal"}
     made = plan(builders.with_status(life.job, status), Children(life.objects), at(90_000))
     assert pod_calls(made) == []
 
