@@ -152,6 +152,8 @@ def restart_evaluator(
     failure, verdict = ruled(situation, failure)
     if verdict.action is RuleAction.LEAVE_FAILED:
         return GiveUpEvaluation(f"{failure.with_rule()}: it is not replaced, and nothing evaluates what is saved")
+    if failure.end.permanent and verdict.of_a_rule is None:
+        return GiveUpEvaluation(f"{failure.sentence()}: a restart does not help, and nothing evaluates what is saved")
     if evaluator.pod is not None:
         wait = wait_before(evaluator.attempt + 1, situation.job.spec.failure_policy.backoff)
         if situation.now < created_at(evaluator.pod) + wait:
