@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.data import marks
 from dtjob_trainer.errors import DataError
 
 KINDS = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
@@ -103,3 +105,24 @@ def bytes_of(inputs: Any) -> int:
     """About how much memory a batch that is there takes."""
     tensors = tf.nest.flatten(inputs, expand_composites=True)
     return sum(tensor.dtype.size * int(tf.size(tensor)) for tensor in map(tf.convert_to_tensor, tensors))
+
+
+def marks_of(element: Any) -> list[float]:
+    """What tells a batch from another one: marks of x, y and weights, of a few rows of each."""
+    parts = (*as_inputs(element), None, None)[:3]
+    return [mark for part in parts for mark in _marks_of_part(part)]
+
+
+def _marks_of_part(part: Any) -> list[float]:
+    if part is None or not tf.nest.flatten(part):
+        return marks.of_rows(-1, [])
+    with tf.device("CPU:0"):
+        tensors = map(tf.convert_to_tensor, tf.nest.flatten(part, expand_composites=True))
+        return marks.of_rows(rows_in(part), [_some_rows(tensor).numpy() for tensor in tensors if tensor.shape.rank])
+
+
+def _some_rows(tensor: Any) -> Any:
+    rows = int(tensor.shape[0])
+    if rows <= marks.ROWS_SEEN:
+        return tensor
+    return tf.gather(tensor, np.linspace(0, rows - 1, marks.ROWS_SEEN).astype(np.int64))

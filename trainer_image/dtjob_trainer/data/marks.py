@@ -13,6 +13,10 @@ Marks = tuple[float, float]
 
 NONE: Marks = (-1.0, -1.0)
 """Where there are no rows to look at."""
+ROWS_SEEN = 8
+"""How many rows of a batch are looked at."""
+NO_BATCH = (-1.0,) * (3 * (2 + ROWS_SEEN))
+"""The marks of a batch that is not there."""
 
 
 def of(arrays: Iterable[Any]) -> Marks:
@@ -26,6 +30,21 @@ def of(arrays: Iterable[Any]) -> Marks:
             plain = rows.tobytes() if rows.dtype.kind != "O" else repr(rows.tolist()).encode()
             exact = zlib.crc32(plain, exact)
     return float(exact), near
+
+
+def of_rows(rows: int, arrays: Iterable[Any]) -> list[float]:
+    """The marks of one part of a batch of so many `rows`, of which `arrays` have ROWS_SEEN at most.
+
+    That is: `rows`; the mark of whole numbers and text; and a mark of floats for each row.
+    """
+    exact, near = 0, np.zeros(ROWS_SEEN)
+    for each in arrays:
+        array = np.asarray(each)
+        if array.dtype.kind in "fcV":
+            near[: len(array)] += [_size_of(row) for row in array]
+        else:
+            exact = zlib.crc32(array.tobytes() if array.dtype.kind != "O" else repr(array.tolist()).encode(), exact)
+    return [float(rows), float(exact), *near.tolist()]
 
 
 def _size_of(rows: Any) -> float:
