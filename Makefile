@@ -121,7 +121,7 @@ binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manag
 images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/images
 	@$(PYTHON) tools/images.py
 
-crd: $(STAMP)  ## Write crds/ and the chart's copy from operator/dtjob/api/ and crd/
+crd: $(STAMP)  ## Write crds/, the chart's copy and docs/reference/api.md from operator/dtjob/api/ and crd/
 	@$(BIN)/python -m dtjob.crd
 
 setup: $(STAMP)  ## Set up .venv and nothing more

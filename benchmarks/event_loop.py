@@ -22,6 +22,7 @@ from benchmarks.filled_cluster import NAMESPACE, filled, manifest
 from dtjob.controller.reconciler import Reconciler
 from dtjob.kube import process
 from dtjob.kube.client import connect
+from tests.cluster.support.jobs import all_created
 from tools.cluster.rest import Api
 
 TICK_SECONDS = 0.005
@@ -123,7 +124,7 @@ def main() -> None:
     elif options.apply:
         api = Api(Path(options.apply[0]))
         api.create("dtjobs", NAMESPACE, manifest("second", int(options.apply[1])))
-        api.wait_for("dtjobs", NAMESPACE, "second", lambda job: job and job.get("status", {}).get("allCreated"), 600)
+        api.wait_for("dtjobs", NAMESPACE, "second", all_created, 600)
     elif options.kubeconfig:
         json.dump(asyncio.run(measure(options.kubeconfig, options.pods - 1)), sys.stdout, indent=1)
         print()

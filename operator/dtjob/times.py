@@ -12,4 +12,4 @@ def parse(text: str) -> datetime:
 
 def rfc3339(moment: datetime) -> str:
     """The moment in UTC to the second, such as `2026-11-21T10:00:00Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

@@ -18,8 +18,8 @@ def counted(causes: dict[str, int], charged: int) -> Callable[[Object | None], b
 
     def holds(found: Object | None) -> bool:
         status = (found or {}).get("status", {})
-        incident = status.get("incident") or {"charged": 0}
-        return (status["restarts"].get("causes"), incident["charged"]) == (causes, charged)
+        incident = status.get("internal", {}).get("incident") or {}
+        return (status["restarts"].get("causes"), incident.get("charged", 0)) == (causes, charged)
 
     return holds
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.support.jobs import columns, job, wait_phase
+from tests.cluster.support.jobs import all_created, columns, job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tests.refusals.elastic import ELASTIC_BEFORE, ELASTIC_CHANGES, ELASTIC_CHANGES_TAKEN
@@ -45,7 +45,7 @@ def run_all(kubelet: Kubelet, api: Api, namespace: str, *names: str) -> Object:
 
 def settled(found: Object | None) -> bool:
     status = (found or {}).get("status", {})
-    return bool(status.get("phase") == "Running" and status.get("allCreated"))
+    return bool(status.get("phase") == "Running" and all_created(found))
 
 
 def workers_are(**wanted: Any) -> Any:

@@ -48,7 +48,7 @@ def test_the_pages_first_block_on_pods_that_fail(
     kubelet.drain("digits-worker-0-0")
     kubelet.run("digits-worker-0-1")
     found = wait_phase(api, namespace, "Running")
-    assert (found["status"]["incident"]["charged"], found["status"]["restarts"]["total"]) == (0, 1)
+    assert (found["status"]["internal"]["incident"].get("charged", 0), found["status"]["restarts"]["total"]) == (0, 1)
     wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-1", "digits-worker-1-0", "digits-evaluator-0-0")
     kubelet.exit("digits-worker-1-0", 42, message="SystemExit: 42")
     ended = wait_phase(api, namespace, "Failed")["status"]
@@ -87,14 +87,17 @@ def test_rules_that_are_added_to_a_running_job_hold_from_then_on(
     assert "rules" not in wait_phase(api, namespace, "Running")["spec"]["failurePolicy"]
     kubelet.exit("digits-worker-0-0", 3)
     kubelet.run("digits-worker-0-1")
-    assert wait_phase(api, namespace, "Running")["status"]["incident"]["charged"] == 1
+    assert wait_phase(api, namespace, "Running")["status"]["internal"]["incident"].get("charged", 0) == 1
     rules = '[{"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [3]}}]'
     kubectl("patch", "dtjob", "digits", "--type=merge", "-p", f'{{"spec": {{"failurePolicy": {{"rules": {rules}}}}}}}')
     kubelet.exit("digits-worker-0-1", 3)
     kubelet.run("digits-worker-0-2")
     found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"]["restarts"]["total"] == 2)
     assert found is not None
-    assert (found["status"]["incident"]["charged"], found["status"]["incident"]["action"]) == (
+    assert (
+        found["status"]["internal"]["incident"].get("charged", 0),
+        found["status"]["internal"]["incident"]["action"],
+    ) == (
         1,
         "RestartAndIgnoreMaxRestarts",
     )

@@ -39,7 +39,7 @@ def test_a_finished_workers_pod_may_go(
     auto_kubelet.succeed("digits-worker-1-0")
 
     def remembered(found: Object | None) -> bool:
-        finished = (found or {}).get("status", {}).get("finished")
+        finished = (found or {}).get("status", {}).get("internal", {}).get("finished")
         return finished == [{"role": "worker", "attempt": 0, "indexes": "0-1"}]
 
     api.wait_for("dtjobs", namespace, "digits", remembered)

@@ -24,8 +24,8 @@ def counts(kept: int, redone: int) -> Any:
     """A condition for `Api.wait_for` on a job."""
 
     def holds(found: Object | None) -> bool:
-        goodput = (found or {}).get("status", {}).get("goodput", {})
-        return bool(goodput.get("steps") == {"kept": kept, "redone": redone})
+        steps = (found or {}).get("status", {}).get("goodput", {}).get("steps", {})
+        return (steps.get("kept", 0), steps.get("redone", 0)) == (kept, redone)
 
     return holds
 
@@ -46,9 +46,11 @@ def test_the_next_operator_counts_on(
     assert after is not None
     first, second = before["status"]["goodput"], after["status"]["goodput"]
     assert {name: second["seconds"][name] for name in ("kept", "redone", "saving")} == {
-        "kept": 0.2, "redone": 0.1, "saving": 0.05,
+        "kept": "0.2", "redone": "0.1", "saving": "0.05",
     }  # fmt: skip
-    passed = times.parse(second["counted"]["until"]) - times.parse(first["counted"]["until"])
-    added = sum(second["seconds"].values()) - sum(first["seconds"].values())
+    until = [times.parse(one["status"]["internal"]["goodput"]["until"]) for one in (before, after)]
+    passed = until[1] - until[0]
+    spent = [sum(float(text) for text in one.get("seconds", {}).values()) for one in (first, second)]
+    added = spent[1] - spent[0]
     assert abs(added - passed.total_seconds()) < 0.05
-    assert columns(kubectl, "-o", "wide")["GOODPUT"] == str(second["percent"])
+    assert columns(kubectl, "-o", "wide")["GOODPUT(%)"] == str(second["percentage"])

@@ -57,11 +57,11 @@ def test_columns_at_every_stage_and_collection_at_the_end(
     wait_phase(api, namespace, "Pending")
     assert columns(kubectl) | {"AGE": ""} == {
         "NAME": "digits",
-        "STRATEGY": "MultiWorkerMirrored",
         "PHASE": "Pending",
         "READY": "0/4",
         "STEP": "",
         "RESTARTS": "0",
+        "REASON": "WaitingForPods",
         "AGE": "",
     }
     for name in DIGITS:
@@ -74,15 +74,19 @@ def test_columns_at_every_stage_and_collection_at_the_end(
     wait_phase(api, namespace, "Running")
     assert columns(kubectl)["RESTARTS"] == "1"
     wide = columns(kubectl, "-o", "wide")
-    assert {"PROGRESS", "ETA", "CHECKPOINT", "REASON"} <= wide.keys()
+    assert {"STRATEGY", "PROGRESS(%)", "ETA(S)", "CHECKPOINT", "GOODPUT(%)", "WORKERS"} <= wide.keys()
     final = {"step": 460, "totalSteps": 460, "loss": 0.05, "metrics": {"val_accuracy": 0.97}}
     kubelet.exit("digits-chief-0-0", 0, message=json.dumps(final))
     done = wait_phase(api, namespace, "Succeeded")
     assert columns(kubectl)["STEP"] == "460"
-    assert columns(kubectl, "-o", "wide")["PROGRESS"] == "100%"
-    assert done["status"]["progress"]["metrics"] == {"val_accuracy": 0.97}
-    for word in ("Succeeded", "Complete"):
-        assert "condition met" in kubectl("wait", f"--for=condition={word}", "dtjob/digits", "--timeout=5s").stdout
+    assert columns(kubectl, "-o", "wide")["PROGRESS(%)"] == "100"
+    assert done["status"]["progress"]["metrics"] == [
+        {"name": "loss", "value": "0.05"},
+        {"name": "val_accuracy", "value": "0.97"},
+    ]
+    assert "condition met" in kubectl("wait", "--for=condition=Complete", "dtjob/digits", "--timeout=5s").stdout
+    assert "digits" in kubectl("get", "dtj", "--field-selector=status.phase=Succeeded").stdout
+    assert "digits" not in kubectl("get", "dtj", "--field-selector=status.phase=Running").stdout
     events = kubectl("get", "events", "--field-selector=involvedObject.name=digits").stdout
     assert "worker-1 failed (exit code 3)" in events
     kubectl("delete", "dtjob", "digits")
@@ -161,7 +165,7 @@ def test_a_strangers_service_is_named_and_left_alone(
     api.create("services", namespace, stranger | {"spec": {"clusterIP": "None", "selector": {"app": "theirs"}}})
     api.create("dtjobs", namespace, job())
     blocked = api.wait_for(
-        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "Blocked"
+        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "CannotCreate"
     )
     assert blocked is not None
     assert "Service digits exists and is not this job's" in blocked["status"]["message"]
@@ -175,7 +179,7 @@ def test_a_template_that_the_api_server_refuses_is_named(
     manifest["spec"]["replicaSpecs"]["worker"]["template"] = {"spec": {"nodeSelectr": {"disk": "ssd"}}}
     api.create("dtjobs", namespace, manifest)
     blocked = api.wait_for(
-        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "Blocked"
+        "dtjobs", namespace, "digits", lambda f: f and f.get("status", {}).get("reason") == "CannotCreate"
     )
     assert blocked is not None
     assert 'unknown field "spec.nodeSelectr"' in blocked["status"]["message"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.support.jobs import job, wait_phase
+from tests.cluster.support.jobs import all_created, job, wait_phase
 from tests.cluster.support.kubelet import Kubelet, now
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
@@ -39,7 +39,9 @@ def finish(api: Api, namespace: str, kubelet: Kubelet, evaluator: str) -> None:
     )
     assert done is not None
     assert done["status"]["phase"] == "Succeeded"
-    assert {"role": "evaluator", "attempt": int(evaluator[-1]), "indexes": "0"} in done["status"]["finished"]
+    assert {"role": "evaluator", "attempt": int(evaluator[-1]), "indexes": "0"} in done["status"]["internal"][
+        "finished"
+    ]
 
 
 @pytest.mark.parametrize("state", ["evicted", "drained", "waits for a node"])
@@ -55,7 +57,7 @@ def test_an_evaluator_that_was_not_at_work_is_made_again(
     else:
         kubelet.run("digits-evaluator-0-0")
     wait_phase(api, namespace, "Running")
-    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"].get("allCreated"))
+    api.wait_for("dtjobs", namespace, "digits", all_created)
     kubelet.succeed("digits-chief-0-0")
     wait_phase(api, namespace, "Succeeded")
     if state == "evicted":

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.births import Births
-from tests.cluster.support.jobs import GROUP, job, wait_phase, wait_pods
+from tests.cluster.support.jobs import GROUP, all_created, job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
@@ -75,7 +75,7 @@ def test_a_chief_that_loses_a_label_stays_the_only_one(
 ) -> None:
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
-    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"].get("allCreated"))
+    api.wait_for("dtjobs", namespace, "digits", all_created)
     births = Births(api, namespace)
     name = f"{GROUP}/{label}"
     was = api.get("pods", namespace, "digits-chief-0-0")["metadata"]["labels"][name]

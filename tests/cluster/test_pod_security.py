@@ -65,7 +65,7 @@ def test_what_the_profile_refuses_is_said_in_the_jobs_status(
     replicas = chief_with(securityContext={"runAsUser": 0})
     api.create("dtjobs", namespace, job(strategy="Mirrored", replicaSpecs=replicas))
     found = api.wait_for(
-        "dtjobs", namespace, "digits", lambda found: found and found.get("status", {}).get("reason") == "Blocked"
+        "dtjobs", namespace, "digits", lambda found: found and found.get("status", {}).get("reason") == "CannotCreate"
     )
     assert found is not None
     assert "runAsNonRoot" in found["status"]["message"]

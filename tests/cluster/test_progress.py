@@ -72,7 +72,7 @@ def test_step_and_checkpoint_come_from_the_chief(
     assert found["status"]["checkpoint"] == checkpoint
     assert found["status"]["progress"]["step"] == 120
     wide = kubectl("get", "dtjobs", "-o", "wide").stdout.splitlines()[1].split()
-    assert {"120", "25%", "1m30s", "100"} <= set(wide)
+    assert {"120", "25", "90", "100"} <= set(wide)
 
 
 def test_a_new_checkpoint_refills_the_budget(
@@ -108,7 +108,10 @@ def test_another_jobs_report_is_not_believed(
 @pytest.mark.parametrize(
     ("bad", "kept"),
     [
-        ({"metrics": {"confusion": [[0.5] * 60] * 60, "accuracy": 0.5}}, {"metrics": {"accuracy": 0.5}}),
+        (
+            {"metrics": {"confusion": [[0.5] * 60] * 60, "accuracy": 0.5}},
+            {"metrics": [{"name": "accuracy", "value": "0.5"}]},
+        ),
         ({"metrics": {f"{number}-{'m' * 100}": 0.5 for number in range(400)}}, {}),
         ({"totalSteps": "many", "epoch": 10**30, "model": ["a"]}, {}),
         ({"checkpoint": {"step": 5, "time": "yesterday"}}, {}),

@@ -70,7 +70,7 @@ def test_a_quota_is_asked_by_one_pod_now_and_then(
         "dtjobs", namespace, "digits", lambda f: f and "exceeded quota" in f.get("status", {}).get("message", "")
     )
     assert found is not None
-    assert found["status"]["reason"] == "Blocked"
+    assert found["status"]["reason"] == "CannotCreate"
     assert found["status"]["message"].count("exceeded quota") == 1
     assert f"({WORKERS - ALLOWED} more such pods wait)" in found["status"]["message"]
     api.wait(

@@ -119,27 +119,29 @@ def test_get_shows_the_columns(api: Api, namespace: str, kubectl: Kubectl) -> No
         "reason": "TasksRunning",
         "ready": "3/4",
         "restarts": {"total": 2},
-        "progress": {"step": 120, "percent": "42%", "eta": "3m20s"},
+        "progress": {"step": 120, "percentage": 42, "estimatedRemainingSeconds": 200},
         "checkpoint": {"step": 100},
-        "goodput": {"percent": 93},
-        "workers": {"replicas": 2},
+        "goodput": {"percentage": 93},
+        "workers": {"desired": 2, "replicas": 2},
     }
     api.replace("dtjobs", namespace, {**made, "status": status}, "status")
     heads, row = kubectl("get", "dtjobs").stdout.splitlines()
-    assert heads.split() == ["NAME", "STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE"]
-    assert row.split()[:-1] == ["digits", "MultiWorkerMirrored", "Running", "3/4", "120", "2"]
+    assert heads.split() == ["NAME", "PHASE", "READY", "STEP", "RESTARTS", "REASON", "AGE"]
+    assert row.split()[:-1] == ["digits", "Running", "3/4", "120", "2", "TasksRunning"]
     wide_heads, wide = kubectl("get", "dtjob", "-o", "wide").stdout.splitlines()
-    assert wide_heads.split()[-6:] == ["PROGRESS", "ETA", "CHECKPOINT", "GOODPUT", "WORKERS", "REASON"]
-    assert wide.split()[-6:] == ["42%", "3m20s", "100", "93", "2", "TasksRunning"]
-    assert "digits" in kubectl("get", "all").stdout
+    assert wide_heads.split()[-6:] == ["STRATEGY", "PROGRESS(%)", "ETA(S)", "CHECKPOINT", "GOODPUT(%)", "WORKERS"]
+    assert wide.split()[-6:] == ["MultiWorkerMirrored", "42", "200", "100", "93", "2"]
+    for name in ("all", "training", "dtj"):
+        assert "digits" in kubectl("get", name).stdout
+    assert "digits" in kubectl("get", "dtj", "--field-selector=spec.strategy=MultiWorkerMirrored").stdout
+    assert "digits" not in kubectl("get", "dtj", "--field-selector=status.phase=Failed").stdout
 
 
 def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api: Api, namespace: str) -> None:
     made = api.create("dtjobs", namespace, GOOD["everything"])
     status = {
-        "attempts": {"others": 1, "worker-1": 2},
-        "incident": {"countedAs": "Error", "attempts": {"others": 1}},
-        "firstFailure": {"pod": "a", "exitCode": 1},
+        "internal": {"attempts": {"others": 1, "exceptions": {"worker-1": 2}}, "later": [{"field": 1.5}]},
+        "firstFailure": {"task": "worker-1", "pod": "a", "exitCode": 1, "later": 1},
         "later": {"field": 1},
     }
     stored = api.replace("dtjobs", namespace, {**made, "status": status}, "status")

@@ -17,22 +17,22 @@ from tools.cluster.rest import Api
     "progress",
     [
         {"step": "many"},
-        {"step": 1, "metrics": {"matrix": "m" * 1_700_000}},
-        {"step": 1, "metrics": {"matrix": "m" * 2_600_000}},
-        {"step": 1, "metrics": {"matrix": "m" * 4_000_000}},
+        {"step": 1, "matrix": "m" * 1_700_000},
+        {"step": 1, "matrix": "m" * 2_600_000},
+        {"step": 1, "matrix": "m" * 4_000_000},
     ],
     ids=["422", "more than etcd takes", "more than the API server sends to etcd", "413"],
 )
 async def test_a_status_that_the_api_server_refuses_is_written_without_progress(
     cluster: ControlPlane, api: Api, namespace: str, progress: dict[str, Any]
 ) -> None:
-    """Whatever the reason: a definition of an older release, or limits of the API server."""
+    """Whatever the reason: a definition of another release, or limits of the API server."""
     api.create("dtjobs", namespace, job())
     manifest = api.get("dtjobs", namespace, "digits")
     async with connect(str(cluster.kubeconfig)) as kube:
-        status = {"phase": "Running", "attempts": {"worker-0": 1}, "progress": progress}
+        status = {"phase": "Running", "ready": "1/3", "progress": progress}
         stored = await StatusWriter(kube).write((namespace, "digits"), manifest, status)
-        kept = {"phase": "Running", "attempts": {"worker-0": 1}}
+        kept = {"phase": "Running", "ready": "1/3"}
         assert stored["status"] == kept
         assert api.get("dtjobs", namespace, "digits")["status"] == kept
     events = [event for event in api.list("events", namespace) if event["reason"] == "ProgressRefused"]

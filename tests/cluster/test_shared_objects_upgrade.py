@@ -76,11 +76,11 @@ def test_one_that_cannot_be_mended_is_said_with_what_to_do(
     api.create("services", namespace, {"metadata": kept, "spec": spec})
     operator.start()
     blocked = api.wait_for(
-        "dtjobs", namespace, "digits", lambda found: found and found["status"]["reason"] == "Blocked"
+        "dtjobs", namespace, "digits", lambda found: found and found["status"]["reason"] == "CannotCreate"
     )
     assert blocked is not None
     assert blocked["status"]["message"].startswith("Service/digits: ")
     assert blocked["status"]["message"].endswith("; delete it, and it is made again")
     api.delete("services", namespace, "digits")
     wait_spec(api, "services", namespace, {**ours["spec"]})
-    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["reason"] != "Blocked")
+    api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["reason"] != "CannotCreate")

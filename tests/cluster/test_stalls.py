@@ -54,7 +54,10 @@ def test_a_stall_is_counted_and_named_and_its_pod_replaced(
     api.wait_for("pods", namespace, "digits-worker-1-1", is_running)
     status = wait_phase(api, namespace, "Running")["status"]
     assert status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
-    assert (status["incident"]["charged"], status["attempts"]) == (1, {"worker-1": 1})
+    assert (status["internal"]["incident"].get("charged", 0), status["internal"]["attempts"]["exceptions"]) == (
+        1,
+        {"worker-1": 1},
+    )
     sentence = "worker-1 stalled after step 120, in its data function (exit code 77)"
     assert status["firstFailure"]["task"] == "worker-1"
     assert status["firstFailure"]["cause"] == "Stalled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.support.jobs import job, wait_phase, wait_pods
+from tests.cluster.support.jobs import all_created, job, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api, Object
@@ -37,7 +37,7 @@ def running(kubelet: Kubelet, api: Api, namespace: str, *pods: str) -> Object:
     for pod in pods:
         kubelet.run(pod)
     wait_phase(api, namespace, "Running")
-    found = api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"].get("allCreated"))
+    found = api.wait_for("dtjobs", namespace, "digits", all_created)
     assert found is not None
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.cluster.conftest import Kubectl
-from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
+from tests.cluster.support.jobs import all_created, job, uids, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
 from tools.cluster.rest import Api
@@ -26,7 +26,7 @@ def test_an_operator_that_is_away_misses_nothing(
     for pod in FIRST:
         kubelet.run(pod)
     wait_phase(api, namespace, "Running")
-    api.wait_for("dtjobs", namespace, "digits", lambda one: one and one["status"].get("allCreated"))
+    api.wait_for("dtjobs", namespace, "digits", all_created)
     before = uids(wait_pods(api, namespace, *FIRST))
     operator.kill()
     suspend(kubectl, True)

@@ -54,7 +54,7 @@ def test_a_running_pod_that_is_taken_away_is_no_failure(
         getattr(auto_kubelet, how)("digits-worker-1-0")
     wait_pods(api, namespace, "digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-1")
     status = wait_phase(api, namespace, "Running")["status"]
-    assert (status["restarts"]["total"], status["incident"]["charged"]) == (1, 0)
+    assert (status["restarts"]["total"], status["internal"]["incident"].get("charged", 0)) == (1, 0)
 
 
 def test_a_ps_that_failed_is_replaced(
@@ -99,7 +99,8 @@ def test_step_checkpoint_cause_and_last_lines_stay_when_all_pods_have_gone(
     api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["phase"] == "Succeeded")
     api.wait("pods", namespace, lambda pods: not pods)
     status = api.get("dtjobs", namespace, "digits")["status"]
-    assert (status["progress"]["step"], status["progress"]["loss"], status["checkpoint"]) == (460, 0.05, checkpoint)
+    loss = [{"name": "loss", "value": "0.05"}]
+    assert (status["progress"]["step"], status["progress"]["metrics"], status["checkpoint"]) == (460, loss, checkpoint)
     first = status["firstFailure"]
     assert (first["pod"], first["node"], first["exitCode"]) == ("digits-chief-0-0", "node-1", 3)
     assert first["message"] == "step 41\nValueError: no such column"

@@ -40,7 +40,7 @@ CHANGES = [
         "match-stalls-without-a-time",
         _changed("failurePolicy", to={"rules": [{"action": "FailJob", "onReasons": ["Stalled"]}]}),
         "spec.failurePolicy.rules",
-        "no task ever ends with reason Stalled",
+        "no task ends with reason Stalled",
     ),
     bad("change-port", _changed("network", "port", to=4000), "spec.network", _AGAIN),
     bad("change-manager", _changed("managedBy", to="kueue.x-k8s.io/multikueue"), "spec.managedBy", _AGAIN),

@@ -36,7 +36,7 @@ def _bad(name: str, rule: Any, field: str, *says: str, or_says: tuple[str, ...] 
     return bad(f"rule-{name}", ruled(rule), where, *says, or_says=(where, *or_says) if or_says else ())
 
 
-_OF_ONE = "make a rule of each"
+_OF_ONE = "write a rule for each"
 ACTIONS = [
     _bad(
         "action-unknown", {**codes(1), "action": "Retry"}, ".action", '"Restart"', or_says=("must be one of Restart",)
@@ -62,8 +62,8 @@ ACTIONS = [
 CRITERIA = [
     _bad("two-criteria", codes(1, onReasons=["Error"]), "", _OF_ONE),
     _bad("three-criteria", codes(1, onSignals=["SIGSEGV"], onPodConditions=[{"type": "A"}]), "", _OF_ONE),
-    _bad("no-criterion", {"action": "FailJob"}, "", "nothing says what the rule matches", "or roles"),
-    _bad("all-criteria-left-empty", on(onExitCodes=None, onReasons=None), "", "nothing says what the rule matches"),
+    _bad("no-criterion", {"action": "FailJob"}, "", "the rule matches nothing", "or roles"),
+    _bad("all-criteria-left-empty", on(onExitCodes=None, onReasons=None), "", "the rule matches nothing"),
     _bad(
         "unknown-criterion",
         on(onExitCode={"operator": "In", "values": [1]}),
@@ -92,7 +92,7 @@ CRITERIA = [
         "rule-twice-but-for-a-default",
         ruled(*(on(onPodConditions=[{"type": "DisruptionTarget", **more}]) for more in ({}, {"status": "True"}))),
         "spec.failurePolicy.rules",
-        "the second one would never match: remove it",
+        "the second one never matches: remove it",
     ),
 ]
 
@@ -152,7 +152,7 @@ SIGNALS_AND_REASONS = [
     _bad("signal-twice", on(onSignals=["SIGBUS", "SIGBUS"]), ".onSignals[1]", "Duplicate", or_says=("remove it",)),
     _bad("reasons-empty", on(onReasons=[]), ".onReasons", "at least 1 items", or_says=("at least 1 entry",)),
     _bad("reason-twice", on(onReasons=["Error", "Error"]), ".onReasons[1]", "Duplicate", or_says=("remove it",)),
-    _bad("reason-in-small-letters", on(onReasons=["oomkilled"]), ".onReasons", "begins with a capital letter"),
+    _bad("reason-in-small-letters", on(onReasons=["oomkilled"]), ".onReasons", "with a capital first letter"),
     _bad("reason-in-words", on(onReasons=["Out of memory"]), ".onReasons", "a reason is one word"),
     _bad("reason-empty", on(onReasons=[""]), ".onReasons[0]", "at least 1 chars", or_says=("must not be empty",)),
     _bad("reason-of-pods-that-are-well", on(onReasons=["ContainerCreating"]), ".onReasons", "remove them"),
@@ -199,7 +199,7 @@ CONDITIONS_AND_ROLES = [
         "condition-of-pods-that-have-not-failed",
         on(onPodConditions=[{"type": "PodScheduled", "status": "False"}]),
         ".onPodConditions",
-        "PodScheduled is never False where rules are asked: remove it",
+        "PodScheduled False never matches: remove it",
     ),
     _bad("role-unknown", on(roles=["master"]), ".roles[0]", '"chief"', or_says=("must be one of chief",)),
     _bad("roles-empty", codes(1, roles=[]), ".roles", "at least 1 items", or_says=("at least 1 entry",)),

@@ -31,8 +31,8 @@ def _bad_topology(name: str, value: Any, *says: str, or_says: tuple[str, ...] = 
 
 
 _ONE = "only one pod of this job trains"
-_WHICH = "write one of required"
-_KEY = "is no label of nodes; write its key alone"
+_WHICH = "set exactly one of required"
+_KEY = "is not the key of a node label"
 GANGS = [
     bad(
         "gang-provider-unknown",
@@ -48,7 +48,9 @@ GANGS = [
         "minMember",
         or_says=(f"{_GANG}.minMember: is an unknown field",),
     ),
-    bad("gang-of-more-than-there-are", gang(minAvailable=4), f"{_GANG}.minAvailable", "write at most their number"),
+    bad(
+        "gang-of-more-than-there-are", gang(minAvailable=4), f"{_GANG}.minAvailable", "is more than the pods that train"
+    ),
     bad(
         "gang-with-the-evaluator",
         job(
@@ -57,7 +59,7 @@ GANGS = [
             scheduling={"gang": {"minAvailable": 5}},
         ),
         f"{_GANG}.minAvailable",
-        "the evaluator is outside of the gang",
+        "the evaluator is not in the gang",
     ),
     bad(
         "gang-of-none",
@@ -70,7 +72,7 @@ GANGS = [
         "gang-of-more-than-there-may-be",
         _elastic(2, most=3, minAvailable=5),
         f"{_GANG}.minAvailable",
-        "write at most their number",
+        "is more than the pods that train",
     ),
     bad("gang-of-one-pod", job("Mirrored", scheduling={"gang": {}}), _GANG, _ONE, "remove gang"),
     *(
@@ -89,7 +91,7 @@ GANGS = [
         "queue-by-no-name",
         gang(provider="Volcano", volcano={"queue": "Team A"}),
         f"{_GANG}.volcano.queue",
-        "is no name of a Queue",
+        "is not the name of a Queue",
     ),
     bad(
         "timeout-0",

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.refusals.manifests import CHECKPOINT, Manifest, bad, job
 
-MENDS = ("leave terminationGracePeriodSeconds out", "checkpoint.saveTimeoutSeconds")
+MENDS = ("remove it, increase it", "checkpoint.saveTimeoutSeconds")
 
 
 def saving(role: str = "chief", hook: Manifest | None = None, **spec: Any) -> Manifest:

@@ -8,7 +8,7 @@ from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, changed, jo
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
 TIMES_TO_LIVE = ("ttlSecondsAfterFinished", "ttlSecondsAfterFailed")
-_PATH = "managedBy is a domain-prefixed path, such as kueue.x-k8s.io/multikueue"
+_PATH = "must be a domain-prefixed path, such as kueue.x-k8s.io/multikueue"
 
 
 def _run(**policy: Any) -> Manifest:
@@ -66,7 +66,7 @@ LIFE = [
             f"start-deadline-{start}-of-60",
             _run(activeDeadlineSeconds=60, startDeadlineSeconds=start),
             "spec.startDeadlineSeconds",
-            "use less than that, or leave it out",
+            "must be less than activeDeadlineSeconds",
         )
         for start in (60, 61)
     ),
@@ -74,8 +74,7 @@ LIFE = [
     bad(
         "ttl-by-outcome",
         _run(ttlSecondsAfterFinished={"succeeded": 3600}),
-        "spec.ttlSecondsAfterFinished",
-        "must be of type integer",
+        'unknown field "spec.ttlSecondsAfterFinished.succeeded"',
         or_says=("spec.ttlSecondsAfterFinished: must be a whole number",),
     ),
     bad(
@@ -185,7 +184,7 @@ SUSPENDED_CHANGES = [
         "suspended-grace-shorter-than-a-save",
         _worker(*_POD, "terminationGracePeriodSeconds", to=5),
         "spec.replicaSpecs.worker.template.spec.terminationGracePeriodSeconds",
-        "a save may take checkpoint.saveTimeoutSeconds",
+        "is shorter than a save (checkpoint.saveTimeoutSeconds",
     ),
     bad(
         "suspended-preStop-of-unknown-length",

@@ -144,13 +144,13 @@ PODS = [
         "init-container-named-as-a-container",
         job(replicaSpecs=pod(containers=[LOG], initContainers=[LOG])),
         "spec.replicaSpecs.worker.template.spec.initContainers",
-        "give each a name of its own",
+        "rename one of them",
     ),
     bad(
         "init-container-named-tensorflow",
         job(replicaSpecs=pod(initContainers=[{"name": "tensorflow", "image": "a"}])),
         "spec.replicaSpecs.worker.template.spec.initContainers",
-        "another name",
+        "rename the init container",
     ),
     bad(
         "TF_CONFIG-in-template",
@@ -194,7 +194,7 @@ PODS = [
         "label-of-who-manages-it",
         job(replicaSpecs={"worker": {"template": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "helm"}}}}}),
         "spec.replicaSpecs.worker.template.metadata.labels",
-        "says that dtjob manages the pods: remove it",
+        "app.kubernetes.io/managed-by belongs to dtjob: remove it",
     ),
     bad(
         "label-as-number",
@@ -268,7 +268,7 @@ PODS = [
             f"port-{port}-of-a-sidecar-among-{among}",
             job(replicaSpecs=pod(**{among: [{**LOG, "ports": [{"containerPort": port}]}]})),
             "spec.replicaSpecs.worker.template.spec",
-            "give that container, or network.port, network.statusPort or network.rendezvousPort, another number",
+            "change its containerPort, or change network.port, network.statusPort or network.rendezvousPort",
         )
         for among in ("containers", "initContainers")
         for port in (2222, 2223, 2224)
@@ -277,7 +277,7 @@ PODS = [
         "port-of-a-sidecar-without-program",
         job(program=..., replicaSpecs=pod(containers=[{**LOG, "ports": [{"containerPort": 2222}]}])),
         "spec.replicaSpecs.worker.template.spec",
-        "another number",
+        "change its containerPort",
     ),
     *(
         bad(

@@ -8,9 +8,9 @@ _LONG = "a" * 50
 
 NAMES = [
     bad("name-with-dot", job(name="digits.v1"), "metadata.name", "lower-case letters, digits and dashes"),
-    bad("name-begins-with-digit", job(name="1digits"), "metadata.name", "beginning with a letter"),
+    bad("name-begins-with-digit", job(name="1digits"), "metadata.name", "first a letter"),
     bad("name-in-capitals", job(name="Digits"), "metadata.name", "lower-case letters"),
-    bad("name-ends-with-dash", job(name="digits-"), "metadata.name", "not ending with a dash"),
+    bad("name-ends-with-dash", job(name="digits-"), "metadata.name", "last no dash"),
     bad("name-long-for-chief", job("Default", name="a" * 56), "metadata.name", "chief", "use a shorter name"),
     bad(
         "name-long-for-eleven-workers",
@@ -75,7 +75,7 @@ ROLES = [
         )
         for strategy in SINGLE
     ),
-    bad("nothing-trains", job(replicaSpecs={}), "spec.replicaSpecs", "nothing would train: add `chief: {}`"),
+    bad("nothing-trains", job(replicaSpecs={}), "spec.replicaSpecs", "no task trains: add `chief: {}`"),
     bad(
         "only-an-evaluator",
         job(replicaSpecs={"evaluator": {}}, checkpoint=CHECKPOINT),
@@ -113,7 +113,7 @@ ROLES = [
         "all-workers-of-a-chief-alone",
         job(replicaSpecs={"chief": {}}, successPolicy="AllWorkers"),
         "spec.successPolicy",
-        "no workers whose end could be waited for",
+        "this job has no workers",
     ),
     bad(
         "all-workers-that-serve",

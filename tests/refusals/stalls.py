@@ -48,7 +48,7 @@ STALLS: list[Bad] = [
             f"stall-of-600-in-{active}",
             _stall(600, activeDeadlineSeconds=active),
             FIELD,
-            "use less than that, or leave it out",
+            "must be less than activeDeadlineSeconds",
         )
         for active in (60, 600)
     ),

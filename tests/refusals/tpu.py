@@ -11,7 +11,7 @@ TPU = [
             f"tpu-slice-of-{topology}",
             options("TPU", tpu={**_V5E, "topology": topology}),
             "spec.strategyOptions.tpu.topology",
-            "slices of several hosts cannot be trained on",
+            "dtjob trains only on slices of one host",
             "2x2x1",
         )
         for topology in ("4x4", "2x2x2", "8")
@@ -20,13 +20,13 @@ TPU = [
         "tpu-without-accelerator",
         options("TPU", tpu={"topology": "2x2"}),
         "spec.strategyOptions.tpu.accelerator",
-        "give both, or neither",
+        "set both, or neither",
     ),
     bad(
         "tpu-by-name-with-topology",
         options("TPU", tpu={**_V5E, "address": "my-tpu"}),
         "spec.strategyOptions.tpu.address",
-        "remove them, or address",
+        "remove them, or remove address",
     ),
     *(
         bad(
@@ -37,7 +37,7 @@ TPU = [
                 strategyOptions={"tpu": _V5E},
             ),
             "spec.replicaSpecs.chief.resources",
-            "follows from strategyOptions.tpu.topology",
+            "strategyOptions.tpu.topology sets the number of chips",
         )
         for kind in ("limits", "requests")
     ),

@@ -62,7 +62,7 @@ TRAINER = [
             storage(volume={source: {}}),
             f"spec.checkpoint.storage.volume.{source}",
             "is read-only",
-            "use a persistentVolumeClaim",
+            "use another one, such as {persistentVolumeClaim",
         )
         for source in READ_ONLY_SOURCES
     ),
@@ -71,7 +71,7 @@ TRAINER = [
             f"checkpoints-on-read-only-{source}",
             storage(volume={source: {"readOnly": True}}),
             f"spec.checkpoint.storage.volume.{source}.readOnly",
-            "is read-only",
+            "checkpoints are written to this volume",
             "remove readOnly",
         )
         for source in MAY_BE_READ_ONLY
@@ -158,7 +158,7 @@ TRAINER = [
         "evaluation-without-evaluator",
         job(checkpoint=CHECKPOINT, evaluation={"checkpoints": "Every"}),
         "spec.evaluation",
-        "add `replicaSpecs.evaluator: {}`, or remove it",
+        "add `replicaSpecs.evaluator: {}`, or remove evaluation",
     ),
     bad(
         "evaluation-without-program",
@@ -194,12 +194,21 @@ TRAINER = [
         "spec.tensorBoard.profile.firstStep: Required",
         or_says=("spec.tensorBoard.profile.firstStep: is required",),
     ),
-    bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "another number"),
-    bad("status-port-of-tensorflow", job(network={"statusPort": 2222}), "spec.network.port", "another number"),
-    bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "another number"),
-    bad("port-of-the-rendezvous", job(network={"port": 2224}), "spec.network.port", "rendezvousPort", "another number"),
+    bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "change one of them"),
+    bad("status-port-of-tensorflow", job(network={"statusPort": 2222}), "spec.network.port", "change one of them"),
+    bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "change one of them"),
     bad(
-        "status-port-of-the-rendezvous", job(network={"statusPort": 2224}), "spec.network.statusPort", "another number"
+        "port-of-the-rendezvous",
+        job(network={"port": 2224}),
+        "spec.network.port",
+        "rendezvousPort",
+        "change one of them",
+    ),
+    bad(
+        "status-port-of-the-rendezvous",
+        job(network={"statusPort": 2224}),
+        "spec.network.statusPort",
+        "change one of them",
     ),
     bad(
         "rendezvous-port-low",
@@ -223,10 +232,15 @@ TRAINER = [
         "shell-line-as-entrypoint",
         job(program={"entrypoint": "a.py --fast"}),
         "spec.program.entrypoint",
-        "ends in .py",
+        "must be a Python file (train.py)",
         "args",
     ),
-    bad("python-as-entrypoint", job(program={"entrypoint": "python a.py"}), "spec.program.entrypoint", "ends in .py"),
+    bad(
+        "python-as-entrypoint",
+        job(program={"entrypoint": "python a.py"}),
+        "spec.program.entrypoint",
+        "must be a Python file (train.py)",
+    ),
     bad(
         "no-entrypoint",
         job(program={}),

@@ -77,7 +77,7 @@ def test_what_two_kills_cost(tmp_path: Path) -> None:
         assert code == 0, run.told
     print(result["goodput"])
     check(result["goodput"], spans(log), result["seconds"])
-    assert f"goodput   {result['goodput']['percent']}% of the time since all tasks ran" in run.told
+    assert f"goodput   {result['goodput']['percentage']}% of the time since all tasks ran" in run.told
 
 
 def check(goodput: Mapping[str, Any], processes: Mapping[str, tuple[list[int], float]], took: float) -> None:
@@ -87,10 +87,10 @@ def check(goodput: Mapping[str, Any], processes: Mapping[str, tuple[list[int], f
     lost = HELD_AT - RESTORED
     assert goodput["steps"] == {"kept": EPOCHS * STEPS_OF_EPOCH, "redone": 2 * lost}
 
-    seconds = {name: value for name, value in goodput["seconds"].items() if name != "unknown"}
+    seconds = {name: float(value) for name, value in goodput["seconds"].items() if name != "unknown"}
     assert seconds.keys() >= {"kept", "redone", "saving", "starting", "restarting"}
     known = sum(seconds.values())
-    assert goodput["percent"] == int(100 * seconds["kept"] / known + 1e-6)
+    assert goodput["percentage"] == int(100 * seconds["kept"] / known + 1e-6)
     assert known <= took + HUNDREDTHS
     # Saves at 20, and of the last process at 40, 60 and the end; each holds training up.
     assert seconds["saving"] >= 4 * SLOW_WRITE - HUNDREDTHS

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.status.status import Status
 from dtjob.crd.problems import problems
 from dtjob.objects.restart_signals import restart_signals
 from tests.refusals.manifests import CHECKPOINT, PS_ROLES
@@ -117,8 +118,9 @@ def came_to(status: dict[str, Any], task: str) -> str:
         return ENDS
     if task == "evaluator-0":
         replaced = status["restarts"] == {"total": 0, "evaluator": 1}
-        return COUNTED if replaced else IGNORED if "evaluator-0" not in status.get("attempts", {}) else "?"
-    if "incident" not in status:
+        return COUNTED if replaced else IGNORED if Status.read(status).internal.attempts.of(task) == 0 else "?"
+    incident = Status.read(status).internal.incident
+    if incident is None:
         return WAITS
     assert status["restarts"]["total"] == 1
-    return {1: COUNTED, 0: FREE}[status["incident"]["charged"]]
+    return {1: COUNTED, 0: FREE}[incident.charged]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LONGEST_FILE, LONGEST_FUNCTION = 300, 60
+LONGEST_FILE, LONGEST_FUNCTION = 450, 60
 """Lines. A function's docstring does not count: `fit` explains fifteen arguments of its users."""
 
 # In two parts, so that this file does not hold what it looks for.

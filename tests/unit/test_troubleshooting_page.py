@@ -20,7 +20,7 @@ PAGE = (ROOT / "docs" / "operate" / "troubleshooting.md").read_text()
 OPERATOR = ROOT / "operator"
 REASON_AT = {"Event": 1, "Standing": 1, "Pause": 0, "GiveUp": 2, "set_phase": 2}
 """Who is given a reason, and as which argument."""
-ONLY_KNOWN_LATER = {"event.reason", "late.reason", "decision.reason", "pause.reason"}
+ONLY_KNOWN_LATER = {"event.reason", "late.reason", "decision.reason", "pause.reason", "_cause_word(status)"}
 """Passed on from one of these."""
 HARMLESS = {"AllTasksRunning", "Completed"}
 """Reasons of phases with which nothing is wrong."""
@@ -59,7 +59,14 @@ def test_each_event_has_its_row() -> None:
 
 def test_each_reason_of_a_phase_has_its_row() -> None:
     wanted = {*reasons("Standing", "Pause", "GiveUp", "set_phase"), GiveUp.reason}
-    wanted |= {DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED, "NoPriorityClass", "NoWorkload", "InvalidSpec", "Blocked"}
+    wanted |= {
+        DEADLINE_EXCEEDED,
+        START_DEADLINE_EXCEEDED,
+        "NoPriorityClass",
+        "NoWorkload",
+        "InvalidSpec",
+        "CannotCreate",
+    }
     assert named("A phase and its reason") == wanted - HARMLESS
 
 

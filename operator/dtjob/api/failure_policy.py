@@ -26,7 +26,7 @@ class FailurePolicy(Block):
     max_restarts_without_progress: Annotated[int, Field(ge=0)] = 10
     """Restarts in a row, without a newer checkpoint between them, before the job fails. Disruptions do not count:
     evictions, drains, lost nodes, deleted pods, pods that a node refuses. An eviction for exceeding the pod's own
-    storage limits counts. rules may decide otherwise. A crash such as SIGSEGV after new steps restarts the program in
+    storage limits counts. Rules may decide otherwise. A crash such as SIGSEGV after new steps restarts the program in
     its pod and does not count; with 0, the pod ends. Defaults to 10."""
     max_restarts: Annotated[int, Field(ge=0)] | None = None
     """Restarts in the job's whole life, of those that maxRestartsWithoutProgress counts, before the job fails. No limit

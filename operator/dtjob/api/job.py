@@ -34,7 +34,7 @@ MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 
 
 class Spec(Block):
-    """What to train, and on what."""
+    """Desired state of the job: what trains, with which tasks, and what happens when they fail."""
 
     strategy: Strategy
     """The tf.distribute strategy that trains."""
@@ -71,10 +71,10 @@ class Spec(Block):
     """Seconds within which all tasks that train must run, or the job fails with reason StartDeadlineExceeded. It starts
     anew after each suspension; restarts do not count. No limit if left out."""
     ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] | None = None
-    """Seconds after its end at which the job is deleted with all its pods. An evaluator first finishes the last
+    """Seconds from the end of the job to its deletion, with all its pods. An evaluator first finishes the last
     checkpoint. The job is kept if left out."""
     ttl_seconds_after_failed: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] | None = None
-    """Seconds after its end at which a failed job is deleted, instead of ttlSecondsAfterFinished. Defaults to
+    """Seconds from the failure of a job to its deletion, instead of ttlSecondsAfterFinished. Defaults to
     ttlSecondsAfterFinished."""
     clean_pod_policy: CleanPodPolicy = CleanPodPolicy.RUNNING
     """Pods that are deleted when the job has ended. Running (the default): those that still run, such as parameter

@@ -12,247 +12,250 @@ from pydantic import Field, WithJsonSchema
 from dtjob.api.block import Block, OpenBlock
 
 TRAINING_CONTAINER = "tensorflow"
-"""The container whose end decides about its task, as in TFJob."""
+"""Name of the training container, as in TFJob. Its end is the end of the task."""
 
 Quantity = int | Annotated[str, Field(max_length=64)]
 """A Kubernetes quantity: `4`, `500m`, `16Gi`."""
 
 
 def keyed(*keys: str, most: int) -> Any:
-    """What makes a list one that server-side apply merges by these fields of its items, each of which it has once."""
+    """The mark of a list that server-side apply merges by these fields of its items. Two items never have the same."""
     merged: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return Field(max_length=most, json_schema_extra=merged)
 
 
 class EnvVar(OpenBlock):
-    """One environment variable, as in a container."""
+    """Environment variable."""
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the variable."""
     value: Annotated[str, Field(max_length=131072)] | None = None
-    """Its value: text, so put numbers, true and false in quotes."""
+    """Value of the variable. Put numbers, true and false in quotes."""
 
 
 Environment = Annotated[list[EnvVar], keyed("name", most=512)]
 
 
 class ContainerPort(OpenBlock):
-    """A port, as in a container."""
+    """Port of the container."""
 
     container_port: Annotated[int, Field(ge=1, le=65535)]
     """Number of the port."""
     protocol: Annotated[str, Field(max_length=4)] = "TCP"
-    """TCP, UDP or SCTP."""
+    """TCP, UDP or SCTP. Defaults to TCP."""
 
 
 class VolumeMount(OpenBlock):
-    """A volume's place in a container."""
+    """Mount of a volume."""
 
     name: Annotated[str, Field(max_length=253)]
     """Name of the volume."""
     mount_path: Annotated[str, Field(min_length=1, max_length=4096)]
-    """Where it is mounted."""
+    """Path in the container."""
 
 
 class VolumeDevice(OpenBlock):
-    """A block device of a container."""
+    """Block device of the container."""
 
     device_path: Annotated[str, Field(min_length=1, max_length=4096)]
-    """Where it is."""
+    """Path in the container."""
 
 
 class Sleep(Block):
-    """A pause."""
+    """Pause before SIGTERM."""
 
     seconds: Annotated[int, Field(ge=0, le=86400)]
-    """Its length."""
+    """Length of the pause in seconds."""
 
 
 class PreStop(OpenBlock):
-    """What a container does before it gets SIGTERM."""
+    """Hook that runs before SIGTERM."""
 
     sleep: Sleep | None = None
-    """A pause. dtjob adds its seconds to the grace period, where the template has none."""
+    """Pause before SIGTERM. dtjob adds it to the grace period if the template sets none."""
 
 
 class Lifecycle(OpenBlock):
-    """What a container does at its begin and end."""
+    """Hooks of the container."""
 
     pre_stop: PreStop | None = None
-    """What it does before it gets SIGTERM. In the training container only sleep, where a program saves checkpoints."""
+    """Hook that runs before SIGTERM. Only sleep is allowed in container tensorflow if a program saves checkpoints."""
 
 
 _OPEN = WithJsonSchema({"type": "object", "additionalProperties": True})
-"""What is checked by dtjob alone and answered in the job's status: the definition has to fit an annotation, and has
-these eight times."""
+"""Only dtjob checks what this block contains, and reports errors in the job's status. The definition has the block
+eight times and would be too large with its fields."""
 
 
 class ContainerResources(OpenBlock):
     """Compute resources of a container of the template."""
 
     limits: dict[str, Any] | None = None
-    """The most that the container may use."""
+    """Most that the container may use."""
     requests: dict[str, Any] | None = None
-    """What the scheduler sets aside for it."""
+    """Resources that the scheduler reserves."""
 
 
 class Capabilities(OpenBlock):
     """Capabilities of a container."""
 
     add: list[str] | None = None
-    """Those that it gets."""
+    """Capabilities that are added."""
     drop: list[str] | None = None
-    """Those that it loses, beside the ones that dtjob takes away."""
+    """Capabilities that are dropped. dtjob drops ALL if this is left out."""
 
 
 class ContainerSecurity(OpenBlock):
-    """What a container may do."""
+    """Security options of a container."""
 
     capabilities: Capabilities | None = None
-    """Its capabilities."""
+    """Capabilities of the container."""
 
 
 class Container(OpenBlock):
-    """A container, as in a pod. The one named `tensorflow` trains; others are sidecars."""
+    """Container of the pod."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
-    """Name of the container. `tensorflow` is the training container; leave it out to add sidecars only."""
+    """Name of the container."""
     image: Annotated[str, Field(max_length=1024)] | None = None
-    """Its image. Of the training container spec.image is the short way."""
+    """Image. Required, except in container tensorflow, where it is refused if spec.image is set."""
     env: Environment | None = None
-    """Environment variables. Names that begin with DTJOB_ are dtjob's own, and with program TF_CONFIG is too; without
-    program, a TF_CONFIG that stands here is taken in place of dtjob's."""
+    """Environment variables. Names that begin with DTJOB_ are refused. In container tensorflow, TF_CONFIG replaces
+    dtjob's; it is refused if program is set."""
     command: Annotated[list[str], Field(max_length=256)] | None = None
-    """What to run. Not for the training container of a job with program."""
+    """Command. Defaults to the image's. Refused in container tensorflow if program is set."""
     args: Annotated[list[str], Field(max_length=256)] | None = None
-    """Arguments of the command. Not for the training container of a job with program: use program.args."""
+    """Arguments. Refused in container tensorflow if program is set: use program.args."""
     resources: Annotated[ContainerResources, _OPEN] | None = None
-    """Compute resources. For the training container, the replica's resources are the short way."""
+    """Compute resources. Refused in container tensorflow if the role sets resources."""
     ports: Annotated[list[ContainerPort], keyed("containerPort", "protocol", most=64)] | None = None
-    """Ports, beside those that dtjob adds to the training container."""
+    """Ports. dtjob adds its own to container tensorflow."""
     volume_mounts: Annotated[list[VolumeMount], keyed("mountPath", most=64)] | None = None
-    """Where volumes are mounted."""
+    """Mounts of volumes."""
     volume_devices: Annotated[list[VolumeDevice], keyed("devicePath", most=64)] | None = None
     """Block devices."""
     lifecycle: Lifecycle | None = None
     """What it does at its begin and end."""
     termination_message_path: Annotated[str, Field(max_length=4096)] | None = None
-    """Where it leaves its last words; /dev/termination-log where left out."""
+    """File of the termination message. Defaults to /dev/termination-log."""
     security_context: Annotated[ContainerSecurity, _OPEN] | None = None
-    """What it may do, merged over what dtjob sets."""
+    """Security options, merged over those that dtjob sets."""
 
 
 class Volume(OpenBlock):
-    """A volume, as in a pod."""
+    """Volume of the pod."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the volume."""
 
 
 class ByName(OpenBlock):
-    """An entry with a name."""
+    """Entry with a name."""
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
-    """The name."""
+    """Name of the entry."""
 
 
 class HostAlias(OpenBlock):
-    """A line of the pod's hosts file."""
+    """Line of the hosts file."""
 
     ip: Annotated[str, Field(max_length=64)]
-    """The address."""
+    """IP address."""
 
 
 class TopologySpread(OpenBlock):
-    """How pods are spread."""
+    """Constraint on how pods are spread."""
 
     topology_key: Annotated[str, Field(max_length=317)]
-    """Label of the nodes that are told apart."""
+    """Key of the node label. Nodes with one value of it form a domain."""
     when_unsatisfiable: Annotated[str, Field(max_length=63)]
     """DoNotSchedule or ScheduleAnyway."""
 
 
 class PodAffinity(OpenBlock):
-    """Near which pods a pod is placed."""
+    """Affinity to other pods."""
 
     required_during_scheduling_ignored_during_execution: list[dict[str, Any]] | None = None
-    """Terms that must hold."""
+    """Terms that must be met."""
     preferred_during_scheduling_ignored_during_execution: list[dict[str, Any]] | None = None
-    """Terms that should hold."""
+    """Terms that should be met."""
 
 
 class Affinity(OpenBlock):
-    """Where a pod is placed."""
+    """Affinity of the pods."""
 
     pod_affinity: PodAffinity | None = None
-    """Near which pods. scheduling.topology adds to it."""
+    """Affinity to other pods. scheduling.topology adds terms."""
 
 
 class PodSpec(OpenBlock):
-    """Any field of a pod's spec; merged under what dtjob sets."""
+    """Spec of the pods. It may set any field of a pod that dtjob does not set itself."""
 
     hostname: Annotated[str, Field(max_length=253)] | None = None
-    """Refused: dtjob gives every pod the host name that TF_CONFIG names."""
+    """Refused: dtjob sets the host name that TF_CONFIG has."""
     subdomain: Annotated[str, Field(max_length=253)] | None = None
     """Refused: dtjob sets the name of the job's Service."""
     restart_policy: Annotated[str, Field(max_length=253)] | None = None
-    """Refused: dtjob replaces pods itself; failurePolicy says how often."""
+    """Refused: dtjob replaces failed pods itself, as failurePolicy says."""
     termination_grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
-    """Seconds from the pod's deletion to SIGKILL; checkpoint.saveTimeoutSeconds where left out, and at least that."""
+    """Seconds from the deletion of the pod to SIGKILL. Defaults to checkpoint.saveTimeoutSeconds, or to 30 without
+    checkpoint. A smaller value than that timeout is refused if a program saves checkpoints."""
     priority_class_name: Annotated[str, Field(max_length=253)] | None = None
-    """PriorityClass of this role's pods, instead of scheduling.priorityClassName."""
+    """PriorityClass of this role's pods. Refused if scheduling.priorityClassName is set."""
     containers: Annotated[list[Container], keyed("name", most=16)] | None = None
-    """Containers. The one named `tensorflow` is merged into the training container; others run beside it."""
+    """Containers. The one named tensorflow is merged into the training container; the others run beside it. Leave it
+    out to add only others."""
     node_selector: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None
     """Labels that a node must have."""
     init_containers: Annotated[list[Container], keyed("name", most=16)] | None = None
-    """Init containers, run before training starts."""
+    """Containers that run before the others start."""
     volumes: Annotated[list[Volume], keyed("name", most=64)] | None = None
-    """Volumes, beside those that dtjob adds."""
+    """Volumes. dtjob adds its own."""
     image_pull_secrets: Annotated[list[ByName], keyed("name", most=16)] | None = None
-    """Secrets with which images are pulled."""
+    """Secrets for pulling images."""
     host_aliases: Annotated[list[HostAlias], keyed("ip", most=64)] | None = None
-    """Lines for the hosts file."""
+    """Lines of the hosts file."""
     resource_claims: Annotated[list[ByName], keyed("name", most=64)] | None = None
-    """Claims of devices."""
+    """ResourceClaims of the pod."""
     scheduling_gates: Annotated[list[ByName], keyed("name", most=16)] | None = None
-    """What holds scheduling back."""
+    """Gates that hold back scheduling."""
     topology_spread_constraints: (
         Annotated[list[TopologySpread], keyed("topologyKey", "whenUnsatisfiable", most=16)] | None
     ) = None
-    """How pods are spread over nodes."""
+    """Constraints on how pods are spread over nodes."""
     affinity: Annotated[Affinity, _OPEN] | None = None
-    """Where the pods are placed."""
+    """Affinity of the pods."""
     tolerations: list[dict[str, Any]] | None = None
-    """Taints of nodes that the pods tolerate, beside those that dtjob adds for lost nodes."""
+    """Taints that the pods tolerate. dtjob adds tolerations for lost nodes and GPUs."""
     security_context: dict[str, Any] | None = None
-    """What all containers may do, merged over what dtjob sets."""
+    """Security options of the pod, merged over those that dtjob sets."""
     overhead: dict[str, Any] | None = None
-    """What the pods' RuntimeClass takes."""
+    """Resources that the RuntimeClass adds."""
 
 
 class TemplateMetadata(Block):
-    """Labels and annotations for the pods."""
+    """Labels and annotations of the pods."""
 
     labels: Annotated[dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=64)] | None = None
-    """Labels added to each pod. Names under training.dtjob.dev/ and app.kubernetes.io/managed-by are dtjob's own."""
+    """Labels of each pod. Names under training.dtjob.dev/ and app.kubernetes.io/managed-by are refused."""
     annotations: Annotated[dict[str, str], Field(max_length=64)] | None = None
-    """Annotations added to each pod."""
+    """Annotations of each pod."""
 
 
 class PodTemplate(Block):
-    """A pod template that is merged under what dtjob makes."""
+    """Pod template of a role."""
 
     metadata: TemplateMetadata | None = None
-    """Labels and annotations for the pods."""
+    """Labels and annotations of the pods."""
     spec: PodSpec | None = None
-    """Any field of a pod's spec, such as nodeSelector, tolerations, volumes or containers."""
+    """Spec of the pods. It may set any field of a pod that dtjob does not set itself. Example: {nodeSelector: {disk:
+    ssd}}."""
 
 
 class Resources(Block):
     """Compute resources of the training container."""
 
     limits: Annotated[dict[str, Quantity], Field(max_length=32)] | None = None
-    """The most that the container may use, such as {nvidia.com/gpu: 1, memory: 16Gi}."""
+    """Most that the container may use. Example: {nvidia.com/gpu: 1, memory: 16Gi}."""
     requests: Annotated[dict[str, Quantity], Field(max_length=32)] | None = None
-    """What the scheduler sets aside for it, such as {cpu: 4, memory: 8Gi}."""
+    """Resources that the scheduler reserves. Defaults to limits. Example: {cpu: 4, memory: 8Gi}."""

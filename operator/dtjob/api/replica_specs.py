@@ -33,7 +33,7 @@ class _Tasks(Block):
 
 
 class SingleReplicaSpec(_Tasks):
-    """The one task of its role."""
+    """The single task of a role."""
 
     replicas: ClassVar[int] = 1
     """There is always one."""
@@ -61,14 +61,15 @@ class ReplicaSpecs(Block):
     """The job's tasks, by role."""
 
     chief: SingleReplicaSpec | None = None
-    """The task that writes checkpoints and decides success. If left out, worker 0 does both, where the strategy allows
-    it: MultiWorkerMirrored, and ParameterServer without program."""
+    """Task that writes checkpoints and decides success. If left out, worker 0 does both. Only MultiWorkerMirrored, and
+    ParameterServer without program, may leave it out."""
     worker: WorkerReplicaSpec | None = None
-    """Tasks that train. For MultiWorkerMirrored and ParameterServer."""
+    """Tasks that train. Only for MultiWorkerMirrored and ParameterServer."""
     ps: ReplicaSpec | None = None
-    """Parameter servers, which hold the variables. For ParameterServer."""
+    """Parameter servers, which hold the variables. Only for ParameterServer."""
     evaluator: SingleReplicaSpec | None = None
-    """Evaluates checkpoints beside the training. Its failure fails the job only if a rule of failurePolicy says so."""
+    """Task that evaluates checkpoints beside the training. Its failure fails the job only if a rule of failurePolicy
+    says so."""
 
     def get(self, role: Role) -> AnyReplicaSpec | None:
         """The block of `role`, None where the job has no such tasks."""

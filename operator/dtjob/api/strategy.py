@@ -11,7 +11,7 @@ from dtjob.api.block import Block
 from dtjob.api.replica_specs import MAX_REPLICAS
 
 TPU_RESOURCE = "google.com/tpu"
-"""What a container asks the chips of its node's TPU by."""
+"""Name of the resource by which a container requests the chips of its node's TPU."""
 LOCAL_TPU = "local"
 """The address of the TPU of the pod's own node."""
 
@@ -29,7 +29,7 @@ class Strategy(StrEnum):
 
     @property
     def single_pod(self) -> bool:
-        """Whether one process trains alone, so that only `chief` (and `evaluator`) make sense."""
+        """Whether one process trains alone. Then a job has a chief, perhaps an evaluator, and no other role."""
         return self not in (Strategy.MULTI_WORKER_MIRRORED, Strategy.PARAMETER_SERVER)
 
 
@@ -50,45 +50,47 @@ class CrossDeviceOps(StrEnum):
 
 
 class Partitioner(Block):
-    """How ParameterServer cuts variables into shards, by rows, over the parameter servers. Integers stay whole."""
+    """Splits floating-point variables into shards of rows, for the parameter servers: set exactly one of fixedShards,
+    minShardBytes and maxShardBytes."""
 
     fixed_shards: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = None
-    """Cut every variable into this many shards, or one for each row where it has fewer rows."""
+    """Number of shards of each variable. A variable with fewer rows has one shard for each row."""
     min_shard_bytes: Annotated[int, Field(ge=1)] | None = None
-    """Cut so that no shard is smaller than this; into maxShards at most."""
+    """Smallest size of a shard in bytes. Example: 262144."""
     max_shard_bytes: Annotated[int, Field(ge=1)] | None = None
-    """Cut so that no shard is larger than this; into maxShards at most, where that is set."""
+    """Largest size of a shard in bytes. If maxShards allows too few shards, they are larger."""
     max_shards: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = None
-    """With minShardBytes or maxShardBytes: most shards of one variable. With minShardBytes, by default the number of
-    parameter servers."""
+    """Most shards of one variable. If left out, it is the number of parameter servers with minShardBytes, and no limit
+    with maxShardBytes."""
 
 
 class Tpu(Block):
-    """The TPU that strategy TPU trains on: a slice of one host."""
+    """TPU that strategy TPU trains on: a slice of one host."""
 
     address: Annotated[str, Field(min_length=1, max_length=253)] = LOCAL_TPU
-    """local: the TPU of the pod's own node. Otherwise the name or grpc:// address of a Cloud TPU."""
+    """Name or grpc:// address of a Cloud TPU, or local (the default): the TPU of the pod's own node."""
     accelerator: Annotated[str, Field(min_length=1, max_length=63)] | None = None
-    """Kind of TPU, as GKE labels its nodes (gke-tpu-accelerator), such as tpu-v5-lite-podslice."""
+    """Kind of TPU: the value of the node label cloud.google.com/gke-tpu-accelerator. Example: tpu-v5-lite-podslice. The
+    pod is not bound to a kind if left out."""
     topology: Annotated[str, Field(min_length=1, max_length=63)] | None = None
-    """Shape of the slice, as GKE labels its nodes (gke-tpu-topology), such as 2x2. The chief's pod asks for all of its
-    chips (google.com/tpu)."""
+    """Shape of the slice: the value of the node label cloud.google.com/gke-tpu-topology. Example: 2x2. The chief's pod
+    requests all chips of the slice (google.com/tpu)."""
 
 
 class StrategyOptions(Block):
     """Options of the strategy."""
 
     communication: Communication | None = None
-    """MultiWorkerMirrored: how gradients are reduced. Auto lets TensorFlow choose, which takes Ring on GPUs too; NCCL
-    needs GPUs, of which no two tasks share one."""
+    """Way in which tasks of MultiWorkerMirrored sum gradients. Auto (the default): TensorFlow chooses, which is Ring
+    even on GPUs. Ring: over gRPC. NCCL: needs a GPU for each task."""
     cross_device_ops: CrossDeviceOps | None = None
-    """Mirrored: how gradients are reduced between devices. NCCL needs GPUs."""
+    """Way in which Mirrored sums gradients between devices. NCCL needs GPUs. TensorFlow chooses if left out."""
     logical_cpus: Annotated[int | None, Field(ge=1, le=64, alias="logicalCPUs")] = None
-    """OneDevice, Mirrored and CentralStorage: splits the CPU into this many devices, to try a job without GPUs."""
+    """Number of devices into which OneDevice, Mirrored or CentralStorage splits the CPU, to try a job without GPUs. The
+    CPU is one device if left out."""
     device: Annotated[str, Field(max_length=16)] | None = None
-    """OneDevice: the device that trains, such as GPU:0 or CPU:0. Left out: the first GPU, or the CPU where there is
-    none."""
+    """Device on which OneDevice trains. Example: GPU:0. Defaults to the first GPU, or to the CPU if there is none."""
     partitioner: Partitioner | None = None
-    """ParameterServer: cuts large variables into shards. Left out: each variable is whole on one parameter server."""
+    """Splits large variables of ParameterServer into shards. If left out, each variable is on one parameter server."""
     tpu: Tpu | None = None
-    """TPU: which one."""
+    """TPU that strategy TPU trains on. If left out, it is the TPU of the pod's own node."""

@@ -1,4 +1,4 @@
-"""The sources of a pod's volumes: which there are, and which can be written to."""
+"""The volume sources of Kubernetes, and which of them can be written to."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ VOLUME_SOURCES = (
     "storageos",
     "vsphereVolume",
 )
-"""The volume sources of Kubernetes' API (core/v1 VolumeSource), all but gitRepo, which it no longer serves."""
+"""The volume sources of Kubernetes' API (core/v1 VolumeSource), without gitRepo, which it no longer serves."""
 
 READ_ONLY_SOURCES = ("configMap", "downwardAPI", "image", "projected", "secret")
-"""Those that a pod can only read from."""
+"""Sources that a pod can only read."""
 MAY_BE_READ_ONLY = (
     *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume"),
     *("gcePersistentDisk", "glusterfs", "iscsi", "nfs", "persistentVolumeClaim", "portworxVolume", "quobyte", "rbd"),
     *("scaleIO", "storageos"),
 )
-"""Those that have a field readOnly."""
+"""Sources with a field readOnly."""
 
 _SOURCE_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": True}
 _WITH_FLAG: dict[str, Any] = {
     **_SOURCE_SCHEMA,
-    "properties": {"readOnly": {"type": "boolean", "description": "Refused where true: checkpoints are written."}},
+    "properties": {"readOnly": {"type": "boolean", "description": "Must not be true."}},
 }
 _NAME_SCHEMA = {"type": "string", "maxLength": 253, "description": "Refused: dtjob names the volume."}
 VolumeSource = Annotated[
@@ -67,4 +67,4 @@ VolumeSource = Annotated[
         }
     ),
 ]
-"""A pod volume without its name: one source and its settings."""
+"""A volume of a pod without its name: one source and its settings."""

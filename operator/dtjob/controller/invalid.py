@@ -6,16 +6,20 @@ a job, it tries again, which an event says.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import ValidationError
 
-from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
 from dtjob.controller.cluster import Cluster
 from dtjob.controller.store import Store
 from dtjob.crd.problems import in_words
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
+from dtjob.plan.conditions import SPEC_ACCEPTED, condition
+from dtjob.plan.status import INVALID_SPEC, refuse_spec
 
-INVALID, BUG = "InvalidSpec", "InternalError"
+BUG = "InternalError"
 BUGS_BEFORE_SAID = 3
 """Failures in a row after which it is said: one that passes by itself needs nobody."""
 
@@ -31,11 +35,13 @@ def words_of_bug(error: Exception) -> str:
     return f"the operator cannot go on with this job and tries again: {said}; please report it, with the operator's log"
 
 
-async def say_invalid(cluster: Cluster, store: Store, manifest: Manifest, message: str) -> None:
+async def say_invalid(cluster: Cluster, store: Store, manifest: Manifest, message: str, now: datetime) -> None:
     """Say it in the job's status and by an event, unless it is said there. Raises ClusterError."""
-    old = manifest.get("status") or {}
-    if old.get("reason") == INVALID and old.get("message") == message:
+    old = Status.read(manifest.get("status") or {})
+    new = refuse_spec(old, manifest["metadata"].get("generation", 0), message, now)
+    if new == old:
         return
-    status = {**old, "phase": old.get("phase", Phase.PENDING.value), "reason": INVALID, "message": message}
-    store.apply(await cluster.write_status(manifest, status))
-    await cluster.emit(manifest, Event("Warning", INVALID, message))
+    store.apply(await cluster.write_status(manifest, new.to_json()))
+    said = condition(old.conditions, SPEC_ACCEPTED)
+    if said is None or said.holds or said.message != message:
+        await cluster.emit(manifest, Event("Warning", INVALID_SPEC, message))

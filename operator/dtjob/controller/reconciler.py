@@ -130,7 +130,7 @@ class Reconciler:
                 self._store.forget(key)
             return None
         if manifest["spec"] == TOO_DEEP:
-            await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE)
+            await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE, self._clock())
             return None
         ours = is_ours(manifest["spec"])
         if not ours and not runs_elsewhere(manifest["spec"]):
@@ -139,7 +139,7 @@ class Reconciler:
             job = stored_job(manifest)
         except ValidationError as error:
             if ours:
-                await say_invalid(self._cluster, self._store, manifest, words_of(error))
+                await say_invalid(self._cluster, self._store, manifest, words_of(error), self._clock())
             return None
         return await self._bring_about(key, job, manifest)
 
@@ -147,7 +147,7 @@ class Reconciler:
         now = self._clock()
         await self._statuses.catch_up(key, manifest)
         decided, children = await self._decide(key, job, now)
-        begun = begins(job.status, children, decided) and not self._queue.failures(key)
+        begun = begins(job, children, decided) and not self._queue.failures(key)
         if begun:
             await self._act(key, job, manifest, decided)
             there = self._store.children(key)

@@ -1,7 +1,7 @@
-"""Keeps the CustomResourceDefinition's files what the models and the rules make of it.
+"""Writes the files that are made from the models and the rules: the definition, the JSON schema, the reference page.
 
-python -m dtjob.crd             # writes crds/distributedtrainingjobs.yaml and the chart's copy of it
-python -m dtjob.crd --check     # exit code 1 where a file is not what would be written
+python -m dtjob.crd             # writes crds/, the chart's copy of the definition, and docs/reference/api.md
+python -m dtjob.crd --check     # exit code 1 if a file is not what would be written
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dtjob.api.job import PLURAL
+from dtjob.api.job import KIND, PLURAL, VERSION
+from dtjob.crd import json_schema
 from dtjob.crd.definition import KEEP, text
+from dtjob.crd.reference.page import page
 
 ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "crds" / f"{PLURAL}.yaml"
 CHART_FILE = ROOT / "helm" / "dtjob" / "files" / "crd.yaml"
+JSON_SCHEMA_FILE = ROOT / "crds" / "json-schema" / f"{KIND.lower()}_{VERSION}.json"
+"""By the name that kubeconform looks for."""
+PAGE_FILE = ROOT / "docs" / "reference" / "api.md"
 
 
 def files() -> dict[Path, str]:
     """Each file that is made from here, and its content."""
-    return {FILE: text(), CHART_FILE: text(KEEP)}
+    return {FILE: text(), CHART_FILE: text(KEEP), JSON_SCHEMA_FILE: json_schema.text(), PAGE_FILE: page()}
 
 
 def main(arguments: list[str]) -> int:
@@ -32,6 +37,7 @@ def main(arguments: list[str]) -> int:
         if arguments:
             print(f"{file} is not fresh: run `python -m dtjob.crd`", file=sys.stderr)  # noqa: T201
         else:
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(wanted)
     return 1 if arguments and stale else 0
 

@@ -21,20 +21,23 @@ HEADER = (
 )
 
 COLUMNS = (
-    ("Strategy", "string", ".spec.strategy", 0, "The tf.distribute strategy."),
-    ("Phase", "string", ".status.phase", 0, "Where the job stands."),
-    ("Ready", "string", ".status.ready", 0, "Tasks that are up, of all tasks."),
-    ("Step", "integer", ".status.progress.step", 0, "Steps trained."),
-    ("Restarts", "integer", ".status.restarts.total", 0, "Restarts of any cause."),
+    ("Phase", "string", ".status.phase", 0, "The state of the job in one word."),
+    ("Ready", "string", ".status.ready", 0, "Tasks that run or have finished, of all tasks."),
+    ("Step", "integer", ".status.progress.step", 0, "Training steps that are done."),
+    ("Restarts", "integer", ".status.restarts.total", 0, "Restarts of training, of any cause."),
+    ("Reason", "string", ".status.reason", 0, "Why the job is in this phase."),
     ("Age", "date", ".metadata.creationTimestamp", 0, "Time since the job was created."),
-    ("Progress", "string", ".status.progress.percent", 1, "Part of the training that is done."),
-    ("ETA", "string", ".status.progress.eta", 1, "Time to the end."),
-    ("Checkpoint", "integer", ".status.checkpoint.step", 1, "Step of the newest checkpoint."),
-    ("Goodput", "integer", ".status.goodput.percent", 1, "Percent of its time that went into steps that stand."),
-    ("Workers", "integer", ".status.workers.replicas", 1, "Workers of an elastic job that train together."),
-    ("Reason", "string", ".status.reason", 1, "Why the job stands where it does."),
+    ("Strategy", "string", ".spec.strategy", 1, "The tf.distribute strategy."),
+    ("Progress(%)", "integer", ".status.progress.percentage", 1, "Percentage of the training steps that is done."),
+    ("ETA(s)", "integer", ".status.progress.estimatedRemainingSeconds", 1, "Estimated seconds to the last step."),
+    ("Checkpoint", "integer", ".status.checkpoint.step", 1, "Training step of the newest checkpoint."),
+    ("Goodput(%)", "integer", ".status.goodput.percentage", 1, "Percentage of time in steps that were not lost."),
+    ("Workers", "integer", ".status.workers.replicas", 1, "Workers that train together."),
 )
 """What `kubectl get dtjobs` shows: header, type, path, priority (1: with -o wide only), description."""
+
+SELECTABLE = (".status.phase", ".spec.strategy")
+"""What `kubectl get dtjobs --field-selector` takes."""
 
 SCALE = {
     "specReplicasPath": ".spec.replicaSpecs.worker.replicas",
@@ -58,6 +61,7 @@ def crd() -> dict[str, Any]:
         "storage": True,
         "subresources": {"status": {}, "scale": SCALE},
         "additionalPrinterColumns": columns,
+        "selectableFields": [{"jsonPath": path} for path in SELECTABLE],
         "schema": {"openAPIV3Schema": schema()},
     }
     names = {
@@ -65,8 +69,8 @@ def crd() -> dict[str, Any]:
         "listKind": f"{KIND}List",
         "plural": PLURAL,
         "singular": KIND.lower(),
-        "shortNames": ["dtjob", "dtjobs"],
-        "categories": ["all"],
+        "shortNames": ["dtj", "dtjob", "dtjobs"],
+        "categories": ["all", "training"],
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -83,8 +87,8 @@ def schema() -> Schema:
         "description": "A distributed TensorFlow training job.",
         "required": ["spec"],
         "properties": {
-            "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
-            "kind": {"type": "string", "description": KIND},
+            "apiVersion": {"type": "string", "description": f"API version of the job: {GROUP}/{VERSION}."},
+            "kind": {"type": "string", "description": f"Kind of the object: {KIND}."},
             "metadata": {"type": "object"},
             "spec": deepcopy(spec_schema()),
             "status": status_schema(),

@@ -54,7 +54,9 @@ class Rule:
 
     def validations(self) -> Iterator[dict[str, Any]]:
         """The rule as entries of x-kubernetes-validations."""
-        entry: dict[str, Any] = {"rule": self.cel, "message": self.message, "reason": self.reason.value}
+        entry: dict[str, Any] = {"rule": self.cel, "message": self.message}
+        if self.reason is not Reason.INVALID:  # that is an API server's default, and the definition has to stay small
+            entry |= {"reason": self.reason.value}
         if self.names:
             before, after = self.message.split("{}")
             entry |= {

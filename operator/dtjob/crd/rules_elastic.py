@@ -66,7 +66,7 @@ ELASTIC_RULES = (
         "spec",
         f"!has(self.program) || !has({_POLICY}) || has(self.checkpoint)",
         lambda spec: None in (spec.get("program"), spec.get("elasticPolicy")) or spec.get("checkpoint") is not None,
-        "elastic workers continue at the last checkpoint whenever their number changes: add checkpoint, or remove "
+        "training continues at the last checkpoint when the number of workers changes: add checkpoint, or remove "
         "elasticPolicy",
         "checkpoint",
         Reason.REQUIRED,

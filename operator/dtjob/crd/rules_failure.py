@@ -47,7 +47,7 @@ def _has_role(role: Role) -> Rule:
         f"!has(self.failurePolicy.rules) || has(self.replicaSpecs.{role}) || "
         f"self.failurePolicy.rules.all(r, !has(r.roles) || !('{role}' in r.roles))",
         holds,
-        f"a rule is for the role {role}, and the job has none: remove {role} from its roles",
+        f"a rule names the role {role}, which the job does not have: remove {role} from its roles",
         "failurePolicy.rules",
     )
 
@@ -62,19 +62,19 @@ FAILURE_RULES = (
         _RULES,
         "self.all(r, self.exists_one(o, o == r))",
         lambda rules: all([_with_defaults(one) for one in rules].count(_with_defaults(rule)) == 1 for rule in rules),
-        "a rule stands here twice, and the second one would never match: remove it",
+        "a rule occurs twice, and the second one never matches: remove it",
     ),
     Rule(
         _RULE,
         f"{_LISTED} <= 1",
         lambda rule: _criteria(rule) <= 1,
-        f"a rule has one of {', '.join(_CRITERIA)}: make a rule of each",
+        f"a rule has only one of {', '.join(_CRITERIA)}: write a rule for each",
     ),
     Rule(
         _RULE,
         f"{_LISTED} > 0 || has(self.roles)",
         lambda rule: _criteria(rule) > 0 or rule.get("roles") is not None,
-        f"nothing says what the rule matches: add one of {', '.join(_CRITERIA)}; or roles, for all failures of those",
+        f"the rule matches nothing: add one of {', '.join(_CRITERIA)}; or roles, for all their failures",
         reason=Reason.REQUIRED,
     ),
     Rule(
@@ -89,34 +89,33 @@ FAILURE_RULES = (
         _RULE,
         f"self.action != '{_UNCOUNTED}' || !has(self.roles) || !('{Role.EVALUATOR}' in self.roles)",
         lambda rule: rule["action"] != _UNCOUNTED or Role.EVALUATOR not in (rule.get("roles") or ()),
-        "restarts of the evaluator are never counted: write Restart, or remove evaluator from roles",
+        "restarts of the evaluator never count: write Restart, or remove evaluator from roles",
         "action",
     ),
     Rule(
         f"{_RULE}.onExitCodes",
         "!(0 in self.values)",
         lambda codes: 0 not in codes["values"],
-        "exit code 0 is success, about which no rule is asked: remove it (a rule with roles alone matches every "
-        "failure of theirs)",
+        "exit code 0 is success and never matches: remove it (a rule with roles alone matches all their failures)",
         "values",
     ),
     Rule(
         f"{_RULE}.onReasons",
         "self.all(r, r.matches('^[A-Z][^ ]*$'))",
         lambda reasons: all(reason[0].isascii() and reason[0].isupper() and " " not in reason for reason in reasons),
-        "a reason is one word that begins with a capital letter, as Kubernetes writes it: OOMKilled, ImagePullBackOff",
+        "a reason is one word with a capital first letter, such as OOMKilled or ImagePullBackOff",
     ),
     Rule(
         f"{_RULE}.onReasons",
         f"!self.exists(r, r in [{', '.join(map(repr, _NO_FAILURE))}])",
         lambda reasons: not set(reasons) & set(_NO_FAILURE),
-        f"{', '.join(_NO_FAILURE[:-1])} and {_NO_FAILURE[-1]} are reasons of pods that are well: remove them",
+        f"{', '.join(_NO_FAILURE[:-1])} and {_NO_FAILURE[-1]} are not reasons of failures: remove them",
     ),
     Rule(
         f"{_RULE}.onPodConditions",
         f"self.all(c, c.type != 'PodScheduled' || c.status != '{ConditionStatus.FALSE}')",
         lambda conditions: not any(_is_unscheduled(one) for one in conditions),
-        "a pod that no node takes has not failed, so PodScheduled is never False where rules are asked: remove it",
+        "an unschedulable pod has not failed, so PodScheduled False never matches: remove it",
     ),
     *(_has_role(role) for role in Role),
     Rule(
@@ -124,8 +123,8 @@ FAILURE_RULES = (
         "!has(self.program) || !has(self.failurePolicy.rules) || self.failurePolicy.rules.all(r, "
         f"!has(r.onExitCodes) || r.onExitCodes.operator != 'In' || !({PEER_LOST} in r.onExitCodes.values))",
         lambda spec: spec.get("program") is None or not _matches_lost_peers(spec),
-        f"no rule sees exit code {PEER_LOST}: a program that ends with it has lost a peer, and is started again in its "
-        f"container, which ends with 76 where that does not help: write 76, or remove {PEER_LOST}",
+        f"exit code {PEER_LOST} never matches: a program that ends with it has lost a peer and restarts in its "
+        f"container, which ends with 76 if that does not help: write 76, or remove {PEER_LOST}",
         "failurePolicy.rules",
     ),
 )

@@ -37,7 +37,7 @@ def _tasks_of(role: str) -> str:
 
 
 _TASKS = " + ".join(map(_tasks_of, _TRAINING))
-_ONE_POD = "only one pod of this job trains, which is near and together with itself: remove {}"
+_ONE_POD = "only one pod of this job trains: remove {}"
 
 
 def _scheduling(spec: Value) -> Value:
@@ -78,7 +78,7 @@ def _in_form(at: str, field: str, form: str, message: str) -> Rule:
     )
 
 
-_IS_NO_LABEL = "is no label of nodes; write its key alone, such as topology.kubernetes.io/zone"
+_IS_NO_LABEL = "is not the key of a node label: write one, such as topology.kubernetes.io/zone"
 GANG_RULES = (
     _not_for_one_pod("gang"),
     Rule(
@@ -86,8 +86,8 @@ GANG_RULES = (
         "!has(self.scheduling.gang) || !has(self.scheduling.gang.minAvailable) || "
         f"self.scheduling.gang.minAvailable <= {_TASKS}",
         lambda spec: ((_scheduling(spec).get("gang") or {}).get("minAvailable") or 0) <= _tasks(spec),
-        "the job has fewer pods that train than this, and would wait for ever (the evaluator is outside of the gang): "
-        "write at most their number, or leave minAvailable out for all of them",
+        "is more than the pods that train, so the job would never start (the evaluator is not in the gang): reduce it, "
+        "or remove it to wait for all of them",
         "scheduling.gang.minAvailable",
     ),
     _only_of("volcano", GangProvider.VOLCANO),
@@ -96,15 +96,15 @@ GANG_RULES = (
         "spec.scheduling.gang.volcano",
         "queue",
         _SUBDOMAIN,
-        "is no name of a Queue; write lower-case letters, digits, dashes and dots, such as team-a",
+        "is not the name of a Queue: use lower-case letters, digits, dashes and dots, such as team-a",
     ),
     _not_for_one_pod("topology"),
     Rule(
         "spec.scheduling.topology",
         "has(self.required) != has(self.preferred)",
         lambda topology: (topology.get("required") is None) != (topology.get("preferred") is None),
-        "write one of required (pods wait for nodes that are near each other) and preferred (they go elsewhere where "
-        "there are none), each with a label of nodes, such as {required: topology.kubernetes.io/zone}",
+        "set exactly one of required (pods wait for nodes near each other) and preferred (pods go elsewhere if there "
+        "are none), such as {required: topology.kubernetes.io/zone}",
     ),
     _in_form("spec.scheduling.topology", "required", _LABEL, _IS_NO_LABEL),
     _in_form("spec.scheduling.topology", "preferred", _LABEL, _IS_NO_LABEL),

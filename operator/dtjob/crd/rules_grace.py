@@ -54,8 +54,8 @@ def _long_enough(role: str) -> Rule:
         f"!has(self.program) || !has(self.checkpoint) || !({there}) || "
         f"({pod}.{given} >= {save} && !(has({pod}.containers) && {slept}))",
         holds,
-        f"a save may take checkpoint.saveTimeoutSeconds (by default {_SAVE_SECONDS}) and would be killed half-way: "
-        f"leave {given} out, raise it to that (and what preStop.sleep takes), or lower checkpoint.saveTimeoutSeconds",
+        f"is shorter than a save (checkpoint.saveTimeoutSeconds, by default {_SAVE_SECONDS}) and preStop.sleep: remove "
+        "it, increase it, or reduce checkpoint.saveTimeoutSeconds",
         f"replicaSpecs.{role}.template.spec.{given}",
         at_creation=True,
         reads=f"replicaSpecs.{role}.template",
@@ -71,9 +71,8 @@ def _no_hook_of_unknown_length(role: str) -> Rule:
         "spec",
         f"!has(self.program) || !has(self.checkpoint) || !({there} && {unknown})",
         lambda spec: all(hook.get("sleep") is not None for hook in _hooks(_saves(spec, role))),
-        f"a preStop hook of the container {TRAINING_CONTAINER} runs in the time that is meant for the save, and nobody "
-        "knows for how long: use preStop.sleep, whose seconds are added to that time, or remove it (the program is "
-        "told by SIGTERM)",
+        f"a preStop hook of the container {TRAINING_CONTAINER} uses up the time for the save: use preStop.sleep, which "
+        "dtjob adds to that time, or remove the hook",
         f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
         at_creation=True,

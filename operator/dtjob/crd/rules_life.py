@@ -24,8 +24,8 @@ LIFE_RULES = (
         lambda spec: (
             spec.get("managedBy") is None or re.search(_PREFIXED_PATH[:-1] + r"\Z", spec["managedBy"]) is not None
         ),
-        f"managedBy is a domain-prefixed path, such as kueue.x-k8s.io/multikueue; leave it out, or write {CONTROLLER}, "
-        "where dtjob is to run the job",
+        f"must be a domain-prefixed path, such as kueue.x-k8s.io/multikueue: remove it, or write {CONTROLLER} if dtjob "
+        "runs the job",
         "managedBy",
     ),
     Rule(
@@ -36,7 +36,7 @@ LIFE_RULES = (
             None in (spec.get("startDeadlineSeconds"), spec.get("activeDeadlineSeconds"))
             or spec["startDeadlineSeconds"] < spec["activeDeadlineSeconds"]
         ),
-        "the job has failed over activeDeadlineSeconds before this is reached: use less than that, or leave it out",
+        "must be less than activeDeadlineSeconds, which fails the job first: reduce it, or remove it",
         "startDeadlineSeconds",
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import product
 
 from dtjob.api.job import GROUP, MANAGED_BY_LABEL
 from dtjob.api.pod_template import TRAINING_CONTAINER
@@ -32,12 +31,12 @@ def _environment(at: str) -> Rule:
         at,
         "self.all(v, !v.name.startsWith('DTJOB_'))",
         lambda env: not any(v["name"].startswith("DTJOB_") for v in env),
-        "variables that begin with DTJOB_ belong to dtjob, which sets them for each task: remove them",
+        "variables that begin with DTJOB_ belong to dtjob: remove them",
         reason=Reason.FORBIDDEN,
     )
 
 
-_TF_CONFIG_IS_OURS = "TF_CONFIG belongs to dtjob, which sets it for each task"
+_TF_CONFIG_IS_OURS = "TF_CONFIG belongs to dtjob"
 _SETS_TF_CONFIG = "has(c.env) && c.env.exists(v, v.name == 'TF_CONFIG')"
 
 
@@ -55,7 +54,7 @@ def _tf_config_of_the_program(role: str) -> Rule:
             spec.get("program") is None
             or not any(_sets_tf_config(one) for one in training(spec["replicaSpecs"].get(role) or {}))
         ),
-        f"{_TF_CONFIG_IS_OURS}: remove it, or remove program and let the image's own command read yours",
+        f"{_TF_CONFIG_IS_OURS}: remove it, or remove program",
         f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
         at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
@@ -84,23 +83,23 @@ def _quantities(at: str) -> Rule:
         at,
         f"self.all(k, type(self[k]) == int || string(self[k]).matches('{_QUANTITY}'))",
         lambda amounts: all(isinstance(v, int) or re.fullmatch(_QUANTITY[1:-1], v) for v in amounts.values()),
-        "an amount must be a Kubernetes quantity, such as 4, 500m or 16Gi (not 16GB)",
+        "must be Kubernetes quantities, such as 4, 500m or 16Gi (not 16GB)",
     )
 
 
-def _program_decides(role: str, field: str) -> Rule:
+def _program_decides(role: str) -> Rule:
     """With a program, the training container's command and args are dtjob's."""
     replica = f"self.replicaSpecs.{role}"
 
     def holds(spec: Value) -> bool:
         containers = training(spec["replicaSpecs"].get(role) or {})
-        return spec.get("program") is None or not any(field in container for container in containers)
+        return spec.get("program") is None or not any({"command", "args"} & one.keys() for one in containers)
 
     return Rule(
         "spec",
-        f"!has(self.program) || !has({replica}) || !({training_cel(replica, f'has(c.{field})')})",
+        f"!has(self.program) || !has({replica}) || !({training_cel(replica, '(has(c.command) || has(c.args))')})",
         holds,
-        f"the container {TRAINING_CONTAINER} has {field} of its own, but program says what runs: use "
+        f"program says what the container {TRAINING_CONTAINER} runs: remove its command and args and use "
         "program.entrypoint and program.args, or remove program",
         f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
@@ -109,22 +108,22 @@ def _program_decides(role: str, field: str) -> Rule:
 
 
 POD_RULES = (
-    _ours("hostname", "TF_CONFIG holds the host names that it gives to pods; remove it"),
-    _ours("subdomain", "it is the name of the job's Service; remove it"),
-    _ours("restartPolicy", "it replaces failed pods itself; remove it and set spec.failurePolicy"),
+    _ours("hostname", "remove it"),
+    _ours("subdomain", "remove it"),
+    _ours("restartPolicy", "remove it and set spec.failurePolicy"),
     Rule(
         _POD,
         "!has(self.containers) || !has(self.initContainers) || "
         "self.containers.all(c, !self.initContainers.exists(d, d.name == c.name))",
         lambda spec: not _names(spec, "containers") & _names(spec, "initContainers"),
-        "an init container has the name of a container: give each a name of its own",
+        "an init container has the name of a container: rename one of them",
         "initContainers",
     ),
     Rule(
         _POD,
         f"!has(self.initContainers) || !self.initContainers.exists(c, c.name == '{TRAINING_CONTAINER}')",
         lambda spec: TRAINING_CONTAINER not in _names(spec, "initContainers"),
-        f"{TRAINING_CONTAINER} is the name of the training container: give the init container another name",
+        f"{TRAINING_CONTAINER} is the name of the training container: rename the init container",
         "initContainers",
     ),
     *(_has_image(containers) for containers in ("containers", "initContainers")),
@@ -142,16 +141,16 @@ POD_RULES = (
         "spec.replicaSpecs.*.template.metadata.labels",
         f"self.all(k, !k.startsWith('{GROUP}/'))",
         lambda labels: not any(name.startswith(f"{GROUP}/") for name in labels),
-        f"labels under {GROUP}/ belong to dtjob, which finds its pods by them: remove them",
+        f"labels under {GROUP}/ belong to dtjob: remove them",
         reason=Reason.FORBIDDEN,
     ),
     Rule(
         "spec.replicaSpecs.*.template.metadata.labels",
         f"!('{MANAGED_BY_LABEL}' in self)",
         lambda labels: MANAGED_BY_LABEL not in labels,
-        f"{MANAGED_BY_LABEL} says that dtjob manages the pods: remove it",
+        f"{MANAGED_BY_LABEL} belongs to dtjob: remove it",
         reason=Reason.FORBIDDEN,
     ),
     *(_quantities(f"spec.replicaSpecs.*.resources.{kind}") for kind in ("limits", "requests")),
-    *(_program_decides(role.value, field) for role, field in product(Role, ("command", "args"))),
+    *(_program_decides(role.value) for role in Role),
 )

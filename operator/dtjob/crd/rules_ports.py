@@ -38,8 +38,8 @@ def _differ(one: str, other: str) -> Rule:
         "spec",
         f"!has(self.program) || self.network.{one} != self.network.{other}",
         lambda spec: spec.get("program") is None or _port(spec, one) != _port(spec, other),
-        f"{one} (by default {_DEFAULTS[one]}) and {other} (by default {_DEFAULTS[other]}) must differ: give one of "
-        "them another number",
+        f"{one} (by default {_DEFAULTS[one]}) and {other} (by default {_DEFAULTS[other]}) must differ: change one of "
+        "them",
         f"network.{one}",
     )
 
@@ -57,8 +57,8 @@ def _not_ours(role: str) -> Rule:
         "spec",
         f"!({there}) || [{_OURS_CEL}].all(ours, !({either}))",
         lambda spec: not _ours(spec) & set(_ports_of(spec, role)),
-        "a container of this template listens on a port of spec.network, and all containers of a pod share its "
-        "address: give that container, or network.port, network.statusPort or network.rendezvousPort, another number",
+        "a container of this template has a port of spec.network: change its containerPort, or change network.port, "
+        "network.statusPort or network.rendezvousPort",
         f"replicaSpecs.{role}.template.spec",
         at_creation=True,  # the ports of a container are its program's, which stays
     )

@@ -100,7 +100,7 @@ def _host_names(role: str) -> Rule:
         lambda job: (
             not _most(job, role) or len(f"{job['metadata']['name']}-{role}-{_most(job, role) - 1}") <= NAME_LIMIT
         ),
-        f"the name is too long: the last {role}'s host name, NAME-{role}-INDEX, would pass {NAME_LIMIT} characters; "
+        f"the name is too long: the last {role}'s host name, NAME-{role}-INDEX, has more than {NAME_LIMIT} characters: "
         "use a shorter name",
         "metadata.name",
     )
@@ -111,8 +111,8 @@ NAME_RULES = (
         "",
         f"self.metadata.name.matches('{_DNS_LABEL}')",
         lambda job: re.fullmatch(_DNS_LABEL[1:-1], job["metadata"]["name"]) is not None,
-        "the name must be a DNS label, as it becomes host names: lower-case letters, digits and dashes, beginning with "
-        "a letter and not ending with a dash, such as digits-1",
+        "the name must be a DNS label, because it is part of host names: lower-case letters, digits and dashes, first "
+        "a letter, last no dash, such as digits-1",
         "metadata.name",
     ),
     *(_host_names(role.value) for role in Role),
@@ -120,7 +120,7 @@ NAME_RULES = (
         "",
         _cluster_spec_cel(),
         _cluster_spec_fits,
-        "the cluster spec, which lists every task's address, would pass the 128 KiB that Linux takes for one "
+        "the cluster spec, which lists the address of every task, has more than 128 KiB, Linux's limit for an "
         "environment variable: use fewer tasks or a shorter name",
         "spec.replicaSpecs",
     ),
@@ -169,14 +169,13 @@ ROLE_RULES = (
     _needs(
         [Strategy.MULTI_WORKER_MIRRORED.value],
         ("chief", "worker"),
-        "nothing would train: add `chief: {}`, or `worker: {replicas: 2}`, or both",
+        "no task trains: add `chief: {}`, or `worker: {replicas: 2}`, or both",
     ),
     Rule(
         "spec",
         "self.strategy != 'ParameterServer' || !has(self.program) || has(self.replicaSpecs.chief)",
         lambda spec: spec["strategy"] not in _PS or spec.get("program") is None or "chief" in spec["replicaSpecs"],
-        "ParameterServer needs a chief, which coordinates the training: add `chief: {}` (without program, worker 0 may "
-        "be it)",
+        "ParameterServer needs a chief, which coordinates the training: add `chief: {}` (optional without program)",
         "replicaSpecs.chief",
         Reason.REQUIRED,
     ),

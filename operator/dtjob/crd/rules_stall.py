@@ -31,7 +31,7 @@ STALL_RULES = (
         "spec",
         f"has(self.program) || !{_HAS}",
         lambda spec: spec.get("program") is not None or _seconds(spec) is None,
-        "steps are what dtjob's trainer tells of, which runs only where program is set: set program, or remove "
+        "only dtjob's trainer reports steps, and it runs only if program is set: set program, or remove "
         "stallTimeoutSeconds",
         _FIELD,
         Reason.FORBIDDEN,
@@ -40,7 +40,7 @@ STALL_RULES = (
         "spec",
         f"!{_HAS} || !has(self.activeDeadlineSeconds) || self.{_FIELD} < self.activeDeadlineSeconds",
         lambda spec: not _ends_before(spec),
-        "the job has failed over activeDeadlineSeconds before this is reached: use less than that, or leave it out",
+        "must be less than activeDeadlineSeconds, which fails the job first: reduce it, or remove it",
         _FIELD,
     ),
     Rule(
@@ -48,8 +48,8 @@ STALL_RULES = (
         f"{_HAS} || !has(self.failurePolicy.rules) || "
         f"self.failurePolicy.rules.all(r, !has(r.onReasons) || !('{STALLED}' in r.onReasons))",
         lambda spec: _seconds(spec) is not None or not _matches_stalls(spec),
-        f"no task ever ends with reason {STALLED} unless stallTimeoutSeconds says what a stall is: set it, such as "
-        f"600, or remove {STALLED} from onReasons",
+        f"no task ends with reason {STALLED} if stallTimeoutSeconds is not set: set it, such as 600, or remove "
+        f"{STALLED} from onReasons",
         "failurePolicy.rules",
         at_creation=True,
         reads="failurePolicy",

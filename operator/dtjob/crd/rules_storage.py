@@ -54,7 +54,7 @@ STORAGE_RULES = (
     _uri(
         f"self.uri.startsWith('s3://') || self.uri.matches('{_BUCKET}')",
         f"^s3://|{_BUCKET}",
-        f"is no URI that TensorFlow can write to: {_ONLY_GS}, or use volume for a directory",
+        f"TensorFlow cannot write to this URI: {_ONLY_GS}, or use volume for a directory",
     ),
     *(_only_of_volume(field) for field in ("mountPath", "mountOn", "subPath")),
     Rule(
@@ -81,8 +81,8 @@ def _read_only(source: str) -> Rule:
         _VOLUME,
         f"!has(self.{source})",
         lambda volume: source not in volume,
-        f"a volume from {source} is read-only in a pod, and checkpoints are written: use a persistentVolumeClaim, such "
-        "as {persistentVolumeClaim: {claimName: digits}}",
+        f"volume source {source} is read-only, and checkpoints are written: use another one, such as "
+        "{persistentVolumeClaim: {claimName: digits}}",
         source,
         Reason.FORBIDDEN,
     )
@@ -96,7 +96,7 @@ def _flagged_read_only(source: str) -> Rule:
         f"{_VOLUME}.{source}",
         "!has(self.readOnly) || !self.readOnly",
         holds,
-        "this volume is read-only, and checkpoints are written to it: remove readOnly",
+        "checkpoints are written to this volume: remove readOnly",
         "readOnly",
         Reason.FORBIDDEN,
     )
@@ -113,7 +113,7 @@ VOLUME_RULES = (
         _VOLUME,
         "!has(self.name)",
         lambda volume: "name" not in volume,
-        "the volume's name belongs to dtjob: remove it, and keep the volume source alone",
+        "the name of the volume belongs to dtjob: remove it",
         "name",
         Reason.FORBIDDEN,
     ),

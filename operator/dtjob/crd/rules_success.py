@@ -27,7 +27,7 @@ SUCCESS_RULES = (
         "spec",
         f"{_NOT_ALL} || has(self.replicaSpecs.worker)",
         lambda spec: not _all_workers(spec) or "worker" in spec["replicaSpecs"],
-        "this job has no workers whose end could be waited for: remove successPolicy, and the chief decides",
+        "this job has no workers: remove successPolicy, and the chief decides",
         _FIELD,
         Reason.FORBIDDEN,
     ),
@@ -35,8 +35,7 @@ SUCCESS_RULES = (
         "spec",
         f"{_NOT_ALL} || !has(self.program) || self.strategy != '{_PS}'",
         lambda spec: not _all_workers(spec) or spec.get("program") is None or spec["strategy"] != _PS,
-        "workers of ParameterServer serve the chief's steps and do not end by themselves: remove successPolicy, and "
-        "the chief decides",
+        "workers of ParameterServer do not end by themselves: remove successPolicy, and the chief decides",
         _FIELD,
         Reason.FORBIDDEN,
     ),
@@ -46,7 +45,7 @@ SUCCESS_RULES = (
         f"!has(self.checkpoint.storage.volume) || "
         f"(has(self.checkpoint.storage.mountOn) && self.checkpoint.storage.mountOn != '{MountOn.CHIEF.value}')",
         lambda spec: not _all_workers(spec) or not _evaluator_follows_chief(spec),
-        "the evaluator runs on the node of the chief, which may end before the workers: set "
+        "the evaluator needs the chief's node, and the chief may end before the workers: set "
         "checkpoint.storage.mountOn to All, or remove successPolicy",
         _FIELD,
         Reason.FORBIDDEN,

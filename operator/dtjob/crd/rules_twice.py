@@ -30,8 +30,7 @@ def _image(role: str) -> Rule:
 
 def _environment(role: str) -> Rule:
     replica, given = f"self.replicaSpecs.{role}", "self.program.env"
-    # Lists with keys are merged by +, so one that has a name of the other makes the sum shorter (Kubernetes' CEL).
-    shared = f"has(c.env) && ({given} + c.env).size() < {given}.size() + c.env.size()"
+    shared = f"has(c.env) && sets.intersects({given}.map(v, v.name), c.env.map(v, v.name))"
     return Rule(
         "spec",
         f"!has(self.program) || !has({given}) || !has({replica}) || !({training_cel(replica, shared)})",

@@ -20,7 +20,7 @@ VALIDATIONS = "x-kubernetes-validations"
 LIST_KEYS = "x-kubernetes-list-map-keys"
 LIST_TYPE = "x-kubernetes-list-type"
 _KEPT = (
-    *("type", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
+    *("type", "format", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
     *("minItems", "maxItems", "minProperties", "maxProperties", "required", "nullable", INT_OR_STRING),
     *(LIST_TYPE, LIST_KEYS),
 )

@@ -20,12 +20,14 @@ from prometheus_client.registry import Collector
 
 from dtjob import __version__
 from dtjob.api.phase import ENDED, Phase
+from dtjob.api.status.goodput import GoodputStatus, Part
+from dtjob.api.status.status import Status
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.goodput import Goodput, Part
+from dtjob.plan.goodput import by_part, kept_ratio
 from dtjob.plan.policies.managed_by import is_ours
 
 JOB_LABELS = ("dtjob_namespace", "dtjob_name")
@@ -132,7 +134,8 @@ def new_restarts(old: dict[str, Any], new: dict[str, Any]) -> dict[str, int]:
     before, after = _block(old, "restarts"), _block(new, "restarts")
     if (_number(after.get("total")) or 0) <= (_number(before.get("total")) or 0):
         return {}
-    counts = ((cause, count - before.get("causes", {}).get(cause, 0)) for cause, count in after["causes"].items())
+    causes = _block(after, "causes")
+    counts = ((cause, count - _block(before, "causes").get(cause, 0)) for cause, count in causes.items())
     return {cause: count for cause, count in counts if count > 0}
 
 
@@ -175,8 +178,8 @@ def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:
 
 def _time_spent(status: dict[str, Any]) -> dict[str, float]:
     """Seconds by part, all parts of a job whose time is counted: a series begins at 0."""
-    goodput = Goodput.from_json(status.get("goodput"))
-    return {part.value: goodput.seconds.get(part, 0.0) for part in Part} if goodput else {}
+    said = _goodput(status)
+    return {part.value: by_part(said.seconds).get(part, 0.0) for part in Part} if said else {}
 
 
 def _job_values(status: dict[str, Any]) -> dict[str, float | None]:
@@ -195,8 +198,12 @@ def _job_values(status: dict[str, Any]) -> dict[str, float | None]:
 
 
 def _goodput_ratio(status: dict[str, Any]) -> float | None:
-    goodput = Goodput.from_json(status.get("goodput"))
-    return goodput.ratio if goodput else None
+    said = _goodput(status)
+    return None if said is None or said.percentage is None else kept_ratio(by_part(said.seconds))
+
+
+def _goodput(status: dict[str, Any]) -> GoodputStatus | None:
+    return Status.read({"goodput": status["goodput"]}).goodput if "goodput" in status else None
 
 
 def _block(value: dict[str, Any], name: str) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from pydantic.alias_generators import to_camel
 from dtjob.api.clean_pod_policy import CleanPodPolicy
 from dtjob.api.failure_rules import FailureRule, OnPodCondition
 from dtjob.api.job import API_VERSION, KIND, Job
+from dtjob.api.status.activity import Activity
 from dtjob.objects import kueue
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.activity import Activity
 from dtjob.plan.failure import Cause
 from dtjob.plan.policies.managed_by import is_ours
 

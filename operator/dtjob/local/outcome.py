@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -58,5 +58,7 @@ def when_stopped(job: Job, status: dict[str, Any], observed: Children, now: date
     job is suspended.
     """
     situation = Situation.of(job.model_copy(update={"status": status}), observed, now)
-    counted = with_goodput(situation, replace(situation.written, phase=Phase.SUSPENDED)).goodput
-    return {**status, "goodput": counted.to_json()} if counted is not None else status
+    counted = with_goodput(situation, situation.written.but(phase=Phase.SUSPENDED))
+    if counted.goodput is None:
+        return status
+    return counted.but(phase=situation.written.phase).to_json()

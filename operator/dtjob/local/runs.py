@@ -14,7 +14,8 @@ from typing import IO, Any
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
-from dtjob.plan.activity import Activity
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.status import Status
 
 FILE = "run.json"
 LOCK = "lock"
@@ -183,11 +184,11 @@ def is_done(directory: Path, uid: str) -> bool:
 def _active_before(directory: Path, record: RunRecord) -> Activity | None:
     """How long the job of an unfinished run was active until its record was last written, which is as it is stopped. A
     run that has failed gets all its time again, as it gets its restarts."""
-    active = (record.status or {}).get("active")
-    if record.phase == Phase.FAILED or not active:
+    active = Status.read(record.status or {}).active
+    if record.phase == Phase.FAILED or active is None:
         return None
     written = datetime.fromtimestamp((directory / FILE).stat().st_mtime, UTC)
-    return Activity.from_json(active).ended(written)
+    return active.ended(written)
 
 
 def _number(path: Path) -> int:

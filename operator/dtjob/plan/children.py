@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.attempts import Attempts
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.attempts import Attempts
-from dtjob.plan.finished import Finished
 from dtjob.plan.pod_facts import ObservedPod, facts_of
 from dtjob.plan.silence import Silence
 from dtjob.plan.workload import Kueue
 
-NOTHING_FINISHED: Finished = MappingProxyType({})
+NOTHING_FINISHED: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class TaskView(NamedTuple):
             state = PodState.MISSING if pod is None else state_of(pod, now, supervised=supervised)
         return cls(task, attempt, pods, pod, state, supervised)
 
-    def at(self, attempt: int, finished: Finished, now: datetime) -> TaskView:
+    def at(self, attempt: int, finished: Mapping[str, int], now: datetime) -> TaskView:
         """The same task at another attempt."""
         done = finished.get(self.task.id) == attempt
         return TaskView.of(self.task, attempt, self.pods, now, supervised=self.supervised, done=done)
@@ -116,7 +115,7 @@ class TaskView(NamedTuple):
 
 
 def view_tasks(
-    job: Job, children: Children, attempts: Attempts, now: datetime, finished: Finished = NOTHING_FINISHED
+    job: Job, children: Children, attempts: Attempts, now: datetime, finished: Mapping[str, int] = NOTHING_FINISHED
 ) -> tuple[TaskView, ...]:
     """Every task of the job, at these attempts, with its pods at `now`."""
     by_task: dict[str, list[Manifest]] = {}
@@ -241,3 +240,14 @@ def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodSt
     if facts.lost_at is not None and now >= facts.lost_at:
         return PodState.LOST
     return PodState.RUNNING if facts.runs and facts.phase == "Running" else PodState.PENDING
+
+
+def attempts_of_pods(job: Job, children: Children) -> Attempts:
+    """The attempts that the job's pods are at, for a job whose status does not tell. A task without a pod is at the
+    newest of them, so that no pod of the time before is taken for its own."""
+    newest: dict[str, int] = {}
+    for pod in children.owned_pods(job):
+        facts = facts_of(pod)
+        if facts.task_id is not None and facts.attempt is not None:
+            newest[facts.task_id] = max(facts.attempt, newest.get(facts.task_id, 0))
+    return Attempts(exceptions=newest, others=max(newest.values())) if any(newest.values()) else Attempts()

@@ -1,13 +1,14 @@
-"""Conditions in the Kubernetes form: one list of JSON, whatever they are about."""
+"""What is said by the conditions of a job, and how they change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from dtjob import times
-from dtjob.api.phase import Phase
+from dtjob.api.phase import ENDED, Phase
+from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
+from dtjob.api.status.condition import Condition, Conditions, valid_reason
 
 BLOCKED = "Blocked"
 """Something that the job needs cannot be made. Like the others here, this is no phase's."""
@@ -15,26 +16,50 @@ EVALUATION_GIVEN_UP = "EvaluationGivenUp"
 """What training saves last is not evaluated: of a job that goes on, since a rule ignores its evaluator's failure."""
 CHECKPOINTS_KEPT = "CheckpointsKept"
 """Checkpoints outlive the pod that writes them; there from the start, where a job has checkpoints."""
-
-SUSPENDED = "Suspended"
-"""The job is to have no pods for now, as in batch/v1."""
+SPEC_ACCEPTED = "SpecAccepted"
+"""The operator can read the stored spec; there once it could not."""
 QUOTA_RESERVED, ADMITTED = "QuotaReserved", "Admitted"
 """As the job's Workload has them, where it is in a queue of Kueue."""
 QUEUE_IGNORED = "QueueNameIgnored"
 """The label that names a queue was set or changed while the job ran, and does nothing yet."""
-COMPLETE = "Complete"
-"""The job has succeeded: batch/v1's word beside our own, for tools that know Jobs."""
 
-Conditions = tuple[dict[str, Any], ...]
+RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED = "Running", "Restarting", "Suspended", "Complete", "Failed"
+CONDITION_OF = {
+    Phase.FAILED: FAILED,
+    Phase.SUCCEEDED: COMPLETE,
+    Phase.SUSPENDED: SUSPENDED,
+    Phase.RESTARTING: RESTARTING,
+    Phase.RUNNING: RUNNING,
+}
+"""The condition that holds in each phase; in none of them: Pending. Complete and Suspended are batch/v1's words."""
+ALWAYS_THERE = (RUNNING, SUSPENDED, COMPLETE, FAILED)
+"""Conditions that a job has from its first status on."""
+CANNOT_CREATE, CREATED = "CannotCreate", "Created"
+"""Reasons of Blocked: some object is refused, or none is any more."""
+NOT_FINISHED, NOT_SUSPENDED = "NotFinished", "NotSuspended"
+"""Why a job is neither complete nor failed, and why it is not suspended."""
 
 
-def holds(conditions: Iterable[dict[str, Any]], type_: str) -> bool:
+class Said(NamedTuple):
+    """What a job's phase is, and why: in one word, and in words."""
+
+    phase: Phase
+    reason: str
+    message: str
+
+
+def condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of this type, None where there is none."""
+    return next((one for one in conditions if one.type == type_), None)
+
+
+def holds(conditions: Iterable[Condition], type_: str) -> bool:
     """Whether this condition holds."""
-    return any(condition["type"] == type_ and condition["status"] == "True" for condition in conditions)
+    return any(one.type == type_ and one.status == "True" for one in conditions)
 
 
 def with_condition(
-    conditions: Iterable[dict[str, Any]],
+    conditions: Iterable[Condition],
     type_: str,
     holds: bool | None,
     reason: str,
@@ -50,30 +75,86 @@ def with_condition(
     (Kubernetes API conventions); None: not known.
     """
     conditions = tuple(conditions)
-    old = next((condition for condition in conditions if condition["type"] == type_), None)
+    old = condition(conditions, type_)
     if old is None and not holds and not always:
         return conditions
     status = "Unknown" if holds is None else str(holds)
-    since = old["lastTransitionTime"] if old and old["status"] == status else times.rfc3339(now)
-    said = {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
-    if generation is not None:
-        said["observedGeneration"] = generation
+    reason, message = valid_reason(reason), cut(message, LONGEST_MESSAGE)
     if old is None:
-        return (*conditions, said)
-    return tuple({**old, **said} if condition is old else condition for condition in conditions)
+        since = whole(now)
+        made = Condition(
+            type=type_,
+            status=status,  # type: ignore[arg-type]
+            reason=reason,
+            message=message,
+            last_transition_time=since,
+            observed_generation=generation,
+        )
+        return (*conditions, made)
+    generation = old.observed_generation if generation is None else generation
+    if (old.status, old.reason, old.message, old.observed_generation) == (status, reason, message, generation):
+        return conditions
+    changes: dict[str, Any] = {
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observed_generation": generation,
+    }
+    if old.status != status:
+        changes["last_transition_time"] = whole(now)
+    said = old.but(**changes)
+    return tuple(said if one is old else one for one in conditions)
 
 
-def running_since(conditions: Iterable[dict[str, Any]]) -> datetime | None:
+def in_phase(conditions: Iterable[Condition], said: Said, now: datetime, generation: int | None = None) -> Conditions:
+    """The conditions of a job in this phase: the phase's own holds, with its reason and message, and those of other
+    phases do not. Running says why it does not hold; so a phase without a condition can be told from it."""
+    phase, reason, message = said
+    held = CONDITION_OF.get(phase)
+    left = tuple(conditions)
+    for type_ in (RUNNING, RESTARTING, SUSPENDED, COMPLETE, FAILED):
+        if type_ in (held, RUNNING):
+            words = (reason, message)
+        elif type_ in (COMPLETE, FAILED) and held in (COMPLETE, FAILED):
+            words = (reason, "")
+        else:
+            words = _why_not(left, type_, reason)
+        left = with_condition(left, type_, type_ == held, *words, now, generation, type_ in ALWAYS_THERE)
+    return left
+
+
+def _why_not(conditions: Conditions, type_: str, reason: str) -> tuple[str, str]:
+    """Reason and message of a condition that does not hold: as they were, or the reason of the phase where it did hold
+    until now."""
+    old = condition(conditions, type_)
+    if old is None:
+        return (NOT_SUSPENDED if type_ == SUSPENDED else NOT_FINISHED), ""
+    return (reason, "") if old.holds else (old.reason, old.message)
+
+
+def phase_said_by(conditions: Iterable[Condition]) -> Said:
+    """The phase with its reason and message, as the conditions say it."""
+    there = {one.type: one for one in conditions}
+    phase = next((phase for phase, type_ in CONDITION_OF.items() if type_ in there and there[type_].holds), None)
+    source = there.get(CONDITION_OF[phase] if phase else RUNNING)
+    words = (source.reason, source.message) if source else ("", "")
+    if (blocked := there.get(BLOCKED)) and blocked.holds:
+        words = (blocked.reason, blocked.message)
+    if (accepted := there.get(SPEC_ACCEPTED)) and accepted.status == "False" and phase not in ENDED:
+        words = (accepted.reason, accepted.message)
+    return Said(phase or Phase.PENDING, *words)
+
+
+def running_since(conditions: Iterable[Condition]) -> datetime | None:
     """Since when all that training needs has been running, None where something of it is not."""
-    held = (one for one in conditions if one["type"] == Phase.RUNNING and one["status"] == "True")
-    since = next(held, {}).get("lastTransitionTime")
-    return times.parse(since) if since else None
+    said = condition(conditions, RUNNING)
+    return said.last_transition_time if said and said.holds else None
 
 
-def stopped_running(conditions: Iterable[dict[str, Any]], now: datetime) -> datetime | None:
+def stopped_running(conditions: Iterable[Condition], now: datetime) -> datetime | None:
     """Since when not all that training needs has been running, where something has failed of it: now, while nobody has
-    said so. None where it never ran."""
-    said = next((one for one in conditions if one["type"] == Phase.RUNNING), None)
+    said so. To be asked of a job that has run; None where nothing is said of it."""
+    said = condition(conditions, RUNNING)
     if said is None:
         return None
-    return now if said["status"] == "True" else times.parse(said["lastTransitionTime"])
+    return now if said.holds else said.last_transition_time

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.api.failure_rules import RuleAction
+from dtjob.api.status.incident import Incident
 from dtjob.objects.topology import Task
 from dtjob.plan.failure import Failure
-from dtjob.plan.incident import Incident
 
 
 @dataclass(frozen=True)

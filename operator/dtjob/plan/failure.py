@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from dtjob import times
+from dtjob.api.status.block import whole
+from dtjob.api.status.restarts import FirstFailure, ProgramException
 from dtjob.objects.topology import Task
 from dtjob.plan.program_end import UNKNOWN, ProgramEnd
 
@@ -57,26 +57,22 @@ class Failure:
     rule: str = ""
     """The rule of failurePolicy.rules that decided about it and what it matched, in words; empty for none."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The failure in the status' form; `exitCode` only where the container ended, `exception` and `beforeFirstStep`
-        where its supervisor told of them."""
-        fields: dict[str, Any] = {
-            "task": self.task.id,
-            "pod": self.pod,
-            "node": self.node,
-            "cause": self.cause.value,
-            "reason": self.reason,
-            "message": self.message,
-            "rule": self.rule,
-            "time": times.rfc3339(self.time),
-        }
-        if self.exit_code is not None:
-            fields["exitCode"] = self.exit_code
-        if self.end.exception:
-            fields["exception"] = self.end.exception_json
-        if self.end.stepped is not None:
-            fields["beforeFirstStep"] = not self.end.stepped
-        return {name: value for name, value in fields.items() if value != ""}
+    def in_status(self) -> FirstFailure:
+        """The failure as the status has it; `exitCode` only where the container ended, `exception` and
+        `beforeFirstStep` where its supervisor told of them."""
+        return FirstFailure(
+            task=self.task.id,
+            pod=self.pod,
+            node=self.node,
+            cause=self.cause.value,
+            reason=self.reason,
+            message=self.message,
+            rule=self.rule,
+            time=whole(self.time),
+            exit_code=self.exit_code,
+            exception=ProgramException(**self.end.exception_json) if self.end.exception else None,
+            before_first_step=None if self.end.stepped is None else not self.end.stepped,
+        )
 
     def sentence(self) -> str:
         """The failure in words, for events and the status message."""

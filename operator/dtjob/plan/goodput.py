@@ -1,4 +1,4 @@
-"""Goodput: what the time of a job has gone into since all of its tasks first ran, as `status.goodput` keeps it.
+"""Goodput: what the time of a job has gone into since all of its tasks first ran, as it is counted.
 
 Every second that is counted stands under exactly one of `seconds`; which one, `policies/goodput.py` decides.
 """
@@ -8,94 +8,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from enum import StrEnum
+from datetime import datetime
 from typing import Any
 
-from dtjob import times
-
-WRITTEN = ("percent", "seconds", "steps", "counted")
-"""The fields of `status.goodput` that this version knows."""
-
-
-class Part(StrEnum):
-    """What time goes into. KEPT is the goodput, UNKNOWN is known to be neither, and the others are what was lost."""
-
-    KEPT = "kept"
-    """Steps that stand, with the data, validations and callbacks between them."""
-    REDONE = "redone"
-    """Steps that a restart took back."""
-    SAVING = "saving"
-    """Training stood still for a save."""
-    RESTARTING = "restarting"
-    """All tasks ran, and training did not go on yet after a restart; or the wait before a restart."""
-    WAITING_FOR_PODS = "waitingForPods"
-    """Some pod without which training does not go on did not run."""
-    STARTING = "starting"
-    """All tasks ran, and training had not begun yet, at first and after a suspension."""
-    ENDING = "ending"
-    """Training was over, and the job was not."""
-    UNKNOWN = "unknown"
-    """The chief's status could not be read, or does not tell."""
-
-
-class Doing(StrEnum):
-    """What a job was at when its time was counted last."""
-
-    WAITING_FOR_PODS = "waitingForPods"
-    BACKOFF = "backoff"
-    STARTING = "starting"
-    RESTARTING = "restarting"
-    TRAINING = "training"
-    ENDING = "ending"
-    SUSPENDED = "suspended"
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What the chief task's supervisor tells of its own time, in seconds and steps (docs/contract.md: `spent`)."""
-
-    attempt: int = -1
-    incarnation: int = 0
-    """Which of its training processes has told it."""
-    from_step: int = 0
-    kept_steps: int = 0
-    kept: float = 0.0
-    redone_steps: int = 0
-    redone: float = 0.0
-    saving: float = 0.0
-
-    @property
-    def last_step(self) -> int:
-        """The step that it has come to."""
-        return self.from_step + self.kept_steps
-
-    @property
-    def seconds(self) -> float:
-        """All time that it accounts for."""
-        return self.kept + self.redone + self.saving
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any], attempt: int, incarnation: int) -> Spent:
-        """Read a block of that form; whatever is no number from 0 on counts as 0."""
-        return cls(
-            attempt,
-            incarnation,
-            _steps(fields.get("from")),
-            _steps(fields.get("keptSteps")),
-            _seconds(fields.get("kept")),
-            _steps(fields.get("redoneSteps")),
-            _seconds(fields.get("redone")),
-            _seconds(fields.get("saving")),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """The same form again."""
-        fields = {"from": self.from_step, "keptSteps": self.kept_steps, "redoneSteps": self.redone_steps}
-        return fields | {name: round(getattr(self, name), 2) for name in ("kept", "redone", "saving")}
-
+from dtjob.api.status.goodput import GoodputSeconds, GoodputStatus, Part
+from dtjob.api.status.internal import Counted, Doing, Spent
+from dtjob.api.status.status import Status
 
 NOBODY_TOLD = Spent()
+
+
+def spent_of(fields: Mapping[str, Any], attempt: int, incarnation: int) -> Spent:
+    """The account that a report's `spent` gives; whatever is no number from 0 on counts as 0."""
+    return Spent(
+        attempt=attempt,
+        incarnation=incarnation,
+        from_step=_steps(fields.get("from")),
+        kept_steps=_steps(fields.get("keptSteps")),
+        kept=_seconds(fields.get("kept")),
+        redone_steps=_steps(fields.get("redoneSteps")),
+        redone=_seconds(fields.get("redone")),
+        saving=_seconds(fields.get("saving")),
+    )
 
 
 @dataclass(frozen=True)
@@ -113,17 +47,12 @@ class Goodput:
     """What of the supervisor's own account is counted."""
     untold: Mapping[Part, float] = field(default_factory=dict)
     """Of each part so many seconds, counted since this supervisor said something new, it may yet account for."""
-    others: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that a newer operator wrote; kept."""
 
     @property
     def ratio(self) -> float | None:
         """Kept time of all time of which it is known what it went into, 0 to 1; None before a supervisor has told of
         training."""
-        known = sum(value for part, value in self.seconds.items() if part is not Part.UNKNOWN)
-        if self.told.attempt < 0 or known <= 0:
-            return None
-        return self.seconds.get(Part.KEPT, 0.0) / known
+        return None if self.told.attempt < 0 else kept_ratio(self.seconds)
 
     @property
     def percent(self) -> int | None:
@@ -136,65 +65,56 @@ class Goodput:
         return replace(self, seconds={**self.seconds, part: value})
 
     @classmethod
-    def from_json(cls, fields: Any) -> Goodput | None:
-        """What `status.goodput` holds; None where it holds nothing that this version can count on from."""
-        counted = fields.get("counted") if isinstance(fields, Mapping) else None
-        if not isinstance(counted, Mapping):
+    def of(cls, status: Status, now: datetime) -> Goodput | None:
+        """What the status tells of it; None where nothing is counted yet. Where it does not tell how far it is counted,
+        it is counted on from now."""
+        said, counted = status.goodput, status.internal.goodput
+        if said is None:
             return None
-        try:
-            until, doing = times.parse(counted["until"]), Doing(counted["doing"])
-        except (KeyError, TypeError, ValueError):
-            return None
-        if until.tzinfo is None:
-            return None
-        seconds, steps = _block(fields, "seconds"), _block(fields, "steps")
+        if counted is None:
+            counted = Counted(until=now, doing=Doing.WAITING_FOR_PODS)
         return cls(
-            until=until,
-            doing=doing,
-            seconds={part: _seconds(value) for part, value in _parts(seconds)},
-            kept_steps=_steps(steps.get("kept")),
-            redone_steps=_steps(steps.get("redone")),
-            told=Spent.from_json(counted, _whole(counted.get("attempt"), -1), _whole(counted.get("incarnation"), 0)),
-            untold={part: _seconds(value) for part, value in _parts(_block(counted, "untold"))},
-            others={name: value for name, value in fields.items() if name not in WRITTEN},
+            until=counted.until,
+            doing=counted.doing,
+            seconds=by_part(said.seconds),
+            kept_steps=said.steps.kept,
+            redone_steps=said.steps.redone,
+            told=counted.told,
+            untold=by_part(counted.untold),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The goodput in the status' form; parts that no time went into are left out."""
-        # No coarser than what supervisors tell: else many writes would add up to another sum.
-        rounded = {part.value: round(self.seconds.get(part, 0.0), 2) for part in Part}
-        fields: dict[str, Any] = {
-            **self.others,
-            "percent": self.percent,
-            "seconds": {name: value for name, value in rounded.items() if value},
-            "steps": {"kept": self.kept_steps, "redone": self.redone_steps},
-            "counted": {
-                "until": self.until.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-                "doing": self.doing.value,
-                **self._untold(),
-                **self._told(),
-            },
-        }
-        return {name: value for name, value in fields.items() if value is not None}
-
-    def _untold(self) -> dict[str, Any]:
-        rounded = {part.value: round(value, 2) for part, value in self.untold.items()}
-        untold = {name: value for name, value in rounded.items() if value}
-        return {"untold": untold} if untold else {}
-
-    def _told(self) -> dict[str, Any]:
-        if self.told.attempt < 0:
-            return {}
-        return {"attempt": self.told.attempt, "incarnation": self.told.incarnation, **self.told.to_json()}
+    def written_to(self, status: Status) -> Status:
+        """The status with this in it; fields of it that are not known stay."""
+        said = status.goodput or GoodputStatus()
+        said = said.but(
+            percentage=self.percent,
+            seconds=_in_block(said.seconds, self.seconds),
+            steps=said.steps.but(kept=self.kept_steps, redone=self.redone_steps),
+        )
+        counted = Counted(
+            until=self.until, doing=self.doing, told=self.told, untold=_in_block(GoodputSeconds(), self.untold)
+        )
+        return status.but(goodput=said).remembering(goodput=counted)
 
 
-def _block(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = fields.get(name)
-    return found if isinstance(found, Mapping) else {}
+def kept_ratio(seconds: Mapping[Part, float]) -> float | None:
+    """Kept time of all time of which it is known what it went into, 0 to 1; None where none is."""
+    known = sum(value for part, value in seconds.items() if part is not Part.UNKNOWN)
+    return seconds.get(Part.KEPT, 0.0) / known if known > 0 else None
 
 
-def _parts(block: Mapping[str, Any]) -> list[tuple[Part, Any]]:
-    return [(part, block[part]) for part in Part if part in block]
+def by_part(seconds: GoodputSeconds) -> dict[Part, float]:
+    """The seconds by part, those without time left out."""
+    return {part: value for part, name in _FIELDS.items() if (value := getattr(seconds, name))}
+
+
+_FIELDS = {part: part.name.lower() for part in Part}
+"""The field of each part in `GoodputSeconds`."""
+
+
+def _in_block(block: GoodputSeconds, seconds: Mapping[Part, float]) -> GoodputSeconds:
+    # No coarser than what supervisors tell: else many writes would add up to another sum.
+    return block.but(**{name: round(seconds.get(part, 0.0), 2) for part, name in _FIELDS.items()})
 
 
 def _whole(value: Any, otherwise: int) -> int:

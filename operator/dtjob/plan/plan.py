@@ -8,7 +8,6 @@ a crash at any point only repeats calls that are safe to repeat.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
 from dtjob.api.job import Job
@@ -17,7 +16,7 @@ from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, NO_DEFA
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.actions import Action, Event, Plan
 from dtjob.plan.children import Children, PodState, lost_at
-from dtjob.plan.conditions import BLOCKED, EVALUATION_GIVEN_UP
+from dtjob.plan.conditions import BLOCKED, CANNOT_CREATE, CREATED, EVALUATION_GIVEN_UP
 from dtjob.plan.decisions import EvaluatorDecision, GiveUp, Nothing, TrainingDecision, Wait, replaced
 from dtjob.plan.policies.checkpoints_kept import say_whether_checkpoints_are_kept
 from dtjob.plan.policies.cleanup import pods_to_remove
@@ -48,12 +47,13 @@ from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
-from dtjob.plan.policies.success import say_complete, succeeded
+from dtjob.plan.policies.success import succeeded
 from dtjob.plan.policies.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.policies.time_to_live import deletion
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
+from dtjob.plan.progress import next_write, only_progress_differs
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import confirm_phase, count_tasks, set_condition, set_phase
+from dtjob.plan.status import confirm_phase, count_tasks, say_instead, set_condition, set_phase
 from dtjob.plan.urgency import only_counts
 from dtjob.plan.write_ahead import write_ahead
 
@@ -159,7 +159,7 @@ def _with_image(situation: Situation) -> Situation:
     job, image = situation.job, image_of(situation.job, situation.defaults)
     if job.spec.image is not None or not image:
         return situation
-    return situation.with_status(replace(situation.status, image=image))
+    return situation.with_status(situation.status.but(image=image))
 
 
 def _without_image(situation: Situation, resumed: Iterable[Event]) -> Plan:
@@ -169,7 +169,7 @@ def _without_image(situation: Situation, resumed: Iterable[Event]) -> Plan:
     told = situation.status.reason == IMAGE_MISSING
     status = set_phase(situation.status, Phase.PENDING, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, situation.now)
     status = set_condition(status, BLOCKED, True, IMAGE_MISSING, MISSING_IMAGE_MESSAGE, situation.now)
-    status = replace(count_tasks(status, situation.views), ready=f"0/{len(situation.views)}")
+    status = count_tasks(status, situation.views).but(ready=f"0/{len(situation.views)}")
     events = [] if told else [Event("Warning", IMAGE_MISSING, MISSING_IMAGE_MESSAGE)]
     return _finish(situation.with_status(status), [], [*resumed, *events], [deadline_changes_at(situation)])
 
@@ -183,7 +183,7 @@ def _succeed(situation: Situation, told: Iterable[Event], may_evaluate: bool) ->
 
 
 def _give_up(situation: Situation, decision: GiveUp, told: Iterable[Event]) -> Plan:
-    status = replace(situation.status, first_failure=decision.first.to_json())
+    status = situation.status.but(first_failure=decision.first.in_status())
     status = set_phase(status, Phase.FAILED, decision.reason, decision.why, situation.now)
     failed = Event("Warning", Phase.FAILED.value, decision.why)
     return _after_the_end(situation.with_status(status), [*told, failed])
@@ -205,10 +205,10 @@ def _after_the_end(situation: Situation, events: Iterable[Event] = (), may_evalu
     if evaluates_after_all(situation):
         status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", situation.now)
     counted = count_tasks(status, situation.views)
-    status = counted if keeps_account(situation) else replace(counted, finished=status.finished)
+    status = counted if keeps_account(situation) else counted.remembering(finished=status.internal.finished)
     if status.phase is Phase.SUCCEEDED:  # it keeps what trained it, though its pods may be removed
         ready = situation.status.ready if situation.written.ended else status.ready
-        status = say_complete(replace(status, ready=ready))
+        status = status.but(ready=ready)
     status = set_condition(status, BLOCKED, False, "JobEnded", "", situation.now)
     status = nothing_to_reach(status, "JobEnded", situation.now)
     if status.observed_generation != situation.written.observed_generation:
@@ -230,21 +230,21 @@ def _describe(situation: Situation, settles: bool) -> tuple[Situation, list[Even
     # What has just failed is judged by how long all ran before it, which the phase still says.
     if not (settles and status.phase is Phase.RUNNING):
         status = note_all_ran(situation, set_phase(status, *standing(situation), now))
-    status = set_condition(status, BLOCKED, bool(blocked), "CannotCreate" if blocked else "Created", blocked, now)
-    status = replace(
-        count_tasks(status, situation.views),
-        all_created=all(view.state is not PodState.MISSING for view in situation.views),
-    )
+    status = set_condition(status, BLOCKED, bool(blocked), CANNOT_CREATE if blocked else CREATED, blocked, now)
+    all_created = all(view.state is not PodState.MISSING for view in situation.views)
+    status = count_tasks(status, situation.views)
+    if all_created is not status.internal.all_created:
+        status = status.remembering(all_created=all_created)
     if not blocked:
         return situation.with_status(status), []
-    told = [] if situation.status.reason == BLOCKED else [Event("Warning", BLOCKED, blocked)]
-    return situation.with_status(replace(status, reason=BLOCKED, message=blocked)), told
+    told = [] if situation.status.reason == CANNOT_CREATE else [Event("Warning", BLOCKED, blocked)]
+    return situation.with_status(say_instead(status, CANNOT_CREATE, blocked)), told
 
 
 def _times_to_look(situation: Situation, *decisions: TrainingDecision | EvaluatorDecision) -> list[datetime | None]:
     """Moments at which a plan can change though nothing happened."""
     waits = [decision.until for decision in decisions if isinstance(decision, Wait)]
-    incident = situation.status.incident
+    incident = situation.status.internal.incident
     lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
     lost += [deadline_changes_at(situation), elastic_changes_at(situation)]
@@ -255,13 +255,13 @@ def _finish(
     situation: Situation, actions: Iterable[Action], events: Iterable[Event], due: Iterable[datetime | None]
 ) -> Plan:
     """Leave the status out where it did not change, or only by progress that was written just now."""
-    status, written, now = at_rest(situation.status), situation.written, situation.now
+    status, written, now = at_rest(situation.job, situation.status), situation.written, situation.now
     later = [moment for moment in due if moment is not None and moment > now]
     write = status != written
-    if write and replace(status, progress=written.progress) == written:
-        next_write = written.progress.next_write(situation.defaults.progress_every, now)
-        if next_write is not None and now < next_write:
-            write, later = False, [*later, next_write]
+    if write and only_progress_differs(status, written):
+        may_write = next_write(written.progress, situation.defaults.progress_every, now)
+        if may_write is not None and now < may_write:
+            write, later = False, [*later, may_write]
     told = with_goodput(situation, status).to_json() if write else None
     due_next = min(later, default=None)
     return Plan(tuple(actions), told, tuple(events), due_next, only_counts=write and only_counts(status, written))

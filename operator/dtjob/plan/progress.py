@@ -1,47 +1,30 @@
-"""Progress: from what supervisors report to the status fields that `kubectl get dtjobs` shows."""
+"""Progress: from what supervisors report to the status' blocks `progress`, `checkpoint` and `evaluation`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.block import whole
+from dtjob.api.status.progress import (
+    BestCheckpoint,
+    EvaluationResult,
+    Progress,
+    SavedCheckpoint,
+    metric_list,
+    number_text,
+    speed_text,
+)
+from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView, terminated
 from dtjob.plan.report import readable
-
-COPIED = ("step", "totalSteps", "epoch", "loss", "metrics", "stepsPerSecond", "resume", "model")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The status' blocks `progress`, `checkpoint` and `evaluation`, empty where they are left out.
-
-    They stay JSON: they are carried from the reports to the user, and decided on are only a step and a time.
-    """
-
-    training: Mapping[str, Any] = field(default_factory=dict)
-    checkpoint: Mapping[str, Any] = field(default_factory=dict)
-    evaluation: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def checkpoint_step(self) -> int:
-        """The step of the newest checkpoint known, -1 where there is none."""
-        return int(self.checkpoint.get("step", -1))
-
-    def next_write(self, every: timedelta, now: datetime) -> datetime | None:
-        """When progress alone, written no more often than `every`, may be written again after this; None where none was
-        written yet. After a time in the future, as of a clock that was set back, at once."""
-        if not (written := self.training.get("time")):
-            return None
-        time = times.parse(written)
-        return now if time > now else time + every
 
 
 def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -81,29 +64,76 @@ def last_words(pod: Manifest) -> dict[str, Any] | None:
     return left if isinstance(left, dict) else None
 
 
-def progress_status(job: Job, old: Progress, reports: Mapping[str, dict[str, Any]], now: datetime) -> Progress:
-    """The progress that these reports tell of; what none of them has anything newer about stays as it was."""
+def with_progress(job: Job, status: Status, reports: Mapping[str, dict[str, Any]], now: datetime) -> Status:
+    """The status with the progress that these reports tell of; what none of them has anything newer about stays as it
+    was."""
     chief = readable(reports.get(topology.chief_task(job).id, {}))
     evaluator = readable(reports.get(f"{Role.EVALUATOR.value}-0", {}))
-    checkpoint = chief.get("checkpoint")
-    return Progress(
-        training=_training(chief, old.training, now) if "step" in chief else old.training,
-        checkpoint=checkpoint if checkpoint and checkpoint["step"] >= old.checkpoint_step else old.checkpoint,
-        evaluation=evaluator.get("evaluation", old.evaluation),
-    )
+    if not chief and not evaluator:
+        return status
+    progress = _training(chief, status.progress, now) if "step" in chief else status.progress
+    saved, result = saved_checkpoint(chief), evaluator.get("evaluation")
+    newer = saved is not None and saved.step >= status.checkpoint_step
+    evaluation = _evaluation(result) if result else status.evaluation
+    return status.but(progress=progress, checkpoint=saved if newer else status.checkpoint, evaluation=evaluation)
 
 
-def _training(chief: Mapping[str, Any], old: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def saved_checkpoint(report: Mapping[str, Any]) -> SavedCheckpoint | None:
+    """The newest checkpoint that a report (`report.py`) tells of."""
+    saved = report.get("checkpoint") or {}
+    if "step" not in saved:
+        return None
+    return SavedCheckpoint(step=saved["step"], time=whole(times.parse(saved["time"])) if saved.get("time") else None)
+
+
+def next_write(progress: Progress | None, every: timedelta, now: datetime) -> datetime | None:
+    """When progress alone, written no more often than `every`, may be written again after this; None where none was
+    written yet. After a time in the future, as of a clock that was set back, at once."""
+    if progress is None or progress.last_updated_time is None:
+        return None
+    time = progress.last_updated_time
+    return now if time > now else time + every
+
+
+def only_progress_differs(status: Status, written: Status) -> bool:
+    """Whether the status says no more than the one that is written, but for how far training is."""
+    same = {name: getattr(written, name) for name in ("progress", "checkpoint", "evaluation")}
+    return status.but(**same) == written
+
+
+def _training(chief: Mapping[str, Any], old: Progress | None, now: datetime) -> Progress:
     """What the chief says, with the time of the first look at which it said that."""
-    training = {name: chief[name] for name in COPIED if name in chief}
-    total = chief.get("totalSteps")
-    if total:
-        training["percent"] = f"{min(100, 100 * chief['step'] // total)}%"
-    if chief.get("etaSeconds") is not None:
-        training["etaSeconds"] = chief["etaSeconds"]
-        training["eta"] = duration(chief["etaSeconds"])
-    without_time = {name: value for name, value in old.items() if name != "time"}
-    return {**training, "time": old["time"] if without_time == training else times.rfc3339(now)}
+    step, total, eta, speed = (chief.get(name) for name in ("step", "totalSteps", "etaSeconds", "stepsPerSecond"))
+    loss = {"loss": chief["loss"]} if "loss" in chief else {}
+    said = Progress(
+        step=step or 0,
+        total_steps=total,
+        epoch=chief.get("epoch"),
+        percentage=max(0, min(100, 100 * (step or 0) // total)) if total and total > 0 else None,
+        estimated_remaining_seconds=None if eta is None else max(0, round(eta)),
+        steps_per_second=None if speed is None else speed_text(speed),
+        metrics=metric_list({**loss, **(chief.get("metrics") or {})}),
+        resume=chief.get("resume"),
+        model=chief.get("model"),
+        last_updated_time=old.last_updated_time if old else None,
+    )
+    if old is not None and old.last_updated_time is not None:
+        said = old.but(**{name: getattr(said, name) for name in Progress.model_fields})
+        if said == old:
+            return old
+    return said.but(last_updated_time=whole(now))
+
+
+def _evaluation(result: Mapping[str, Any]) -> EvaluationResult:
+    best = result.get("best") or {}
+    value = best.get("value")
+    return EvaluationResult(
+        step=result["step"],
+        metrics=metric_list(result.get("metrics") or {}),
+        best=BestCheckpoint(step=best["step"], value=None if value is None else number_text(value))
+        if "step" in best
+        else None,
+    )
 
 
 def duration(seconds: float) -> str:

@@ -8,14 +8,15 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from dtjob import times
 from dtjob.api.job import Job
+from dtjob.api.status.block import whole
+from dtjob.api.status.status import Status
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
-from dtjob.plan.children import Children, PodState, TaskView, created_at, view_tasks
+from dtjob.plan.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
-from dtjob.plan.progress import final_reports, of_current_attempts, progress_status
-from dtjob.plan.status import Status
+from dtjob.plan.progress import final_reports, of_current_attempts, with_progress
+from dtjob.plan.status import say_accepted
 from dtjob.plan.workers import sized, workers_of
 
 
@@ -40,30 +41,32 @@ class Situation:
     @classmethod
     def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> Situation:
         """The situation of the job, from its status and what is observed of its children."""
-        written = Status.from_json(job.status)
+        written = Status.read(job.status)
+        if not written.has_memory:
+            written = written.remembering(attempts=attempts_of_pods(job, children))
         workers = workers_of(job, written.workers)
         job = sized(job, workers)
-        views = _without_ignored(view_tasks(job, children, written.attempts, now, written.finished), written)
+        views = _without_ignored(
+            view_tasks(job, children, written.internal.attempts, now, written.internal.finished), written
+        )
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
         reports = final_reports(read, of_current_attempts(read, children.reports))
-        progress = progress_status(job, written.progress, reports, now)
-        status = replace(
-            written,
+        status = written.but(
             observed_generation=job.metadata.generation,
-            progress=progress,
             workers=workers,
             start_time=written.start_time or _began_at(views, now),
         )
+        status = say_accepted(with_progress(job, status, reports, now), now)
         return cls(job, children, views, reports, written, status, now, defaults)
 
     def with_status(self, status: Status) -> Situation:
         """The same moment with another status; only tasks that it gives another attempt are looked at again."""
-        attempts = status.attempts
-        if attempts == self.status.attempts:
+        attempts, finished = status.internal.attempts, status.internal.finished
+        if attempts == self.status.internal.attempts:
             return replace(self, status=status, views=_without_ignored(self.views, status))
         views = tuple(
-            view if view.attempt == attempt else view.at(attempt, status.finished, self.now)
+            view if view.attempt == attempt else view.at(attempt, finished, self.now)
             for view in self.views
             for attempt in (attempts.of(view.task.id),)
         )
@@ -72,14 +75,14 @@ class Situation:
     def resized(self, status: Status) -> Situation:
         """The same moment with a group of as many workers as this status says."""
         job = sized(self.job, status.workers)
-        views = view_tasks(job, self.children, status.attempts, self.now, status.finished)
+        views = view_tasks(job, self.children, status.internal.attempts, self.now, status.internal.finished)
         return replace(self, job=job, status=status, views=_without_ignored(views, status))
 
     @property
     def wanted(self) -> Job:
         """The job with as many workers as its spec says."""
         workers = self.status.workers
-        return self.job if workers is None else sized(self.job, replace(workers, replicas=workers.desired))
+        return self.job if workers is None else sized(self.job, workers.but(replicas=workers.desired))
 
     @cached_property
     def by_task(self) -> Mapping[Task, TaskView]:
@@ -103,10 +106,10 @@ class Situation:
         return self.views if self.evaluator is None else self.views[:-1]
 
 
-def _began_at(views: tuple[TaskView, ...], now: datetime) -> str | None:
+def _began_at(views: tuple[TaskView, ...], now: datetime) -> datetime | None:
     """When a job began of which no word was written yet: with its first pod. None where it has no pods."""
     created = [created_at(pod) for view in views for pod in view.pods]
-    return times.rfc3339(min(*created, now)) if created else None
+    return whole(min(*created, now)) if created else None
 
 
 def _without_ignored(views: tuple[TaskView, ...], status: Status) -> tuple[TaskView, ...]:

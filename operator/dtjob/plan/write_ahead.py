@@ -6,9 +6,10 @@ A crash after that costs nothing: the next plan finds tasks at attempts that hav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dtjob.api.phase import Phase
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Event
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds, running_since
@@ -29,12 +30,11 @@ from dtjob.plan.decisions import (
     replaced,
 )
 from dtjob.plan.failure import Failure
-from dtjob.plan.incident import Incident
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.policies.incident import ran_for_long
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status, bump_attempts, count_restart, set_condition
+from dtjob.plan.status import bump_attempts, count_restart, set_condition
 
 Written = tuple[Situation, list[Event]]
 
@@ -48,7 +48,7 @@ def write_ahead(situation: Situation, decision: TrainingDecision | EvaluatorDeci
         case Begin() | Join() | Explain():
             return _counted(situation, status, decision)
         case Wait(over=Failure() as first):
-            status = replace(status, first_failure=first.to_json(), incident=_row_ended(situation))
+            status = status.but(first_failure=first.in_status()).remembering(incident=_row_ended(situation))
             return situation.with_status(status), []
         case Recall() | Wait() | GiveUp() | Nothing():
             return situation.with_status(status), []
@@ -61,7 +61,7 @@ def _of_the_evaluator(
 ) -> Written:
     match decision:
         case ReplaceEvaluator(failure=failure):
-            status = replace(status, restarts=replace(status.restarts, evaluator=status.restarts.evaluator + 1))
+            status = status.but(restarts=status.restarts.but(evaluator=status.restarts.evaluator + 1))
             goes_on = "what was saved last is still to be evaluated" if status.ended else "training goes on"
             told = Event("Warning", "EvaluatorRestarting", f"{failure.sentence()}; {goes_on}")
             return situation.with_status(status), [told]
@@ -82,9 +82,9 @@ def _counted(situation: Situation, status: Status, decision: Begin | Join | Expl
     incident, first = decision.incident, decision.first
     counted_as = None if isinstance(decision, Begin) else decision.counted_as
     restarts = decision.restarts if isinstance(decision, Explain) else 1
-    status = replace(count_restart(status, incident.cause, counted_as, restarts), incident=incident)
+    status = count_restart(status, incident.cause, counted_as, restarts).remembering(incident=incident)
     if checkpoints_end(situation, replaced(decision)):
-        status = replace(status, progress=replace(status.progress, checkpoint={}))
+        status = status.but(checkpoint=None)
     if first is None:
         return situation.with_status(status), []
     if isinstance(decision, Explain):
@@ -92,21 +92,21 @@ def _counted(situation: Situation, status: Status, decision: Begin | Join | Expl
     else:
         consequence = _consequence(situation, decision.tasks)
         told = Event("Warning", Phase.RESTARTING.value, f"{first.with_rule()}; {consequence}")
-    return situation.with_status(replace(status, first_failure=first.to_json())), [told]
+    return situation.with_status(status.but(first_failure=first.in_status())), [told]
 
 
 def _row_ended(situation: Situation) -> Incident | None:
     """The latest incident, whose row of restarts ends here where the job has run for long: by the time that it is known
     what failed it does not run any more."""
-    incident, since = situation.status.incident, running_since(situation.status.conditions)
+    incident, since = situation.status.internal.incident, running_since(situation.status.conditions)
     backoff = situation.job.spec.failure_policy.backoff
     if incident is None or not ran_for_long(incident, since, backoff, situation.now):
         return incident
-    return replace(incident, uncharged=0, in_a_row=0)
+    return incident.but(uncharged=0, in_a_row=0)
 
 
 def _consequence(situation: Situation, tasks: Sequence[Task]) -> str:
     if trains_without(situation.job, tasks):
         return "training goes on without it until it is back"
-    step = situation.status.progress.checkpoint_step
+    step = situation.status.checkpoint_step
     return f"training restarts{goes_on_from(situation, tasks, step)}" if step >= 0 else "training restarts"

@@ -59,3 +59,8 @@ def columns(kubectl: Callable[..., Any], *options: str) -> dict[str, str]:
         header[start:end].strip(): row[start:end].strip()
         for start, end in zip(starts, [*starts[1:], None], strict=True)
     }
+
+
+def all_created(found: Object | None) -> bool:
+    """Whether every task of the job has had its pod, as the operator has noted it."""
+    return bool((found or {}).get("status", {}).get("internal", {}).get("allCreated"))

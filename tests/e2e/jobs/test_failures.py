@@ -37,7 +37,7 @@ def test_a_worker_container_is_killed(job: TrainingJob, cluster: Cluster) -> Non
     found = goes_on(job, {"worker-1"}, "Signal", kill)
     first = found["status"]["firstFailure"]
     assert (first["task"], first["exitCode"], first["reason"]) == ("worker-1", 137, "was killed (SIGKILL)")
-    assert found["status"]["incident"]["charged"] == 1
+    assert found["status"]["internal"]["incident"].get("charged", 0) == 1
     assert all(job.report(task)["restartsInPlace"] > earlier for task, earlier in in_place.items())
 
 
@@ -52,19 +52,19 @@ def test_a_workers_program_is_killed(job: TrainingJob, cluster: Cluster) -> None
     again = job.wait_restored(1)
     job.wait_step(again["restoredStep"] + 50)
     assert ids(job.pods()) == ids(before)
-    assert found["status"].get("incident") == counted["status"].get("incident")
+    assert found["status"].get("internal", {}).get("incident") == counted["status"].get("internal", {}).get("incident")
     events = job.kubectl("events", f"--for=dtjob/{job.name}")
     assert "worker-1 was killed (SIGKILL) after step" in events.stdout
 
 
 def test_a_worker_pod_is_deleted(job: TrainingJob) -> None:
     found = goes_on(job, {"worker-0"}, "Deleted", lambda pods: delete(job, pods["worker-0"]))
-    assert found["status"]["incident"]["charged"] == 0
+    assert found["status"]["internal"]["incident"].get("charged", 0) == 0
 
 
 def test_the_chief_pod_is_deleted(job: TrainingJob) -> None:
     found = goes_on(job, {"chief-0"}, "Deleted", lambda pods: delete(job, pods["chief-0"]))
-    assert found["status"]["incident"]["charged"] == 0
+    assert found["status"]["internal"]["incident"].get("charged", 0) == 0
 
 
 def delete(job: TrainingJob, pod: Object) -> int:
@@ -89,5 +89,5 @@ def test_a_node_is_drained(job: TrainingJob, cluster: Cluster) -> None:
         return step
 
     found = goes_on(job, there, "Disruption", drain)
-    assert found["status"]["incident"]["charged"] == 0
+    assert found["status"]["internal"]["incident"].get("charged", 0) == 0
     assert "EvictionByEvictionAPI" in found["status"]["firstFailure"]["reason"]

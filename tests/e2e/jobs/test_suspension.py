@@ -34,5 +34,5 @@ def test_it_saves_gives_its_pods_back_and_goes_on(job: TrainingJob) -> None:
     assert attempts(after) == {task: attempt + 1 for task, attempt in attempts(before).items()}
     assert after["worker-0"]["spec"]["nodeSelector"] == selector
     assert causes(found, counted) == {}
-    assert found["status"].get("incident") == counted["status"].get("incident")
+    assert found["status"].get("internal", {}).get("incident") == counted["status"].get("internal", {}).get("incident")
     assert found["status"]["startTime"] == counted["status"]["startTime"]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.support.chart import AuditedControlPlane, Helm, InstalledOperator, granted, install, wait_until
 from tests.cluster.support.gangs import APIS, COSCHEDULING, gang_job, group_of, wait_until_gone
-from tests.cluster.support.jobs import wait_phase
+from tests.cluster.support.jobs import all_created, wait_phase
 from tests.cluster.support.kubelet import Kubelet
 from tools.cluster.rest import Api
 
@@ -38,7 +38,11 @@ def test_each_right_to_pod_groups_is_used_and_none_is_missing(
     cluster.forget_calls()
     api.create("dtjobs", namespace, gang_job(namespace, PROVIDER))
     api.wait_for(
-        "dtjobs", namespace, "digits", lambda job: job and job.get("status", {}).get("allCreated"), timeout=120
+        "dtjobs",
+        namespace,
+        "digits",
+        all_created,
+        timeout=120,
     )
     path = f"apis/{APIS[PROVIDER]}/namespaces/{namespace}/podgroups/digits"
     api.call("PUT", path, {**(made := api.call("GET", path)), "spec": {**made["spec"], "minMember": 1}})

@@ -29,7 +29,7 @@ def test_the_job_goes_on_once_the_api_is_there(
     name = serve(cluster, VOLCANO.read_text())
     try:
         api.wait("pods", namespace, lambda pods: len(pods) == 4)
-        job = api.wait_for("dtjobs", namespace, "digits", lambda job: job and job["status"]["reason"] != "Blocked")
+        job = api.wait_for("dtjobs", namespace, "digits", lambda job: job and job["status"]["reason"] != "CannotCreate")
         assert job is not None
         assert {one["type"]: one["status"] for one in job["status"]["conditions"]}["Blocked"] == "False"
     finally:

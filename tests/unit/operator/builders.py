@@ -13,12 +13,14 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.internal import Internal
+from dtjob.api.status.status import Status
 from dtjob.objects import drift, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Mend, Plan, Relabel
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children, TaskView, view_tasks
 from dtjob.plan.plan import plan
 from dtjob.plan.situation import Situation
@@ -198,18 +200,43 @@ def rejected(reason: str = "OutOfcpu") -> dict[str, Any]:
 
 def views(job: Job, *pods: Manifest, now: datetime = NOW) -> tuple[TaskView, ...]:
     """The job's tasks with these pods, at the attempts of its status."""
-    return view_tasks(job, Children(tuple(pods)), Attempts.from_json(job.status.get("attempts", {})), now)
+    return view_tasks(job, Children(tuple(pods)), Status.read(job.status).internal.attempts, now)
 
 
 def situation(job: Job, *pods: Manifest, now: datetime = NOW, **status: Any) -> Situation:
-    """The job with these pods; `status` are fields of its status, which is read beforehand."""
+    """The job with these pods; `status` are fields of its status or of `internal`, which is read beforehand."""
     seen = Situation.of(job, Children(tuple(pods)), now)
-    return seen.with_status(replace(seen.status, **status))
+    return seen.with_status(changed(seen.status, **status))
+
+
+def changed(status: Status, **changes: Any) -> Status:
+    """The status with these fields of it, or of `internal`, changed."""
+    remembered = {name: changes.pop(name) for name in Internal.model_fields if name in changes and name != "goodput"}
+    return status.but(**changes).remembering(**remembered)
+
+
+def remembered(attempts: dict[str, int] | None = None, incident: Incident | None = None, **more: Any) -> dict[str, Any]:
+    """A stored status whose `internal` has these attempts, this incident and more of its fields."""
+    kept = {**({"attempts": {"exceptions": attempts}} if attempts else {}), **more}
+    return {"internal": {**kept, **({"incident": incident.to_json()} if incident else {})}}
+
+
+def condition(
+    type_: str, status: str = "True", *, reason: str = "Said", message: str = "", since: datetime = NOW
+) -> Any:
+    """A condition as it is stored."""
+    said = {"type": type_, "status": status, "reason": reason, "message": message}
+    return {**said, "lastTransitionTime": times.rfc3339(since)}
+
+
+def at_attempts(attempts: dict[str, int], **status: Any) -> dict[str, Any]:
+    """A stored status with these attempts and more fields."""
+    return {**status, "internal": {**status.get("internal", {}), "attempts": {"exceptions": attempts}}}
 
 
 def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manifest]:
     """A pod for every task, in the same state (running), by task id."""
-    attempts = Attempts.from_json(job.status.get("attempts", {}))
+    attempts = Status.read(job.status).internal.attempts
     state = running() if status is None else status
     return {one.id: pod(job, one.id, deepcopy(state), attempt=attempts.of(one.id)) for one in topology.tasks(job)}
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.exit_codes import TOLD_TO_END
 from dtjob.objects.manifest import Manifest
 from dtjob.plan import children
-from dtjob.plan.attempts import Attempts
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class TaskLine:
 
 def task_lines(snapshot: Snapshot) -> list[TaskLine]:
     """Every task of the job, in the order of the manifest's roles."""
-    attempts = Attempts.from_json(snapshot.status.get("attempts") or {})
+    attempts = Status.read({"internal": snapshot.status.get("internal")}).internal.attempts
     pods = {pod["metadata"]["name"]: pod for pod in snapshot.pods}
     lines = []
     for task in topology.tasks(snapshot.job):

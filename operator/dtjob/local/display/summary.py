@@ -54,7 +54,7 @@ def summary(snapshot: Snapshot, run_directory: Path, resumed: bool, interrupted:
         "runDirectory": str(run_directory),
     }
     if goodput := status.get("goodput"):
-        result["goodput"] = {name: value for name, value in goodput.items() if name != "counted"}
+        result["goodput"] = goodput
     failure = status.get("firstFailure")
     if failure:
         result["firstFailure"] = failure
@@ -110,11 +110,12 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
 
 def _goodput(goodput: dict[str, Any]) -> str | None:
     """How much of the time went into steps that stand, and what else it went into, the most first."""
-    if goodput.get("percent") is None:
+    if goodput.get("percentage") is None:
         return None
-    others = sorted(((value, name) for name, value in goodput["seconds"].items() if name != "kept"), reverse=True)
+    seconds = goodput.get("seconds") or {}
+    others = sorted(((float(value), name) for name, value in seconds.items() if name != "kept"), reverse=True)
     lost = ", ".join(f"{words(name)} {value:.1f} s" for value, name in others if value >= SHOWN_SECONDS)
-    return f"{goodput['percent']}% of the time since all tasks ran" + (f"; {lost}" if lost else "")
+    return f"{goodput['percentage']}% of the time since all tasks ran" + (f"; {lost}" if lost else "")
 
 
 def words(name: str) -> str:

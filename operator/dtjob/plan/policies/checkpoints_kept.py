@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from dtjob.objects.keeping import keeping
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Event
-from dtjob.plan.conditions import CHECKPOINTS_KEPT, with_condition
+from dtjob.plan.conditions import CHECKPOINTS_KEPT, condition
 from dtjob.plan.situation import Situation
+from dtjob.plan.status import set_condition
 
 NOT_KEPT = "CheckpointsNotKept"
 """Reason of the event."""
@@ -20,21 +20,12 @@ def say_whether_checkpoints_are_kept(situation: Situation) -> tuple[Situation, l
     found = keeping(situation.job, situation.defaults)
     if found is None:
         return situation, []
-    status, reason, message = situation.status, found.reason, found.message
-    known = next((one for one in status.conditions if one["type"] == CHECKPOINTS_KEPT), {})
-    conditions = with_condition(
-        status.conditions,
-        CHECKPOINTS_KEPT,
-        found.kept,
-        reason,
-        message,
-        situation.now,
-        status.observed_generation,
-        always=True,
-    )
-    told = found.kept is True or known.get("reason") == reason
+    reason, message = found.reason, found.message
+    known = condition(situation.status.conditions, CHECKPOINTS_KEPT)
+    told = found.kept is True or (known is not None and known.reason == reason)
     events = [] if told else [Event("Warning", NOT_KEPT, message)]
-    return situation.with_status(replace(status, conditions=conditions)), events
+    status = set_condition(situation.status, CHECKPOINTS_KEPT, found.kept, reason, message, situation.now, always=True)
+    return situation.with_status(status), events
 
 
 def checkpoints_end(situation: Situation, replaced: Collection[Task]) -> bool:

@@ -6,25 +6,26 @@ user's own ends with whatever code its program has for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import replace
+from collections.abc import Set
 from datetime import datetime, timedelta
-from typing import Any
 
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job, Spec
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Errors, Incident
+from dtjob.api.status.restarts import FirstFailure
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.exit_codes import RESTARTED_IN_VAIN
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import TaskView, asked_to_go_at, container_status, deleting, ended, finished, is_lost, node_of
 from dtjob.plan.conditions import stopped_running
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
-from dtjob.plan.incident import WINDOW, Errors, Incident
+from dtjob.plan.incident import WINDOW
+from dtjob.plan.policies.deadlines import ran_before
 from dtjob.plan.policies.failure_cause import disruption_of, failure_of
 from dtjob.plan.policies.failure_rules import ruled
 from dtjob.plan.policies.incident import joined
@@ -74,21 +75,21 @@ def row_of_errors(situation: Situation, incident: Incident, first: Failure) -> E
     """
     if first.cause is not Cause.ERROR or not _suspects(situation, first.task.id, first.exit_code):
         return None
-    row = situation.status.incident.errors if situation.status.incident else None
+    row = situation.status.internal.incident.errors if situation.status.internal.incident else None
     if row is None or incident.started_at - row.began > NOTICED_AFTER:
-        return Errors(incident.started_at, 1, situation.status.attempts)
-    return replace(row, count=row.count + 1)
+        return Errors(began=incident.started_at, count=1, attempts=situation.status.internal.attempts)
+    return row.but(count=row.count + 1)
 
 
 def explain(situation: Situation) -> Explain | Nothing:
     """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
     been collateral. Most of these were replaced since. What rules say of it is in it."""
-    incident, first = situation.status.incident, situation.status.first_failure
+    incident, first = situation.status.internal.incident, situation.status.first_failure
     if incident is None or incident.attempts is None or incident.cause not in EXPLAINED:
         return Nothing()
     in_time, views = situation.now - incident.started_at <= WINDOW, _suspects_of(situation, incident, first)
     if in_time:
-        views = [*(view for view in situation.training if view.task.id == first.get("task")), *views]
+        views = [*(view for view in situation.training if first is not None and view.task.id == first.task), *views]
     was, began = incident.cause, incident.errors.attempts if incident.errors else incident.attempts
     now, candidates = situation.now, []
     for view in views:
@@ -157,24 +158,25 @@ def _until(situation: Situation, failure: Failure, wait: timedelta) -> datetime 
     if -timedelta(seconds=2) <= now - failure.time < wait:  # by the node's clock
         return failure.time + wait
     goes_on = situation.job.spec.strategy is Strategy.PARAMETER_SERVER and failure.task != situation.chief.task
-    since = None if goes_on else stopped_running(situation.status.conditions, now)
+    asks = not goes_on and ran_before(situation.status)
+    since = stopped_running(situation.status.conditions, now) if asks else None
     if since is None or abs(since - failure.time) <= CLOCKS_AGREE:
         return None
     return since + wait if now < since + wait else None
 
 
-def _suspects_of(situation: Situation, incident: Incident, first: Mapping[str, Any]) -> list[TaskView]:
+def _suspects_of(situation: Situation, incident: Incident, first: FirstFailure | None) -> list[TaskView]:
     """The tasks whose loss would explain the incident. `first` may be a later failure already, of a task's successor,
     over which the job is about to fail: then a row of errors says that there are such tasks. Over a stall it may be
     whoever was replaced: a silent task's node may be lost."""
-    task, began = str(first.get("task", "")), incident.attempts or Attempts()
+    task, began = first.task if first else "", incident.attempts or Attempts()
     if incident.cause == Cause.STALLED:
         return [view for view in situation.training if view.attempt > began.of(view.task.id)]
     if incident.cause != Cause.ERROR:
         return []
-    _, attempt = topology.named_attempt(situation.job.metadata.name, str(first.get("pod", "")))
+    _, attempt = topology.named_attempt(situation.job.metadata.name, first.pod if first else "")
     if attempt is None or attempt <= began.of(task):
-        return _suspects(situation, task, first.get("exitCode"))
+        return _suspects(situation, task, first.exit_code if first else None)
     if incident.errors is None:
         return []
     only_the_chief = situation.job.spec.strategy is Strategy.PARAMETER_SERVER

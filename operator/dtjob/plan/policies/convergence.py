@@ -49,7 +49,7 @@ def _retire(view: TaskView) -> list[Action]:
 def _missing_pods(situation: Situation) -> list[Action]:
     """The pods of current attempts that are not there, once the wait after an incident is over."""
     chief = situation.chief
-    if not is_due(situation.status.incident, situation.now):
+    if not is_due(situation.status.internal.incident, situation.now):
         return []
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
     held_back = chief.task if writer_left(situation) is not None else None

@@ -5,13 +5,12 @@ No pod shows them. The chief's supervisor tells of those of all its group, and e
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from dtjob.api.status.internal import Crashes
 from dtjob.plan.actions import Event
 from dtjob.plan.failure import Cause
 from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import InPlace, count_restart
+from dtjob.plan.status import count_restart
 
 CRASHED = "Crashed"
 """The reason of the event."""
@@ -24,14 +23,14 @@ def note_crashes(situation: Situation) -> tuple[Situation, list[Event]]:
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
     told, status = report.get("crashes", {}), situation.status
     attempt = situation.chief.attempt
-    known = status.restarts.in_place
+    known = status.internal.crashes
     before = known.count if known is not None and known.attempt == attempt else 0
     new = min(told.get("count", 0) - before, MOST_AT_ONCE)
     if new <= 0:
         return situation, []
     status = count_restart(status, Cause.SIGNAL, number=new)
-    restarts = replace(status.restarts, in_place=InPlace(attempt, told["count"]))
-    return situation.with_status(replace(status, restarts=restarts)), [Event("Warning", CRASHED, _words(told, new))]
+    status = status.remembering(crashes=Crashes(attempt=attempt, count=told["count"]))
+    return situation.with_status(status), [Event("Warning", CRASHED, _words(told, new))]
 
 
 def _words(told: dict[str, object], new: int) -> str:

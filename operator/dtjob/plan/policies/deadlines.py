@@ -6,21 +6,21 @@ They are the job's own, and end it whether or not anything happens to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dtjob import times
 from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE, lacks_image
 from dtjob.plan.children import PodState, TaskView, node_of
-from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.conditions import BLOCKED, RUNNING, condition, holds
 from dtjob.plan.policies.failure_cause import failure_of
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 """A Job's reason."""
@@ -70,17 +70,19 @@ def note_all_ran(situation: Situation, status: Status) -> Status:
     """The status, with the moment at which all tasks that train first ran together."""
     if status.active is None or status.phase is not Phase.RUNNING:
         return status
-    return replace(status, active=status.active.all_run(situation.now))
+    return status.but(active=status.active.all_run(situation.now))
 
 
 def ran_before(status: Status) -> bool:
     """Whether all tasks that train have run together since the job began, or went on after a suspension."""
-    return status.ever(Phase.RUNNING) if status.active is None else status.active.all_ran_at is not None
+    if status.active is not None:
+        return status.active.all_ran_time is not None
+    return status.first_step_time is not None or holds(status.conditions, RUNNING)
 
 
 def restarts(status: Status, now: datetime) -> bool:
     """Whether the job is being restarted: over a failure since it began, or went on after a suspension."""
-    incident = status.incident
+    incident = status.internal.incident
     if incident is None or status.active is None or status.active.since is None:
         return incident is not None
     return incident.started_at >= status.active.since or not is_due(incident, now)
@@ -101,12 +103,12 @@ def _active_until(situation: Situation) -> datetime | None:
     seconds, active = situation.job.spec.active_deadline_seconds, situation.status.active
     if seconds is None or active is None or active.since is None:
         return None
-    return active.since + max(timedelta(seconds=seconds) - active.before, timedelta(0))
+    return active.since + max(timedelta(seconds=seconds - active.seconds), timedelta(0))
 
 
 def _start_until(situation: Situation) -> datetime | None:
     seconds, active = situation.job.spec.start_deadline_seconds, situation.status.active
-    if seconds is None or active is None or active.since is None or active.all_ran_at is not None:
+    if seconds is None or active is None or active.since is None or active.all_ran_time is not None:
         return None
     return active.since + timedelta(seconds=seconds)
 
@@ -128,8 +130,8 @@ def _refused(situation: Situation) -> list[str]:
     problems: Mapping[str, str] = situation.children.problems
     if problems:
         return [f"{what}: {why}" for what, why in sorted(problems.items())]
-    said = [one for one in situation.written.conditions if one["type"] == BLOCKED and one["status"] == "True"]
-    return [one["message"] for one in said if one.get("message")]
+    said = condition(situation.written.conditions, BLOCKED)
+    return [said.message] if said and said.holds and said.message else []
 
 
 def _why(situation: Situation, view: TaskView) -> str:
@@ -143,7 +145,7 @@ def _why(situation: Situation, view: TaskView) -> str:
         return f"its containers are not started yet on node {node}" if node else "it has no node yet"
     if view is situation.chief and (waits := why_the_chief_waits(situation)):
         return waits.removeprefix(f"{view.task.id} waits: ")
-    incident = situation.status.incident
+    incident = situation.status.internal.incident
     if incident is not None and not is_due(incident, situation.now):
         return f"the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"
     return f"its pod {topology.pod_name(situation.job, view.task, view.attempt)} is not made yet"

@@ -6,17 +6,21 @@ room: so training never stops for workers that do not come. `resize.py` carries 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dtjob import times
 from dtjob.api.elastic_policy import ElasticPolicy
+from dtjob.api.job import Job
 from dtjob.api.phase import ENDED, Phase
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
+from dtjob.api.status.status import Status
+from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder, placeholder_name
 from dtjob.plan.children import PodState, TaskView, deleting, is_lost, lost_at, node_of
-from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.conditions import BLOCKED, condition
 from dtjob.plan.placement import COUNT as ADMITTED
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.deadlines import LOOK_AT_LEAST_EVERY, ran_before
@@ -24,8 +28,7 @@ from dtjob.plan.policies.pending import unscheduled
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
 from dtjob.plan.slices import waiting_words
-from dtjob.plan.status import Status
-from dtjob.plan.workers import Resizing, Workers, whole
+from dtjob.plan.workers import changing
 
 AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"
@@ -51,11 +54,11 @@ class _Room:
 def resize_due(situation: Situation) -> Resizing | None:
     """The change that is to begin now, None where none is. None begins while a task that trains has finished: training
     is about to end."""
-    workers = situation.status.workers
+    workers = changing(situation.job, situation.status.workers)
     if workers is None or _about_to_end(situation):
         return None
     if (to := goal(situation, workers)) < workers.replicas or _is_news_before_the_start(situation, workers):
-        return Resizing(to, SCALED, f"{COUNT} is {workers.desired}")
+        return Resizing(to=to, reason=SCALED, message=f"{COUNT} is {workers.desired}")
     return _shrinks(situation, workers) or _grows(situation, workers)
 
 
@@ -68,35 +71,36 @@ def goal(situation: Situation, workers: Workers) -> int:
 
 def note_room(situation: Situation) -> Situation:
     """The situation with what its status says of room for its workers."""
-    workers, now = situation.status.workers, situation.now
+    workers, now = changing(situation.job, situation.status.workers), situation.now
     if workers is None:
         return situation
     since = (workers.unschedulable_since or whole(now)) if _waits_for_room(situation) else None
     # A clock that was set back must not hold it back for long.
-    since, adjusted = (min(one, whole(now)) if one else None for one in (since, workers.adjusted_at))
-    workers = replace(workers, unschedulable_since=since, adjusted_at=adjusted)
+    since, adjusted = (min(one, whole(now)) if one else None for one in (since, workers.adjusted_time))
+    workers = workers.but(unschedulable_since=since, adjusted_time=adjusted)
     if room(situation).refused:  # somebody else was faster; to try it over and over would disturb others for nothing
-        workers = replace(workers, adjusted_at=whole(now))
-    situation = situation.with_status(replace(situation.status, workers=workers))
+        workers = workers.but(adjusted_time=whole(now))
+    situation = situation.with_status(situation.status.but(workers=workers))
     reason, message = _words(situation, workers)
-    return situation.with_status(replace(situation.status, workers=replace(workers, reason=reason, message=message)))
+    workers = workers.but(reason=reason, message=cut(message, LONGEST_MESSAGE))
+    return situation.with_status(situation.status.but(workers=workers))
 
 
-def at_rest(status: Status) -> Status:
+def at_rest(job: Job, status: Status) -> Status:
     """The status about to be written: of a suspended or ended job, which is to have no pods, no number of workers
     changes, and nothing waits for room."""
-    workers = status.workers
+    workers = changing(job, status.workers)
     if workers is None or status.phase not in (Phase.SUSPENDED, *ENDED):
         return status
     reason, message = (NO_ROOM, _has(workers)) if workers.short else (AS_DESIRED, "")
-    workers = replace(workers, reason=reason, message=message, resizing=None, unschedulable_since=None)
-    return replace(status, workers=workers)
+    workers = workers.but(reason=reason, message=message, resizing=None, unschedulable_since=None)
+    return status.but(workers=workers)
 
 
 def placeholders_wanted(situation: Situation) -> range:
     """The indexes of the workers that placeholders are to find room for: none while anything of the group is not up,
     it ends for another, the time since the last change for want of room is not over, or none would be made anyway."""
-    workers = situation.status.workers
+    workers = changing(situation.job, situation.status.workers)
     if workers is None or not _short(situation, workers) or not all(view.up for view in situation.training):
         return range(0)
     at = grows_from(situation)
@@ -126,15 +130,15 @@ def room(situation: Situation) -> _Room:
 
 def grows_from(situation: Situation) -> datetime | None:
     """The moment before which the group does not grow; None where it may at any."""
-    workers = situation.status.workers
-    if workers is None or workers.adjusted_at is None:
+    workers = changing(situation.job, situation.status.workers)
+    if workers is None or workers.adjusted_time is None:
         return None
-    return workers.adjusted_at + timedelta(seconds=_policy(situation).grow_period_seconds)
+    return workers.adjusted_time + timedelta(seconds=_policy(situation).grow_period_seconds)
 
 
 def elastic_changes_at(situation: Situation) -> datetime | None:
     """When the number of workers may change though nothing happens; None: not."""
-    workers = situation.status.workers
+    workers = changing(situation.job, situation.status.workers)
     if workers is None:
         return None
     found = []
@@ -184,7 +188,7 @@ def _shrinks(situation: Situation, workers: Workers) -> Resizing | None:
         return None
     names = ", ".join(view.task.id for view in without[:3]) + (f" and {len(without) - 3} more" if without[3:] else "")
     field = f"elasticPolicy.scheduleTimeoutSeconds ({_policy(situation).schedule_timeout_seconds})"
-    return Resizing(to, UNSCHEDULABLE, f"there was no room for {names} within {field}")
+    return Resizing(to=to, reason=UNSCHEDULABLE, message=f"there was no room for {names} within {field}")
 
 
 def _grows(situation: Situation, workers: Workers) -> Resizing | None:
@@ -194,7 +198,8 @@ def _grows(situation: Situation, workers: Workers) -> Resizing | None:
     found = room(situation)
     if not found.found or not found.judged or found.refused:
         return None
-    return Resizing(workers.replicas + found.found, ROOM, f"there is room for {found.found} more of {workers.desired}")
+    message = f"there is room for {found.found} more of {workers.desired}"
+    return Resizing(to=workers.replicas + found.found, reason=ROOM, message=message)
 
 
 def _waits_for_room(situation: Situation) -> bool:
@@ -230,8 +235,8 @@ def _over_quota(situation: Situation, *, placeholder: bool = False) -> bool:
     pods = {what: why for what, why in situation.children.problems.items() if what.startswith("Pod/")}
     said = [why for what, why in pods.items() if is_placeholder(what) is placeholder]
     if not situation.children.problems and not placeholder:
-        blocked = (one for one in situation.written.conditions if one["type"] == BLOCKED and one["status"] == "True")
-        said = [str(one.get("message", "")) for one in blocked]
+        blocked = condition(situation.written.conditions, BLOCKED)
+        said = [blocked.message] if blocked and blocked.holds else []
     return any(_QUOTA in why for why in said)
 
 

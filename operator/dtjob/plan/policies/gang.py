@@ -9,9 +9,9 @@ has finished is no longer waited for: the PodGroup asks for no more than are lef
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
+from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Mend
@@ -26,8 +26,11 @@ def note_gang(situation: Situation) -> Situation:
     """Say in the status whose gang it is: that of the provider that it began with."""
     job, status = situation.job, situation.status
     provider = gangs.provider_of(job, situation.defaults)
-    said = {} if provider is None else {"provider": provider.value, "minAvailable": gangs.min_available(job)}
-    return situation if status.gang == said else situation.with_status(replace(status, gang=said))
+    if provider is None:
+        return situation if status.gang is None else situation.with_status(status.but(gang=None))
+    gang = status.gang or Gang(provider=provider.value, min_available=0)
+    said = gang.but(provider=provider.value, min_available=gangs.min_available(job))
+    return situation if status.gang == said else situation.with_status(status.but(gang=said))
 
 
 def keep_gang(situation: Situation) -> list[Create | Mend]:
@@ -84,7 +87,7 @@ def release_outgrown(situation: Situation) -> list[Delete]:
     there, workers = _group(situation), situation.status.workers
     if there is None or deleting(there) or not gangs.is_fixed(there) or workers is None or workers.resizing is None:
         return []
-    job = sized(situation.job, replace(workers, replicas=workers.resizing.to))
+    job = sized(situation.job, workers.but(replicas=workers.resizing.to))
     if gangs.minimum(there) == min(gangs.min_available(job), len(gangs.members(job))):
         return []
     why = f"the next group has {workers.resizing.to} workers"

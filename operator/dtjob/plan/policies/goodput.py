@@ -14,14 +14,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dtjob.api.phase import Phase
-from dtjob.plan.goodput import Doing, Goodput, Part, Spent
+from dtjob.api.status.goodput import Part
+from dtjob.api.status.internal import Doing, Spent
+from dtjob.api.status.status import Status
+from dtjob.plan.goodput import Goodput, spent_of
 from dtjob.plan.policies.deadlines import restarts
 from dtjob.plan.policies.incident import is_due
 from dtjob.plan.policies.reachability import SAID_AFTER
 from dtjob.plan.policies.resize import was_resized_last
 from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status
 
 AT_WORK = ("training", "saving")
 """States in which a supervisor's training process is within its training."""
@@ -65,12 +67,13 @@ def with_goodput(situation: Situation, status: Status) -> Status:
         return status
     if situation.written.ended:
         return status
-    seen, before, now = see(situation, status), status.goodput, _hundredths(situation.now)
+    now = _hundredths(situation.now)
+    seen, before = see(situation, status), Goodput.of(status, now)
     if before is None:
         if status.phase is not Phase.RUNNING:
             return status
         before = Goodput(now, seen.doing)  # steps that are told of already count, though their time is not known
-    return replace(status, goodput=count(before, seen, now))
+    return count(before, seen, now).written_to(status)
 
 
 def _hundredths(moment: datetime) -> datetime:
@@ -86,12 +89,12 @@ def see(situation: Situation, status: Status) -> Seen:
     readable, told = bool(report) and not silent, None
     attempt = report.get("attempt", situation.chief.attempt)
     if spent := report.get("spent"):
-        told = Spent.from_json(spent, attempt, report.get("incarnation", 0))
+        told = spent_of(spent, attempt, report.get("incarnation", 0))
     return Seen(
         doing=_doing(situation, status, report.get("state") if readable else None),
         readable=readable,
         told=told,
-        pods_wait_from=status.incident.not_before if status.incident else None,
+        pods_wait_from=status.internal.incident.not_before if status.internal.incident else None,
         ended=status.ended,
     )
 
@@ -113,7 +116,7 @@ def _doing(situation: Situation, status: Status, state: object) -> Doing:
     if status.phase is Phase.SUSPENDED:
         return Doing.SUSPENDED
     if status.phase is not Phase.RUNNING:
-        return Doing.WAITING_FOR_PODS if is_due(status.incident, situation.now) else Doing.BACKOFF
+        return Doing.WAITING_FOR_PODS if is_due(status.internal.incident, situation.now) else Doing.BACKOFF
     if state in AT_WORK:
         return Doing.TRAINING
     if state == "finished":
@@ -124,9 +127,9 @@ def _doing(situation: Situation, status: Status, state: object) -> Doing:
 def _was_resized(status: Status) -> bool:
     """Whether training was last made anew for another number of workers, after all tasks had run."""
     workers, active = status.workers, status.active
-    if workers is None or workers.since is None or active is None or active.all_ran_at is None:
+    if workers is None or workers.last_scale_time is None or active is None or active.all_ran_time is None:
         return False
-    return was_resized_last(status) and workers.since > active.all_ran_at
+    return was_resized_last(status) and workers.last_scale_time > active.all_ran_time
 
 
 def _next(before: Goodput, seen: Seen) -> Doing:
@@ -181,7 +184,7 @@ def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goo
         claims.pop(Part.UNKNOWN, None)
     if told is None:
         return replace(counted, untold=claims), open_until_now
-    last = before.told if before.told.attempt == told.attempt else Spent(told.attempt)
+    last = before.told if before.told.attempt == told.attempt else Spent(attempt=told.attempt)
     taken = min(max(0.0, told.seconds - last.seconds), open_until_now + sum(claims.values()))
     saving = min(max(0.0, told.saving - last.saving), taken)
     there = before.seconds.get(Part.KEPT, 0.0) + taken - saving

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob.api.failure_policy import Backoff
 from dtjob.api.failure_rules import RuleAction
-from dtjob.plan.attempts import Attempts
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.block import whole
+from dtjob.api.status.incident import Incident
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident, is_charged
+from dtjob.plan.incident import counts, is_charged
 
 LONG_RUN = timedelta(minutes=10)
 """A run of this length, twice the longest wait by default, ends a row of restarts, as the kubelet ends a crash loop."""
@@ -65,17 +66,17 @@ def next_incident(
             uncharged, in_a_row = previous.uncharged, previous.in_a_row
     in_a_row += 1
     is_one = is_charged(cause, action)
-    started_at = now.replace(microsecond=0)  # as the status will hold it: now and after a restart of the operator alike
+    started_at = whole(now)  # as the status will hold it: now and after a restart of the operator alike
     return Incident(
         started_at=started_at,
-        cause=cause,
+        cause=cause.value,
         not_before=started_at + wait_before(in_a_row, backoff),
         charged=charged + (1 if is_one else 0),
         uncharged=uncharged + (0 if is_one else 1),
         in_a_row=in_a_row,
         checkpoint_step=refilled_at,
         attempts=attempts,
-        action=action,
+        action=action.value if action else None,
     )
 
 
@@ -87,9 +88,11 @@ def joined(incident: Incident, cause: Cause, action: RuleAction | None = None, c
     if was is None or cause.precedence >= was.precedence:  # a newer operator's own word stands
         return incident
     moved = 0
-    if incident.is_charged and not is_charged(cause, action):
+    if counts(incident) and not is_charged(cause, action):
         moved = -min(charges, incident.charged)
-    elif not incident.is_charged and is_charged(cause, action):
+    elif not counts(incident) and is_charged(cause, action):
         moved = 1
     charged, uncharged = incident.charged + moved, max(0, incident.uncharged - moved)
-    return replace(incident, cause=cause, charged=charged, uncharged=uncharged, action=action, errors=None)
+    return incident.but(
+        cause=cause.value, charged=charged, uncharged=uncharged, action=action.value if action else None, errors=None
+    )

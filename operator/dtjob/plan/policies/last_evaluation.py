@@ -59,7 +59,7 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     left = _left(situation)
     if left is None or not topology.evaluator_follows_chief(situation.job):
         return Nothing()
-    if left.view.attempt != situation.written.attempts.of(left.view.task.id):  # it is a new one just now
+    if left.view.attempt != situation.written.internal.attempts.of(left.view.task.id):  # it is a new one just now
         return Nothing()
     pod = left.view.pod
     waits = left.view.state is PodState.PENDING and pod is not None and not node_of(pod)
@@ -102,9 +102,9 @@ def evaluates_after_all(situation: Situation) -> bool:
 
 
 def keeps_account(situation: Situation) -> bool:
-    """Whether `status.finished` says who has finished: not of a job that ended under an operator that did not write
-    it. Whether an evaluator without a pod had finished then, nobody knows; one that has a pod may end by itself."""
-    return not situation.written.ended or bool(situation.written.finished)
+    """Whether the status says who has finished: not of an ended job that has lost what the operator remembered. Whether
+    an evaluator without a pod had finished then, nobody knows; one that has a pod may end by itself."""
+    return not situation.written.ended or bool(situation.written.internal.finished)
 
 
 def _left(situation: Situation) -> _Left | None:

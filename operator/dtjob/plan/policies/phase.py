@@ -6,12 +6,17 @@ from typing import NamedTuple
 
 from dtjob import times
 from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
 from dtjob.plan.policies.deadlines import ran_before, restarts
 from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.resize import RESIZED, was_resized_last
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.situation import Situation
+
+ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
+"""Reasons of Running: every task that trains runs or has finished; or ParameterServer trains on without some
+workers."""
 
 
 class Standing(NamedTuple):
@@ -27,22 +32,27 @@ def standing(situation: Situation) -> Standing:
     status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views)
     absent = [view.task for view in situation.training if not view.up]
     ran = ran_before(status)
-    if not absent or (ran and trains_without(situation.job, absent)):
-        return Standing(Phase.RUNNING, "AllTasksRunning", waits)
+    if not absent:
+        return Standing(Phase.RUNNING, ALL_RUNNING, waits)
+    if ran and trains_without(situation.job, absent):
+        return Standing(Phase.RUNNING, WORKERS_MISSING, waits)
     if ran and was_resized_last(status):
         what = "1 task of the new group does" if len(absent) == 1 else f"{len(absent)} tasks of the new group do"
         return Standing(Phase.RESTARTING, RESIZED, waits or f"{what} not run yet")
     if ran or restarts(status, situation.now):
-        return Standing(
-            Phase.RESTARTING, status.first_failure.get("cause", Phase.RESTARTING.value), waits or _cause(situation)
-        )
+        return Standing(Phase.RESTARTING, _cause_word(status), waits or _cause(situation))
     return Standing(Phase.PENDING, "WaitingForPods", waits)
+
+
+def _cause_word(status: Status) -> str:
+    first = status.first_failure
+    return first.cause if first and first.cause else Phase.RESTARTING.value
 
 
 def _cause(situation: Situation) -> str:
     """What failed first, and when the next start is where that is not yet."""
-    first, incident = situation.status.first_failure, situation.status.incident
-    failed = f"{first.get('task', 'a task')} {first.get('reason', 'failed')}"
+    first, incident = situation.status.first_failure, situation.status.internal.incident
+    failed = f"{first.task} {first.reason}" if first else "a task failed"
     if incident is None or situation.now >= incident.not_before:
         return failed
     return f"{failed}; the next start is at {times.rfc3339(incident.not_before)} (failurePolicy.backoff)"

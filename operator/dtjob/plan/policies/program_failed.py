@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from dtjob import times
+from dtjob.api.status.block import whole
+from dtjob.api.status.incident import Mistake
+from dtjob.api.status.internal import ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
 from dtjob.plan.children import PodState
 from dtjob.plan.decisions import GiveUp
 from dtjob.plan.failure import Cause, Failure
-from dtjob.plan.incident import Mistake
 from dtjob.plan.policies.failure_cause import end_of
+from dtjob.plan.policies.restored import start_of
 from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
 
@@ -48,7 +49,7 @@ def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
     """
     if first.cause is Cause.ERROR and first.end.permanent:
         return GiveUp(first, _why_at_once(first), REASON)
-    mistake, previous = mistake_of(situation, first), situation.status.incident
+    mistake, previous = mistake_of(situation, first), situation.status.internal.incident
     if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
         return None
     if situation.status.went_on_after(previous.started_at):
@@ -62,14 +63,14 @@ def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
         return None
     if not _may_be_the_programs(situation, first):
         return None
-    return Mistake(first.exit_code, first.end.alike)
+    return Mistake(exit_code=first.exit_code, exception=first.end.alike)
 
 
 def note_first_step(situation: Situation) -> Situation:
     """Note that the job has done a step, where that shows for the first time. It is known for good."""
     if situation.status.first_step_time or not _has_stepped(situation):
         return situation
-    return situation.with_status(replace(situation.status, first_step_time=times.rfc3339(situation.now)))
+    return situation.with_status(situation.status.but(first_step_time=whole(situation.now)))
 
 
 def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
@@ -88,24 +89,22 @@ def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
 def _has_stepped(situation: Situation) -> bool:
     """Whether the chief tells of a step that was not restored, or the end of any pod that has failed does."""
     report, status = situation.reports.get(situation.chief.task.id, {}), situation.status
-    restored = status.restored.get("step", 0)
-    if report.get("stepped") is True or status.progress.training.get("step", 0) > restored:
+    restored = status.restored.step if status.restored else 0
+    if report.get("stepped") is True or status.step > restored:
         return True
     if _went_on_from_more(situation, of_the_contract(report)):
         return True
     ends = [(view, end_of(view)) for view in situation.training if view.state is PodState.FAILED]
-    known = situation.written.restored.get("step", 0)
+    known = situation.written.restored.step if situation.written.restored else 0
     return any(end.stepped is True or (view.attempt > 0 and (end.restored or 0) > known) for view, end in ends)
 
 
 def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
     """Whether the chief has gone on from a later step than an earlier start of it is known to have: somebody made steps
     while no operator looked. Where none is known, they may be another job's of the same directory; or this one's."""
-    earlier = situation.written.restored
-    start = {name: report.get(name, 0) for name in ("attempt", "incarnation")}
-    is_first = not any(start.values())
-    is_known = start.items() <= earlier.items()
-    return not is_first and not is_known and report.get("restoredStep", 0) > earlier.get("step", 0)
+    earlier, start = situation.written.restored, start_of(report)
+    is_known = start in (ProcessStart(), situation.written.internal.chief_start)
+    return not is_known and report.get("restoredStep", 0) > (earlier.step if earlier else 0)
 
 
 def _why_at_once(first: Failure) -> str:

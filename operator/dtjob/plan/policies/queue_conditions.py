@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
-
-from dtjob.plan.conditions import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, holds, with_condition
+from dtjob.plan.conditions import ADMITTED, QUEUE_IGNORED, QUOTA_RESERVED, holds
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status, set_condition
+from dtjob.plan.status import set_condition
 from dtjob.plan.workload import Workload
 
 
@@ -17,7 +14,7 @@ def mirrored(situation: Situation, workload: Workload) -> Situation:
     for type_ in (QUOTA_RESERVED, ADMITTED):
         said = workload.condition(type_)
         there = (said.get("status") == "True", said.get("reason", "Pending"), said.get("message", ""))
-        status = _always(status, type_, *there, situation.now)
+        status = set_condition(status, type_, *there, situation.now, always=True)
     return situation.with_status(status)
 
 
@@ -25,14 +22,8 @@ def unreserved(situation: Situation, why: str) -> Situation:
     """The situation of a job that has no Workload."""
     status = situation.status
     for type_ in (QUOTA_RESERVED, ADMITTED):
-        status = _always(status, type_, False, "NoWorkload", why, situation.now)
+        status = set_condition(status, type_, False, "NoWorkload", why, situation.now, always=True)
     return situation.with_status(status)
-
-
-def _always(status: Status, type_: str, holds: bool, reason: str, message: str, now: datetime) -> Status:
-    generation = status.observed_generation
-    conditions = with_condition(status.conditions, type_, holds, reason, message, now, generation, always=True)
-    return replace(status, conditions=conditions)
 
 
 def say_ignored(situation: Situation, why: str) -> Situation:
@@ -54,9 +45,9 @@ def without_entry(situation: Situation, ignored: str = "") -> Situation:
     status = situation.status
     for type_ in (QUOTA_RESERVED, ADMITTED):
         if holds(status.conditions, type_):
-            status = _always(status, type_, False, "NoWorkload", "", situation.now)
+            status = set_condition(status, type_, False, "NoWorkload", "", situation.now)
     if status.queue is not None:
-        status = replace(status, queue=None)
+        status = status.but(queue=None)
     if status is not situation.status:
         situation = situation.with_status(status)
     if ignored or holds(status.conditions, QUEUE_IGNORED):

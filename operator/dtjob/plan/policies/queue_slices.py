@@ -8,11 +8,12 @@ it is off there has to be quota for both, and fewer workers queue anew).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from dtjob.api.job import Job
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue
 from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create, Read
@@ -21,7 +22,6 @@ from dtjob.plan.placement import COUNT, Conflict, flavours_of, pod_sets
 from dtjob.plan.policies.elastic import placeholders
 from dtjob.plan.policies.queue_priority import priority, priority_changes
 from dtjob.plan.policies.quota_use import pods_left
-from dtjob.plan.queue_entry import QueueEntry
 from dtjob.plan.situation import Situation
 from dtjob.plan.slices import Slices
 from dtjob.plan.workload import Workload
@@ -74,7 +74,7 @@ def held(entry: QueueEntry, workload: Workload) -> QueueEntry:
     workers, (asked, _) = entry.pod_sets.get(WORKER, {}), workload.asked(WORKER)
     if workers.get(COUNT, 0) <= asked:
         return entry
-    return replace(entry, pod_sets={**entry.pod_sets, WORKER: {**workers, COUNT: asked}})
+    return entry.but(pod_sets={**entry.pod_sets, WORKER: {**workers, COUNT: asked}})
 
 
 def waits_for_checks(workload: Workload, entry: QueueEntry) -> bool:

@@ -47,7 +47,7 @@ def looked_for(situation: Situation) -> tuple[Read, Situation, Workload | None]:
         return (), replace(situation, children=seen), workload
     situation = replace(situation, children=replace(children, objects=others))
     if status.ended:
-        situation = situation.with_status(replace(status, queue=replace(status.queue, workload="")))
+        situation = situation.with_status(status.but(queue=status.queue.but(workload="")))
     return (), situation, None
 
 

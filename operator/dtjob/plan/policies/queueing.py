@@ -13,6 +13,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from dtjob.api.phase import Phase
+from dtjob.api.status.placement import QueueEntry
+from dtjob.api.status.status import Status
 from dtjob.objects import kueue, labels, shared
 from dtjob.plan.actions import Create, Delete, Event
 from dtjob.plan.children import deleting
@@ -38,7 +40,6 @@ from dtjob.plan.policies.queue_unseen import labelled, looked_for
 from dtjob.plan.policies.queue_wait import while_it_waits
 from dtjob.plan.policies.quota_use import done, next_loss, pods_left
 from dtjob.plan.policies.suspension import Pause, is_suspended
-from dtjob.plan.queue_entry import QueueEntry
 from dtjob.plan.queue_words import (
     ABSENT,
     FORBIDDEN,
@@ -50,7 +51,6 @@ from dtjob.plan.queue_words import (
 )
 from dtjob.plan.situation import Situation
 from dtjob.plan.slices import Slices, slices_of
-from dtjob.plan.status import Status
 from dtjob.plan.workload import Kueue, Workload
 
 _OVER = Pause("WorkloadFinished", "")
@@ -110,7 +110,7 @@ def _leave(situation: Situation, workload: Workload | None) -> Step:
     entry = situation.status.queue
     situation = mirrored(situation, workload)
     if entry:
-        situation = situation.with_status(replace(situation.status, queue=entry.waiting()))
+        situation = situation.with_status(situation.status.but(queue=entry.waiting()))
     ours = workload.shape is not None
     if not ours or workload.is_going or pods_left(situation):
         return situation, Queueing(look_again_at=next_loss(situation))
@@ -124,7 +124,7 @@ def _nobody_there(situation: Situation, name: str | None) -> Step:
         return situation, FREE
     if name is None:
         return without_entry(situation), FREE
-    situation = situation.with_status(replace(situation.status, queue=QueueEntry(name)))
+    situation = situation.with_status(situation.status.but(queue=QueueEntry(name=name)))
     if situation.children.kueue is Kueue.UNKNOWN:
         return situation, Queueing(Pause("Queued", f"queued in {name}: Kueue has not been asked yet", *told(name)))
     words = FORBIDDEN if situation.children.kueue is Kueue.FORBIDDEN else ABSENT
@@ -135,11 +135,11 @@ def _without_workload(situation: Situation, name: str | None) -> Step:
     """Make the Workload, once no pod of the time before is left: they use what nobody has counted."""
     if name is None:
         return without_entry(situation), FREE
-    job, entry = situation.job, situation.status.queue or QueueEntry(name)
+    job, entry = situation.job, situation.status.queue or QueueEntry(name=name)
     ran = entry.runs
-    entry = replace(entry.waiting(), name=name, workload="")
+    entry = entry.waiting().but(name=name, workload="")
     situation = unreserved(
-        situation.with_status(replace(situation.status, queue=entry)), "its Workload is gone" if ran else ""
+        situation.with_status(situation.status.but(queue=entry)), "its Workload is gone" if ran else ""
     )
     words = queued(situation.wanted, name, situation.defaults, None, situation.children.problems)
     pause = Pause("Queued", words, told(name)[0], "the job's Workload is gone")
@@ -174,8 +174,8 @@ def _adopt(situation: Situation, name: str, pause: Pause) -> Queueing:
 
 
 def _with_workload(situation: Situation, workload: Workload, slices: Slices, name: str | None) -> Step:
-    before = situation.status.queue or QueueEntry(workload.queue)
-    entry = replace(before, name=workload.queue, workload=workload.name)
+    before = situation.status.queue or QueueEntry(name=workload.queue)
+    entry = before.but(name=workload.queue, workload=workload.name)
     stale = workload.shape not in (None, kueue.shape_of(situation.wanted))
     fits = not stale or only_resized(situation.wanted, workload)
     if entry.uid == workload.uid and (slices.covers or (workload.admitted and fits)):
@@ -188,14 +188,14 @@ def _with_workload(situation: Situation, workload: Workload, slices: Slices, nam
             return (situation, Queueing(read=read)) if read else _took_over(situation, slices, entry, name)
         if not pods_left(situation):
             return _begin(situation, slices, entry, name)
-    situation = situation.with_status(replace(situation.status, queue=entry.waiting()))
+    situation = situation.with_status(situation.status.but(queue=entry.waiting()))
     return _waits(situation, workload, name, stale, before.runs)
 
 
 def _took_over(situation: Situation, slices: Slices, entry: QueueEntry, name: str | None) -> Step:
     """More workers were admitted: the job goes on with the Workload that asked for them."""
     assert slices.current is not None
-    entry = replace(entry, name=slices.current.queue, workload=slices.current.name)
+    entry = entry.but(name=slices.current.queue, workload=slices.current.name)
     admitted = Event("Normal", ADMITTED_EVENT, f"Admitted anew by cluster queue {slices.current.cluster_queue}")
     situation, runs = _runs(situation, slices, entry, name)
     return situation, replace(runs, events=(admitted, *runs.events))
@@ -205,7 +205,7 @@ def _begin(situation: Situation, slices: Slices, entry: QueueEntry, name: str | 
     """The job was admitted: find out where its pods are to go, and write that down before any of them is made."""
     workload = slices.current
     assert workload is not None
-    waiting = situation.with_status(replace(situation.status, queue=entry.waiting()))
+    waiting = situation.with_status(situation.status.but(queue=entry.waiting()))
     wanted = [("ResourceFlavor", one) for one in flavours_of(workload)]
     begins = Pause(ADMITTED, f"admitted by cluster queue {workload.cluster_queue}", *told(workload.queue))
     read = situation.children.read
@@ -230,7 +230,7 @@ def _runs(situation: Situation, slices: Slices, entry: QueueEntry, name: str | N
     """The job is admitted, and its pods may be there."""
     workload = slices.current
     assert workload is not None
-    situation = situation.with_status(replace(situation.status, queue=entry))
+    situation = situation.with_status(situation.status.but(queue=entry))
     ignored = changed_queue(workload.queue, name) if name != workload.queue else ""
     situation = say_ignored(situation, ignored)
     read, changes = priority_changes(situation, workload)

@@ -6,16 +6,16 @@ mesh stands between the operator and the pod. Nothing follows from it for the tr
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
+from dtjob.api.status.status import Status
 from dtjob.plan.actions import Event
 from dtjob.plan.children import PodState
-from dtjob.plan.conditions import with_condition
+from dtjob.plan.conditions import condition
 from dtjob.plan.silence import Silence
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status, set_condition
+from dtjob.plan.status import set_condition
 
 STATUS_REACHABLE = "StatusReachable"
 """The condition's type. It is there from the first time that a status could not be read for so long."""
@@ -26,7 +26,8 @@ SAID_AFTER = timedelta(seconds=60)
 def say_reachability(situation: Situation) -> tuple[Situation, list[Event]]:
     """Set the condition where it is to change; the event is for a status that has just become unreachable."""
     status, silence = situation.status, _silence(situation)
-    known = next((one["status"] for one in status.conditions if one["type"] == STATUS_REACHABLE), None)
+    said = condition(status.conditions, STATUS_REACHABLE)
+    known = said.status if said else None
     if silence is None:
         if known in ("False", "Unknown") and _answers(situation):
             return _with(situation, True, "Answers", ""), []
@@ -42,10 +43,10 @@ def say_reachability(situation: Situation) -> tuple[Situation, list[Event]]:
 
 def nothing_to_reach(status: Status, reason: str, now: datetime) -> Status:
     """The status of a job that is to have no chief now: whether its status could be read says nothing any more."""
-    if not any(one["type"] == STATUS_REACHABLE and one["status"] == "False" for one in status.conditions):
+    said = condition(status.conditions, STATUS_REACHABLE)
+    if said is None or said.status != "False":
         return status
-    conditions = with_condition(status.conditions, STATUS_REACHABLE, None, reason, "", now, status.observed_generation)
-    return replace(status, conditions=conditions)
+    return set_condition(status, STATUS_REACHABLE, None, reason, "", now)
 
 
 def reachability_changes_at(situation: Situation) -> datetime | None:

@@ -6,26 +6,28 @@ suspension does, and made when all have ended. Both halves are written ahead. No
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from dtjob.api.phase import Phase
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.block import whole
+from dtjob.api.status.status import Status
+from dtjob.api.status.workers import Resizing
 from dtjob.objects import gangs, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import ROLE as PLACEHOLDER
 from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
 from dtjob.plan.actions import Create, Delete, Event
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import TaskView, deleting, ended, is_lost, lost_at
 from dtjob.plan.placement import placed
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.policies.elastic import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status, count_tasks, set_phase
-from dtjob.plan.workers import Resizing, whole
+from dtjob.plan.status import count_tasks, set_phase
+from dtjob.plan.workers import changing
 
 RESIZING, RESIZED = "Resizing", "Resized"
 """Reasons of the events; the first is that of the phase too."""
@@ -36,10 +38,10 @@ def begin(situation: Situation, change: Resizing) -> tuple[Situation, list[Event
     workers = situation.status.workers
     assert workers is not None
     adjusted = None if change.reason == SCALED else whole(situation.now)
-    workers = replace(workers, resizing=change, reason=change.reason, message=change.message, adjusted_at=adjusted)
-    workers = replace(workers, unschedulable_since=None)
+    workers = workers.but(resizing=change, reason=change.reason, message=change.message, adjusted_time=adjusted)
+    workers = workers.but(unschedulable_since=None)
     told = Event("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
-    return situation.with_status(replace(situation.status, workers=workers, all_created=False)), [told]
+    return situation.with_status(situation.status.but(workers=workers).remembering(all_created=False)), [told]
 
 
 def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datetime]]:
@@ -53,7 +55,8 @@ def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datet
     assert workers.resizing is not None
     message = f"{workers.resizing.message}: the group of {_counted(workers.replicas)} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
-    return situation.with_status(replace(count_tasks(status, situation.views), all_created=False)), away, _lost(pods)
+    status = count_tasks(status, situation.views).remembering(all_created=False)
+    return situation.with_status(status), away, _lost(pods)
 
 
 def is_over(situation: Situation) -> bool:
@@ -67,16 +70,16 @@ def start_group(situation: Situation) -> tuple[Situation, list[Event]]:
     assert workers is not None
     assert workers.resizing is not None
     change = workers.resizing
-    to, step = min(change.to, goal(situation, workers)), situation.status.progress.checkpoint_step
+    to, step = min(change.to, goal(situation, workers)), situation.status.checkpoint_step
     replaced = [view.task for view in _group(situation)]
     where = goes_on_from(situation, replaced, step, saves=True) if step >= 0 else ""
     situation = with_group_of(situation, to)
     assert situation.status.workers is not None
     # None as well where the spec has changed since the group was told to end: there may be room for that at once.
-    adjusted = None if workers.adjusted_at is None else whole(situation.now)
-    status = replace(situation.status, workers=replace(situation.status.workers, adjusted_at=adjusted))
+    adjusted = None if workers.adjusted_time is None else whole(situation.now)
+    status = situation.status.but(workers=situation.status.workers.but(adjusted_time=adjusted))
     if checkpoints_end(situation, replaced):
-        status = replace(status, progress=replace(status.progress, checkpoint={}))
+        status = status.but(checkpoint=None)
     told = Event("Normal", RESIZED, f"Training goes on with {_counted(to)}{where}")
     return situation.with_status(status), [told]
 
@@ -87,23 +90,24 @@ def with_group_of(situation: Situation, replicas: int) -> Situation:
     status, workers = situation.status, situation.status.workers
     assert workers is not None
     stays = [view for view in situation.views if view.evaluates and not topology.evaluator_follows_chief(situation.job)]
-    attempts = status.attempts
+    attempts = status.internal.attempts
     newest = max((attempts.others, *attempts.exceptions.values(), *(view.attempt for view in situation.views)))
-    new = Attempts({view.task.id: view.attempt for view in stays}, newest + 1)
-    workers = replace(workers, replicas=replicas, resizing=None, unschedulable_since=None, since=whole(situation.now))
-    return situation.resized(replace(status, attempts=new, workers=workers, all_created=False))
+    new = Attempts(exceptions={view.task.id: view.attempt for view in stays}, others=newest + 1)
+    workers = workers.but(replicas=replicas, resizing=None, unschedulable_since=None)
+    workers = workers.but(last_scale_time=whole(situation.now))
+    return situation.resized(status.but(workers=workers).remembering(attempts=new, all_created=False))
 
 
 def go_on_as_desired(situation: Situation) -> Situation:
     """The situation of a job that goes on after a suspension: with as many workers as its spec says and its queue has
     admitted, whatever there was room for before."""
-    workers = situation.status.workers
+    workers = changing(situation.job, situation.status.workers)
     if workers is None or (workers.replicas == goal(situation, workers) and workers.resizing is None):
         return situation
     situation = with_group_of(situation, goal(situation, workers))
     assert situation.status.workers is not None
-    workers = replace(situation.status.workers, adjusted_at=None)
-    return situation.with_status(replace(situation.status, workers=workers))
+    workers = situation.status.workers.but(adjusted_time=None)
+    return situation.with_status(situation.status.but(workers=workers))
 
 
 def look_for_room(situation: Situation) -> list[Delete | Create]:
@@ -131,7 +135,7 @@ def _placeholder(situation: Situation, index: int) -> Manifest:
 
 def strays(situation: Situation) -> list[Delete]:
     """The pods that belong to no task of the group: placeholders, and workers of a larger group before it."""
-    if situation.status.workers is None:
+    if changing(situation.job, situation.status.workers) is None:
         return []
     tasks, found = {view.task.id for view in situation.views}, []
     for pod in situation.children.owned_pods(situation.job):
@@ -144,10 +148,10 @@ def strays(situation: Situation) -> list[Delete]:
 
 def was_resized_last(status: Status) -> bool:
     """Whether training was last started anew for another number of workers, and not over a failure."""
-    workers, incident = status.workers, status.incident
-    if workers is None or workers.since is None:
+    workers, incident = status.workers, status.internal.incident
+    if workers is None or workers.last_scale_time is None:
         return False
-    return incident is None or incident.started_at < workers.since
+    return incident is None or incident.started_at < workers.last_scale_time
 
 
 def _counted(workers: int) -> str:

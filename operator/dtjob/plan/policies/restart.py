@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dtjob import times
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.incident import Incident
 from dtjob.api.strategy import Strategy
 from dtjob.objects import topology
 from dtjob.objects.topology import Task
@@ -30,7 +30,7 @@ from dtjob.plan.decisions import (
     Wait,
 )
 from dtjob.plan.failure import Cause, Failure
-from dtjob.plan.incident import Incident
+from dtjob.plan.incident import belongs
 from dtjob.plan.policies.collateral import first_cause, row_of_errors, wait_for_word
 from dtjob.plan.policies.fail_job import fail_job, give_up
 from dtjob.plan.policies.failure_cause import failure_of, vanished
@@ -55,7 +55,7 @@ def failures(situation: Situation) -> list[Failure]:
 
 def failure_at(situation: Situation, view: TaskView) -> Failure | None:
     """The failure of a task's current attempt, None where it has none; a pod that is missing counts as above."""
-    if view.state is PodState.MISSING and situation.status.all_created:
+    if view.state is PodState.MISSING and situation.status.internal.all_created:
         return vanished(view.task, topology.pod_name(situation.job, view.task, view.attempt), situation.now)
     return failure_of(view, situation.now)
 
@@ -65,7 +65,7 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     over them by a rule."""
     everyone = list(failed)
     failed = [failure for failure in everyone if failure.task.role is not Role.EVALUATOR]
-    previous, now = situation.status.incident, situation.now
+    previous, now = situation.status.internal.incident, situation.now
     if not failed:
         needed = finished_without_the_chief(situation)
         return fail_job(situation, None, everyone) or (Recall(needed) if needed else Nothing())
@@ -78,13 +78,13 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     if (end := fail_job(situation, first, everyone)) is not None:
         return end
     attempts = {view.task: view.attempt for view in situation.views}
-    fresh = [one for one in failed if previous is None or not previous.holds(one.task.id, attempts[one.task], now)]
+    fresh = [one for one in failed if previous is None or not belongs(previous, one.task.id, attempts[one.task], now)]
     if previous is not None and not fresh:
         first, verdict = ruled(situation, first)
         incident = joined(previous, first.cause, verdict.of_a_rule)
         if (end := over_budget(situation, incident, first)) is not None:
             return end
-        return Join(tasks, incident, previous.cause, None if incident.cause is previous.cause else first)
+        return Join(tasks, incident, previous.cause, None if incident.cause == previous.cause else first)
     return _new_incident(situation, tasks, first_cause(situation, _first(fresh)))
 
 
@@ -92,11 +92,11 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     """Begin an incident, or give up where it is one too many of its kind: what is not charged never uses up
     maxRestartsWithoutProgress, though that may have been lowered since."""
     policy, status = situation.job.spec.failure_policy, situation.status
-    step, since = status.progress.checkpoint_step, running_since(status.conditions)
-    attempts, now = status.attempts, situation.now
+    step, since = status.checkpoint_step, running_since(status.conditions)
+    attempts, now = status.internal.attempts, situation.now
     first, verdict = ruled(situation, first)
     incident = next_incident(
-        status.incident, first.cause, step, attempts, policy.backoff, now, since, verdict.of_a_rule
+        status.internal.incident, first.cause, step, attempts, policy.backoff, now, since, verdict.of_a_rule
     )
     if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
         return wait_for_word(situation, first) or over
@@ -105,14 +105,14 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
     errors = row_of_errors(situation, incident, first) if verdict.charged else None
-    return Begin(tasks, replace(incident, errors=errors, mistake=mistake_of(situation, first)), first)
+    return Begin(tasks, incident.but(errors=errors, mistake=mistake_of(situation, first)), first)
 
 
 def over_budget(situation: Situation, incident: Incident, first: Failure) -> GiveUp | None:
     """The end of a job whose latest incident turns out to be charged, as only rules can have it, or a disruption, and
     one too many of these."""
-    before, policy = situation.status.incident, situation.job.spec.failure_policy
-    step = situation.status.progress.checkpoint_step
+    before, policy = situation.status.internal.incident, situation.job.spec.failure_policy
+    step = situation.status.checkpoint_step
     if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
     if before is None or incident.charged <= max(before.charged, policy.max_restarts_without_progress):
@@ -194,7 +194,7 @@ def finished_without_the_chief(situation: Situation) -> tuple[Task, ...]:
     done = [view for view in situation.training if view.state is PodState.SUCCEEDED]
     if gathers_since := _gathers_since(situation):
         return tuple(view.task for view in done if _ended_before(view, gathers_since, unseen=True))
-    if situation.status.incident is None:  # nothing has failed, so this is the chief that they trained with
+    if situation.status.internal.incident is None:  # nothing has failed, so this is the chief that they trained with
         return ()
     began = created_at(chief.pod) if chief.pod else None
     return tuple(view.task for view in done if began is None or _ended_before(view, began, unseen=False))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from dtjob import times
+from dtjob.api.status.block import whole
+from dtjob.api.status.internal import ProcessStart
+from dtjob.api.status.progress import Restored
 from dtjob.objects.keeping import keeping
 from dtjob.plan.actions import Event
+from dtjob.plan.progress import saved_checkpoint
 from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
 
@@ -21,24 +24,24 @@ def note_restored(situation: Situation) -> tuple[Situation, list[Event]]:
     What it did not find is no checkpoint any more, whatever was reported earlier.
     """
     report = of_the_contract(situation.reports.get(situation.chief.task.id, {}))
-    step, start = report.get("restoredStep"), _start(report)
-    status = situation.status
-    first = start == {"attempt": 0, "incarnation": 0}
-    seen = start.items() <= status.restored.items() or (first and not status.restored and step == 0)
-    if step is None or seen:
+    step, start = report.get("restoredStep"), start_of(report)
+    status, known = situation.status, situation.status.internal.chief_start
+    begins = start == ProcessStart() and known is None and step == 0
+    if step is None or start == known or begins:
         return situation, []
-    restored = {"step": step, **start, "time": times.rfc3339(situation.now)}
-    before = situation.written.progress
-    nothing_lost = not step and before.checkpoint_step < 0 and not before.training.get("step", 0)
+    noted = status.remembering(chief_start=start)
+    if known is None and status.restored is not None and status.restored.step == step:
+        return situation.with_status(noted), []  # what was remembered of it is lost: what was saved since is no loss
+    before = situation.written
+    nothing_lost = not step and before.checkpoint_step < 0 and not before.step
     told = [] if nothing_lost else [_event(situation, step, before.checkpoint_step)]
-    newest = report.get("checkpoint", {})
-    progress = replace(status.progress, checkpoint=newest if "step" in newest else {})
-    return situation.with_status(replace(status, restored=restored, progress=progress)), told
+    restored = (status.restored or Restored(step=step, time=situation.now)).but(step=step, time=whole(situation.now))
+    return situation.with_status(noted.but(restored=restored, checkpoint=saved_checkpoint(report))), told
 
 
-def _start(report: dict[str, Any]) -> dict[str, int]:
+def start_of(report: Mapping[str, Any]) -> ProcessStart:
     """Which start of the training process the report speaks of."""
-    return {name: report.get(name, 0) for name in ("attempt", "incarnation")}
+    return ProcessStart(attempt=report.get("attempt", 0), incarnation=report.get("incarnation", 0))
 
 
 def _event(situation: Situation, step: int, newest: int) -> Event:

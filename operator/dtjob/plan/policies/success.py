@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dtjob.api.replica_specs import Role
 from dtjob.api.success_policy import SuccessPolicy
 from dtjob.plan.children import PodState
-from dtjob.plan.conditions import COMPLETE, holds, with_condition
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status
 
 
 def succeeded(situation: Situation) -> bool:
@@ -19,12 +15,3 @@ def succeeded(situation: Situation) -> bool:
     if situation.job.spec.success_policy is SuccessPolicy.ALL_WORKERS:
         needed += [view for view in situation.training if view.task.role is Role.WORKER]
     return all(view.state is PodState.SUCCEEDED for view in needed)
-
-
-def say_complete(status: Status) -> Status:
-    """The status of a job that has succeeded, with batch/v1's condition: since its end, also of a job that ended under
-    an operator that did not write it."""
-    if status.completion_time is None or holds(status.conditions, COMPLETE):
-        return status
-    said = (COMPLETE, True, "Completed", "training has ended", status.completion_time, status.observed_generation)
-    return replace(status, conditions=with_condition(status.conditions, *said))

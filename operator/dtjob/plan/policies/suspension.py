@@ -8,22 +8,24 @@ before, which may still be ending somewhere, is taken for its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dtjob.api.phase import Phase
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.status import Status
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Delete, Event
-from dtjob.plan.activity import Activity
 from dtjob.plan.children import PodState, deleting, ended
 from dtjob.plan.conditions import BLOCKED, SUSPENDED, holds
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
+from dtjob.plan.policies.deadlines import ran_before
 from dtjob.plan.policies.reachability import nothing_to_reach
 from dtjob.plan.policies.resize import go_on_as_desired, strays
 from dtjob.plan.policies.restart import replacement_group
 from dtjob.plan.policies.success import succeeded
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import Status, bump_attempts, count_tasks, set_condition, set_phase
+from dtjob.plan.status import bump_attempts, count_tasks, set_condition, set_phase
 
 RESUMED = "Resumed"
 """Like `Suspended`, the reason of the event that a Job gets."""
@@ -60,16 +62,15 @@ def suspend(situation: Situation, pause: Pause = BY_USER) -> tuple[Situation, li
     away = [Delete.of(pod, why) for pod in pods if not deleting(pod)]
     message = f"{pause.cause}: {_SAVING}" if any(not ended(pod) for pod in pods) else pause.message
     status = set_phase(before, Phase.SUSPENDED, pause.reason, message, now)
-    status = set_condition(status, SUSPENDED, True, pause.reason, pause.told, now)
     status = set_condition(status, BLOCKED, False, pause.reason, "", now)
     status = nothing_to_reach(status, pause.reason, now)
     active = _activity(before)
-    status = replace(
-        count_tasks(status, situation.views),
+    status = count_tasks(status, situation.views).but(
         start_time=before.start_time,  # none before it first goes on, as a Job's
         active=active.ended(now) if active else None,
-        all_created=False if before.all_created else before.all_created,
     )
+    if before.internal.all_created:
+        status = status.remembering(all_created=False)
     away += strays(situation)
     told = [] if holds(before.conditions, SUSPENDED) else [Event("Normal", SUSPENDED, pause.told)]
     return situation.with_status(status), away, told
@@ -79,7 +80,7 @@ def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
     """The situation of a job that is to be active: of one that was suspended until now, with new attempts."""
     now, before = situation.now, situation.status
     active = _activity(before)
-    status = replace(before, active=(active or Activity()).begun(now))
+    status = before.but(active=(active or Activity()).begun(now))
     if not holds(before.conditions, SUSPENDED):
         return situation.with_status(status), []
     status = set_condition(status, SUSPENDED, False, JOB_RESUMED, "Job resumed", now)
@@ -89,20 +90,19 @@ def go_on(situation: Situation) -> tuple[Situation, list[Event]]:
         return situation.with_status(bump_attempts(status, left, everyone) if left else status), []
     if active is None:  # it never had a pod
         return go_on_as_desired(situation.with_status(status)), [Event("Normal", RESUMED, "Job resumed")]
-    tasks, step = _begin_anew(situation), before.progress.checkpoint_step
+    tasks, step = _begin_anew(situation), before.checkpoint_step
     status = bump_attempts(status, tasks, everyone)
     if checkpoints_end(situation, tasks):
-        status = replace(status, progress=replace(status.progress, checkpoint={}))
+        status = status.but(checkpoint=None)
     where = f"; training goes on{goes_on_from(situation, tasks, step, saves=True)}" if step >= 0 else ""
     return go_on_as_desired(situation.with_status(status)), [Event("Normal", RESUMED, f"Job resumed{where}")]
 
 
 def _activity(status: Status) -> Activity | None:
-    """The job's activity; of one that an earlier operator began, as its status tells it. None: it never was active."""
+    """The job's activity; where the status does not tell it, since its start. None: it never was active."""
     if status.active is not None or status.start_time is None:
         return status.active
-    active = Activity.from_json({"since": status.start_time})
-    return replace(active, all_ran_at=active.since) if status.ever(Phase.RUNNING) else active
+    return Activity(since=status.start_time, all_ran_time=status.start_time if ran_before(status) else None)
 
 
 def _begin_anew(situation: Situation) -> tuple[Task, ...]:

@@ -20,7 +20,7 @@ may be running; and attempts that are given up before they are made are few in a
 def vanished(situation: Situation) -> tuple[str, ...]:
     """The pods that were there, are seen no more, and were not asked for yet."""
     workers = situation.status.workers
-    if situation.status.all_created:
+    if situation.status.internal.all_created:
         views = situation.views
     elif workers is not None and workers.resizing is not None:
         views = (situation.chief,)  # its next one is so many attempts later that it would not be looked for
@@ -34,7 +34,7 @@ def vanished(situation: Situation) -> tuple[str, ...]:
 def earlier_chiefs(situation: Situation) -> tuple[str, ...]:
     """The earlier pods of a chief that is about to be made which may be running, and were not asked for yet."""
     job, chief, gone = situation.job, situation.chief, situation.children.gone
-    if chief.state is not PodState.MISSING or not is_due(situation.status.incident, situation.now):
+    if chief.state is not PodState.MISSING or not is_due(situation.status.internal.incident, situation.now):
         return ()
     if writer_left(situation) is not None:
         return ()

@@ -52,9 +52,9 @@ class LongJob:
         status = job.wait_up()["status"]
         restored = job.wait_report("a step", lambda report: "step" in report).get("restoredStep", 0)
         job.wait_checkpoint(restored + 1)
-        if incident := status.get("incident"):
+        if incident := status.get("internal", {}).get("incident"):
             # As if the last test's failure had been a while ago, else this one's would belong to it.
             began = times.rfc3339(times.parse(incident["startedAt"]) - _LONG_AGO)
-            patch = {"status": {"incident": {"startedAt": began}}}
+            patch = {"status": {"internal": {"incident": {"startedAt": began}}}}
             self._api.patch("dtjobs", job.namespace, job.name, patch, "status")
         return job

@@ -93,7 +93,7 @@ def test_an_old_chief_that_still_saves_is_not_forgotten_for_its_label():
         running(made)
         made.cluster.change("Pod", CHIEF, lambda one: one["metadata"].update(deletionTimestamp="2026-11-21T10:00:02Z"))
         made.run(60)  # its node is lost
-        assert made.job.status["attempts"] == {"chief-0": 1}
+        assert made.job.status["internal"]["attempts"]["exceptions"] == {"chief-0": 1}
         assert "digits-chief-0-1" not in made.pods
         take_label(made, CHIEF, labels.JOB_NAME)
         made.run(60)

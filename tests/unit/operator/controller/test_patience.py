@@ -127,7 +127,7 @@ def test_who_is_killed_before_the_first_word_of_a_job_finds_what_was_made(second
         assert not made.job.status
         made.restart()
         made.run(3)
-        assert made.job.status["allCreated"]
+        assert made.job.status["internal"]["allCreated"]
         assert sorted(made.pods) == ["digits-chief-0-0", *(f"digits-worker-{number}-0" for number in range(3))]
         assert len({pod["metadata"]["uid"] for pod in made.pods.values()}) == 4
         assert made.cluster.calls.count("create Pod digits-chief-0-0") == 1
@@ -154,7 +154,7 @@ def test_a_task_that_has_finished_stays_so_where_its_pod_goes_soon_after(seconds
         made.run(seconds)
         made.cluster.remove("Pod", name)
         made.run(10)
-        assert made.job.status["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
+        assert made.job.status["internal"]["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
         assert made.job.status["phase"] == "Running"
         assert not [one for one in made.pods if "worker-1" in one]
     finally:

@@ -49,7 +49,7 @@ def test_a_new_job_gets_its_pods_and_then_a_word_of_them():
         assert set(kinds(made.cluster.calls[:3])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
         assert kinds(made.cluster.calls[3:6]) == ["create Pod"] * 3
         assert made.cluster.calls[6:] == ["write status"]
-        assert made.job.status["allCreated"]
+        assert made.job.status["internal"]["allCreated"]
 
 
 def test_where_something_is_to_be_remembered_the_status_comes_first_and_the_pods_last():
@@ -81,7 +81,7 @@ def test_no_pod_starts_while_a_shared_object_is_refused():
         made.cluster.put(stranger("Service", "digits"))
         made.run(60)
         assert made.pods == {}
-        assert reason(made) == "Blocked"
+        assert reason(made) == "CannotCreate"
         assert "Service digits exists and is not this job's" in made.job.status["message"]
         made.cluster.remove("Service", "digits")
         made.run(20)
@@ -169,7 +169,7 @@ def test_a_create_that_keeps_failing_is_said_until_it_works(what: str):
         made.run(1)
         assert (reason(made), blocked(made)) == ("WaitingForPods", "absent")  # it may pass
         made.run(120)
-        assert (reason(made), blocked(made)) == ("Blocked", "True")
+        assert (reason(made), blocked(made)) == ("CannotCreate", "True")
         assert made.job.status["message"] == f"{what.replace(' ', '/')}: {WEBHOOK_DOWN}"
         told = {event.reason: event.message for event in made.cluster.events if event.type == "Warning"}
         assert told.pop("Blocked")
@@ -189,7 +189,7 @@ def test_a_deletion_that_keeps_failing_is_said_until_it_works():
         made.cluster.failing["delete Pod digits-worker-1-0"] = WEBHOOK_DOWN
         kill_a_worker(made)
         made.run(120)
-        assert (reason(made), blocked(made)) == ("Blocked", "True")
+        assert (reason(made), blocked(made)) == ("CannotCreate", "True")
         assert made.job.status["message"] == f"deleting Pod/digits-worker-1-0: {WEBHOOK_DOWN}"
         writes = made.cluster.calls.count("write status")
         made.run(600)
@@ -200,14 +200,22 @@ def test_a_deletion_that_keeps_failing_is_said_until_it_works():
         assert blocked(made) == "False"
 
 
-def test_a_stored_spec_that_this_version_cannot_read_is_told_so():
+def test_a_spec_that_the_operator_cannot_read_is_not_accepted():
     with world(builders.job()) as made:
         made.run(1)
-        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(strategy="Unknown"))
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(strategy="blue"))
         made.run(30)
-        assert made.job_status()["reason"] == "InvalidSpec"
-        assert "spec.strategy" in made.job_status()["message"]
+        status = made.job_status()
+        assert (status["phase"], status["reason"]) == ("Pending", "InvalidSpec")
+        assert "spec.strategy" in status["message"]
+        said = {one["type"]: one for one in status["conditions"]}["SpecAccepted"]
+        assert (said["status"], said["reason"], said["message"]) == ("False", "InvalidSpec", status["message"])
+        assert said["observedGeneration"] == status["observedGeneration"]
         assert [event.reason for event in made.cluster.events if event.type == "Warning"] == ["InvalidSpec"]
+        made.cluster.change(KIND, "digits", lambda one: one["spec"].update(strategy="MultiWorkerMirrored"))
+        made.run(30)
+        said = {one["type"]: one["status"] for one in made.job_status()["conditions"]}
+        assert (said["SpecAccepted"], made.job_status()["reason"]) == ("True", "WaitingForPods")
 
 
 def test_a_pod_that_cannot_be_built_is_said_as_one_that_is_refused(monkeypatch: pytest.MonkeyPatch):
@@ -218,7 +226,7 @@ def test_a_pod_that_cannot_be_built_is_said_as_one_that_is_refused(monkeypatch: 
         with monkeypatch.context() as patch:
             patch.setattr(convergence, "pod", stumble)
             made.run(30)
-        assert (reason(made), blocked(made), made.pods) == ("Blocked", "True", {})
+        assert (reason(made), blocked(made), made.pods) == ("CannotCreate", "True", {})
         assert (
             "the pod template has a value of another form than a pod's (AttributeError: "
             in made.job_status()["message"]
@@ -274,11 +282,11 @@ def test_no_pod_starts_while_the_policy_cannot_be_mended():
         made.cluster.change("NetworkPolicy", "digits", lambda one: one["spec"].update(ingress=[{}]))
         lose_the_chief(made)
         made.run(30)
-        assert (reason(made), "digits-chief-0-1" in made.pods) == ("Blocked", False)
+        assert (reason(made), "digits-chief-0-1" in made.pods) == ("CannotCreate", False)
         assert made.job.status["message"] == "NetworkPolicy/digits: denied the request; delete it"
         made.cluster.failing.clear()
         made.run(30)
-        assert (reason(made) != "Blocked", "digits-chief-0-1" in made.pods) == (True, True)
+        assert (reason(made) != "CannotCreate", "digits-chief-0-1" in made.pods) == (True, True)
 
 
 def test_one_that_is_gone_when_it_is_to_be_mended_is_made_again():
@@ -338,8 +346,9 @@ def test_a_crash_at_any_call_changes_nothing_but_the_time(trouble: Callable[[Wor
             status = deepcopy(made.job.status)
             outcome = {
                 "pods": sorted(made.pods),
-                **{name: status[name] for name in ("phase", "attempts", "restarts", "ready")},
-                "charged": status["incident"]["charged"],
+                **{name: status[name] for name in ("phase", "restarts", "ready")},
+                "attempts": status["internal"].get("attempts"),
+                "charged": status["internal"]["incident"].get("charged", 0),
             }
             return outcome, (begun if start else len(made.cluster.calls) - begun)
 

@@ -178,7 +178,7 @@ def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it(
             made.admit()
             made.cluster.failing = {pod: error}
             made.run(60)
-            assert made.job.status["reason"] == "Blocked"
+            assert made.job.status["reason"] == "CannotCreate"
             assert '"hold.example.com"' in made.job.status["message"]
             made.cluster.failing = {}
             made.run(60)

@@ -14,7 +14,7 @@ from dtjob.plan.actions import Event
 
 KEY = ("default", "digits")
 OLD = {"phase": "Pending", "progress": {"step": 1}}
-NEW = {"phase": "Running", "attempts": {"worker-0": 1}, "progress": {"step": "many"}, "checkpoint": {"step": 2}}
+NEW = {"phase": "Running", "ready": "1/3", "progress": {"step": "many"}, "checkpoint": {"step": 2}}
 JOB = {"metadata": {"name": "digits"}, "status": OLD}
 
 
@@ -47,7 +47,7 @@ async def test_a_status_that_is_taken_is_written_once() -> None:
 
 
 async def test_a_refused_one_keeps_the_progress_that_was_there() -> None:
-    kept = {"phase": "Running", "attempts": {"worker-0": 1}, "progress": {"step": 1}}
+    kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
     cluster = Picky(kept)
     assert await written(cluster) == kept
     (event,) = cluster.events
@@ -56,7 +56,7 @@ async def test_a_refused_one_keeps_the_progress_that_was_there() -> None:
 
 
 async def test_where_that_is_the_trouble_it_has_none() -> None:
-    bare = {"phase": "Running", "attempts": {"worker-0": 1}}
+    bare = {"phase": "Running", "ready": "1/3"}
     assert await written(Picky(bare)) == bare
     assert await written(Picky(bare), job={**JOB, "status": {}}) == bare
 
@@ -68,7 +68,7 @@ async def test_nothing_is_written_where_only_progress_was_new() -> None:
 
 
 async def test_it_is_said_once_until_it_is_well_again() -> None:
-    kept = {"phase": "Running", "attempts": {"worker-0": 1}, "progress": {"step": 1}}
+    kept = {"phase": "Running", "ready": "1/3", "progress": {"step": 1}}
     good = {**NEW, "progress": {"step": 3}}
     cluster = Picky(kept, good)
     writer = StatusWriter(cluster)  # type: ignore[arg-type]
@@ -88,7 +88,7 @@ async def test_what_has_another_reason_is_the_callers(error: Exception) -> None:
 
 async def test_of_a_job_that_is_gone_nothing_is_remembered() -> None:
     """Another of its name is told the same, once."""
-    cluster = Picky({"phase": "Running", "attempts": {"worker-0": 1}})
+    cluster = Picky({"phase": "Running", "ready": "1/3"})
     writer = StatusWriter(cluster)  # type: ignore[arg-type]
     for events in (1, 1, 2):
         await writer.write(KEY, {**JOB, "status": {}}, NEW)

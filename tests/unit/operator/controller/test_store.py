@@ -6,10 +6,10 @@ import gc
 from dataclasses import replace
 from typing import Any
 
+from dtjob.api.status.attempts import Attempts
 from dtjob.controller.store import TOMBSTONES, Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import view_tasks
 from dtjob.plan.pod_facts import ObservedPod
 from dtjob.plan.silence import Silence

@@ -18,14 +18,16 @@ def test_plain_kubectl_apply_can_take_it() -> None:
 
 def test_names_and_columns() -> None:
     names = definition.crd()["spec"]["names"]
-    assert names["shortNames"] == ["dtjob", "dtjobs"]
+    assert (names["shortNames"], names["categories"]) == (["dtj", "dtjob", "dtjobs"], ["all", "training"])
     columns = definition.crd()["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [c["name"].upper() for c in columns if "priority" not in c] == [
-        *("STRATEGY", "PHASE", "READY", "STEP", "RESTARTS", "AGE")
+        *("PHASE", "READY", "STEP", "RESTARTS", "REASON", "AGE")
     ]
     assert [c["name"].upper() for c in columns if "priority" in c] == [
-        *("PROGRESS", "ETA", "CHECKPOINT", "GOODPUT", "WORKERS", "REASON")
+        *("STRATEGY", "PROGRESS(%)", "ETA(S)", "CHECKPOINT", "GOODPUT(%)", "WORKERS")
     ]
+    selectable = definition.crd()["spec"]["versions"][0]["selectableFields"]
+    assert [one["jsonPath"] for one in selectable] == [".status.phase", ".spec.strategy"]
 
 
 def test_each_rule_stands_at_its_place() -> None:

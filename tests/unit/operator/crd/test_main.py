@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,24 +10,37 @@ import yaml
 
 from dtjob.crd import __main__ as program
 from dtjob.crd import definition
+from dtjob.crd.json_schema import json_schema
+
+FILES = program.files()
 
 
-def test_the_file_is_fresh() -> None:
-    assert program.FILE.read_text() == definition.text(), "run `python -m dtjob.crd`"
-    assert yaml.safe_load(definition.text()) == definition.crd()
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_file_is_fresh(file: Path) -> None:
+    assert file.read_text() == FILES[file], "run `python -m dtjob.crd`"
 
 
-def test_the_charts_copy_is_fresh_and_kept_at_uninstall() -> None:
-    assert program.CHART_FILE.read_text() == program.files()[program.CHART_FILE], "run `python -m dtjob.crd`"
+def test_the_file_is_the_definition() -> None:
+    assert yaml.safe_load(program.FILE.read_text()) == definition.crd()
+
+
+def test_the_charts_copy_is_kept_at_uninstall() -> None:
     copy = yaml.safe_load(program.CHART_FILE.read_text())
     assert copy["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
     assert copy == definition.crd()
 
 
+def test_the_json_schema_has_the_name_that_kubeconform_looks_for() -> None:
+    assert program.JSON_SCHEMA_FILE.name == "distributedtrainingjob_v1beta1.json"
+    assert json.loads(program.JSON_SCHEMA_FILE.read_text()) == json_schema()
+
+
 def test_check_notices_a_stale_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "FILE", tmp_path / "crd.yaml")
-    monkeypatch.setattr(program, "CHART_FILE", tmp_path / "chart.yaml")
+    made = {tmp_path / "crds" / "a.yaml": "a: 1\n", tmp_path / "page.md": "# A page\n"}
+    monkeypatch.setattr(program, "files", lambda: made)
     assert program.main(["--check"]) == 1
     assert program.main([]) == 0
     assert program.main(["--check"]) == 0
     assert program.main(["--nonsense"]) == 2
+    (tmp_path / "page.md").write_text("stale")
+    assert program.main(["--check"]) == 1

@@ -76,9 +76,8 @@ def test_jobs_and_what_is_left_of_a_job_that_went() -> None:
         "progress": {"step": 120},
         "checkpoint": {"step": 100},
         "goodput": {
-            "percent": 75,
-            "seconds": {"kept": 45.5, "restarting": 14.5, "unknown": 3},
-            "counted": {"until": "2026-11-21T10:00:00Z", "doing": "training", "attempt": 0},
+            "percentage": 75,
+            "seconds": {"kept": "45.5", "restarting": "14.5", "unknown": "3"},
         },
     }
     store.apply(stored("a", status=running))

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dtjob.api.clean_pod_policy import CleanPodPolicy
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.activity import Activity
 from dtjob.crd import problems
 from dtjob.local import pod_status
 from dtjob.local.here import job_here, left_aside, manifest_of, rules_left_aside
-from dtjob.plan.activity import Activity
 from dtjob.plan.evidence import evidence_of
 from dtjob.plan.policies.failure_rules import match
 from tests.unit.operator import builders
@@ -62,7 +62,7 @@ def test_where_pods_go_means_nothing_to_processes():
 
 
 def test_the_time_of_earlier_starts_counts():
-    before = Activity.from_json({"seconds": 40})
+    before = Activity(seconds=40)
     assert manifest_of(job_here(job(), "u", before))["status"] == {"active": {"seconds": 40}}
 
 

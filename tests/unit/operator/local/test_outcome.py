@@ -13,6 +13,7 @@ from dtjob.objects import topology
 from dtjob.objects.pod import pod
 from dtjob.plan.children import Children
 from dtjob.times import rfc3339
+from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, job, stored
 
 
@@ -48,14 +49,14 @@ def test_a_run_is_over_when_an_ended_jobs_last_process_is():
     [
         (0, {}, True),
         (1, {}, False),
-        (1, {"conditions": [{"type": "EvaluationGivenUp", "status": "True"}]}, True),
+        (1, {"conditions": [builders.condition("EvaluationGivenUp")]}, True),
         (1, {"phase": "Failed"}, True),
     ],
 )
 def test_a_run_is_not_over_while_its_evaluator_gets_another_try(code: int, status: dict[str, Any], over: bool):
     with_evaluator = job("Mirrored", evaluator=True)
     done = [{"role": "chief", "attempt": 0, "indexes": "0"}]
-    ended = {"phase": "Succeeded", "completionTime": rfc3339(NOW), "finished": done}
+    ended = {"phase": "Succeeded", "completionTime": rfc3339(NOW), **builders.remembered(finished=done)}
     found = pods(with_evaluator, chief=0, evaluator=code)
     assert is_over({**ended, **status}, found, with_evaluator) == over
 
@@ -78,14 +79,14 @@ def test_what_was_told_to_end_has_not_failed():
 
 def test_goodput_of_a_run_that_was_stopped_is_counted_to_its_end():
     """The status was written last when training had begun; the chief was asked last just before its end."""
-    begun = {"until": rfc3339(NOW), "doing": "training", "attempt": 0, "incarnation": 1, "from": 0}
-    written = {"phase": "Running", "goodput": {"seconds": {"starting": 2.4}, "counted": begun}}
+    begun = {"until": rfc3339(NOW), "doing": "training", "told": {"attempt": 0, "incarnation": 1}}
+    written = {"phase": "Running", "goodput": {"seconds": {"starting": "2.4"}}, "internal": {"goodput": begun}}
     told = {"from": 0, "keptSteps": 407, "kept": 8.5, "redoneSteps": 0, "redone": 0, "saving": 0.5}
     found = pods(chief=143, worker=143)
     word = {"state": "training", "attempt": 0, "incarnation": 1, "step": 407, "spent": told}
     last_seen = replace(observed(found), reports={"chief-0": word})
     status = outcome.when_stopped(job(), written, last_seen, NOW + timedelta(seconds=10))
     assert status["phase"] == "Running"
-    assert status["goodput"]["seconds"] == {"kept": 8.5, "saving": 0.5, "starting": 2.4, "unknown": 1.0}
-    assert (status["goodput"]["percent"], status["goodput"]["steps"]["kept"]) == (74, 407)
+    assert status["goodput"]["seconds"] == {"kept": "8.5", "saving": "0.5", "starting": "2.4", "unknown": "1"}
+    assert (status["goodput"]["percentage"], status["goodput"]["steps"]["kept"]) == (74, 407)
     assert outcome.when_stopped(job(), {"phase": "Pending"}, observed(found), NOW) == {"phase": "Pending"}

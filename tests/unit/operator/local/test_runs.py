@@ -3,13 +3,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from dtjob.api.phase import Phase
+from dtjob.api.status.activity import Activity
 from dtjob.local.runs import UNFINISHED, RunStateError, open_run
-from dtjob.plan.activity import Activity
 from tests.unit.operator.builders import job
 
 
@@ -38,7 +38,7 @@ def test_an_unfinished_run_is_resumed_with_its_uid(tmp_path):
 
 
 def test_a_failed_run_is_resumed_with_a_new_budget(tmp_path):
-    opened(tmp_path).save(Phase.FAILED, {"phase": Phase.FAILED, "incident": {"charged": 10}})
+    opened(tmp_path).save(Phase.FAILED, {"phase": Phase.FAILED, "internal": {"crashes": {"attempt": 0, "count": 1}}})
     second = opened(tmp_path)
     assert second.resumed
     assert second.record.status is None
@@ -121,7 +121,7 @@ def test_the_time_that_an_unfinished_run_was_active_is_known_when_it_is_resumed(
     first.save(UNFINISHED, {"active": {"since": "2026-11-21T10:00:00Z", "seconds": 40}})
     written = datetime(2026, 11, 21, 10, 1, 30, tzinfo=UTC).timestamp()
     os.utime(first.directory / "run.json", (written, written))
-    assert opened(tmp_path).active_before == Activity(before=timedelta(seconds=130))
+    assert opened(tmp_path).active_before == Activity(seconds=130)
 
 
 def test_a_failed_run_gets_all_its_time_again(tmp_path):

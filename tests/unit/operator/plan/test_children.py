@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.status.attempts import Attempts
 from dtjob.plan import children
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children, PodState
 from dtjob.plan.pod_facts import LOST_AFTER
 from tests.unit.operator import builders
@@ -51,7 +51,7 @@ def test_a_pod_is_lost_when_it_outlives_its_grace_period():
 
 
 def test_a_tasks_state_is_that_of_its_current_attempt():
-    job = builders.with_status(JOB, {"attempts": {"worker-0": 1}})
+    job = builders.with_status(JOB, builders.at_attempts({"worker-0": 1}))
     old = builders.pod(job, "worker-0", builders.ended(1))
     chief, first, second = builders.views(job, old)
     assert [view.state for view in (chief, first, second)] == [PodState.MISSING] * 3
@@ -110,10 +110,12 @@ def test_a_supervisor_that_was_told_to_end_before_its_program_had_finished_has_n
 
 
 def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
-    job = builders.with_status(builders.job(program=False), {"attempts": {"worker-0": 1}})
+    job = builders.job(program=False, status=builders.at_attempts({"worker-0": 1}))
     drained = builders.deleting(builders.pod(job, "worker-0", builders.ended(0, at(5)), attempt=1), NOW)
     for pods in ((), (drained,)):
-        seen = children.view_tasks(job, Children(pods), Attempts({"worker-0": 1}), NOW, {"worker-0": 1, "worker-1": 1})
+        seen = children.view_tasks(
+            job, Children(pods), Attempts(exceptions={"worker-0": 1}), NOW, {"worker-0": 1, "worker-1": 1}
+        )
         chief, first, second = seen
         assert (chief.state, first.state) == (PodState.MISSING, PodState.SUCCEEDED)
         assert second.state is PodState.MISSING  # it is at attempt 0, and attempt 1 is what finished

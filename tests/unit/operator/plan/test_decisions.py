@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dtjob.api.status.incident import Incident
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
@@ -19,14 +20,13 @@ from dtjob.plan.decisions import (
     replaced,
 )
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
 from dtjob.plan.policies.failure_cause import vanished
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 
 TASKS = (builders.task("worker-0"), builders.task("worker-1"))
 FAILURE = vanished(TASKS[0], "digits-worker-0-0", NOW)
-INCIDENT = Incident(NOW, Cause.DELETED, NOW)
+INCIDENT = Incident(started_at=NOW, cause=Cause.DELETED, not_before=NOW)
 
 
 @pytest.mark.parametrize(

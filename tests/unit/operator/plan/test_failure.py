@@ -34,7 +34,7 @@ def test_a_word_of_another_version_is_no_cause_of_ours() -> None:
 
 
 def test_the_status_holds_what_one_asks_first() -> None:
-    assert FAILURE.to_json() == {
+    assert FAILURE.in_status().to_json() == {
         "task": "worker-1",
         "pod": "digits-worker-1-0",
         "node": "node-1",
@@ -48,5 +48,5 @@ def test_the_status_holds_what_one_asks_first() -> None:
 
 def test_what_nobody_knows_is_left_out() -> None:
     gone = Failure(builders.task("chief-0"), Cause.DELETED, NOW, "digits-chief-0-0", "", "was deleted", "")
-    assert gone.to_json().keys() == {"task", "pod", "cause", "reason", "time"}
+    assert gone.in_status().to_json().keys() == {"task", "pod", "cause", "reason", "time"}
     assert gone.sentence() == "chief-0 was deleted"

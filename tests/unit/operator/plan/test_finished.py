@@ -1,48 +1,14 @@
-"""Which tasks have done their part: in the status' form, and over a job's life."""
+"""Which tasks have done their part, over a job's life."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from dtjob.plan import finished
 from dtjob.plan.actions import Create
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-
-
-@pytest.mark.parametrize(
-    ("tasks", "entries"),
-    [
-        ({}, []),
-        ({"worker-7": 0}, [{"role": "worker", "attempt": 0, "indexes": "7"}]),
-        (
-            {"worker-10": 2, "worker-2": 2, "worker-3": 2, "worker-4": 2, "worker-0": 0, "evaluator-0": 1},
-            [
-                {"role": "evaluator", "attempt": 1, "indexes": "0"},
-                {"role": "worker", "attempt": 0, "indexes": "0"},
-                {"role": "worker", "attempt": 2, "indexes": "2-4,10"},
-            ],
-        ),
-    ],
-)
-def test_the_form(tasks: dict[str, int], entries: list[dict[str, Any]]):
-    assert finished.to_json(tasks) == entries
-    assert finished.from_json(entries) == tasks
-
-
-def test_entries_of_a_later_form_are_passed_over():
-    known = {"role": "worker", "attempt": 0, "indexes": "7"}
-    later: list[Any] = [{"role": "worker", "tasks": [1]}, {**known, "indexes": "0..3"}, "worker-1", known]
-    assert finished.from_json(later) == {"worker-7": 0}
-
-
-def test_four_thousand_tasks_take_one_line():
-    everyone = {f"worker-{index}": 1 for index in range(4000)}
-    assert finished.to_json(everyone) == [{"role": "worker", "attempt": 1, "indexes": "0-3999"}]
 
 
 @pytest.mark.parametrize("told", ["evicted", "deleted"])
@@ -65,11 +31,11 @@ def test_a_finished_worker_is_remembered_and_its_pod_may_go(program: bool):
     job = builders.job(program=program)
     pods = builders.all_pods(job)
     job = builders.with_status(job, plan(job, Children(tuple(pods.values())), NOW).status or {})
-    assert "finished" not in job.status
+    assert "finished" not in job.status["internal"]
     pods["worker-0"]["status"] = builders.ended(0, at(10))
     seen = plan(job, Children(tuple(pods.values())), at(11))
     job = builders.with_status(job, seen.status or {})
-    assert job.status["finished"] == [{"role": "worker", "attempt": 0, "indexes": "0"}]
+    assert job.status["internal"]["finished"] == [{"role": "worker", "attempt": 0, "indexes": "0"}]
     del pods["worker-0"]
     gone = plan(job, Children(tuple(pods.values())), at(20))
     assert [action for action in gone.actions if isinstance(action, Create) and action.kind == "Pod"] == []
@@ -79,29 +45,19 @@ def test_a_finished_worker_is_remembered_and_its_pod_may_go(program: bool):
 
 def test_a_group_restart_makes_a_finished_task_again_and_forgets_that_it_had_finished():
     done = [{"role": "worker", "attempt": 0, "indexes": "0"}]
-    job = builders.job(program=False, status={"finished": done, "allCreated": True})
+    job = builders.job(program=False, status=builders.remembered(finished=done, allCreated=True))
     pods = builders.all_pods(job)
     del pods["worker-0"]
     pods["worker-1"]["status"] = builders.out_of_memory()
     made = plan(job, Children(tuple(pods.values())), at(20))
     assert made.status is not None
-    assert made.status["attempts"] == {"chief-0": 1, "worker-0": 1, "worker-1": 1}
-    assert "finished" not in made.status
+    assert made.status["internal"]["attempts"]["exceptions"] == {"chief-0": 1, "worker-0": 1, "worker-1": 1}
+    assert "finished" not in made.status["internal"]
     assert "digits-worker-0-1" in [action.name for action in made.actions if isinstance(action, Create)]
 
 
-def test_a_status_of_an_operator_that_kept_no_finished_tasks_is_read():
-    job = builders.job(program=False, status={"attempts": {"worker-0": 1}, "allCreated": True})
-    pods = builders.all_pods(job)
-    pods["worker-0"]["status"] = builders.ended(0)
-    made = plan(job, Children(tuple(pods.values())), NOW)
-    assert made.status is not None
-    assert made.status["finished"] == [{"role": "worker", "attempt": 1, "indexes": "0"}]
-
-
 def test_what_finished_at_an_earlier_attempt_counts_no_more():
-    """An older operator that restarted the group in between kept the field as it was."""
     done = [{"role": "worker", "attempt": 0, "indexes": "0"}]
-    job = builders.job(status={"finished": done, "attempts": {"worker-0": 1}, "allCreated": False})
+    job = builders.job(status=builders.remembered({"worker-0": 1}, finished=done, allCreated=False))
     made = plan(job, Children(()), NOW)
     assert "digits-worker-0-1" in [action.name for action in made.actions if isinstance(action, Create)]

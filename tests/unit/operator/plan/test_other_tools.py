@@ -106,7 +106,7 @@ def test_katib_finds_the_chiefs_pod_and_its_container() -> None:
 
 
 def test_katib_finds_worker_0_where_there_is_no_chief() -> None:
-    (text,) = re.findall(r"A job without a chief has `(\{.*?\})` for its primary pod", PAGE.read_text())
+    (text,) = re.findall(r"If a job has no chief, its primary pod is `(\{.*?\})`", PAGE.read_text())
     job = builders.job(chief=False, program=False)
     matched = [
         task.id

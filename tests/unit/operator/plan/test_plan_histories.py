@@ -49,7 +49,7 @@ def test_a_worker_that_finishes_while_its_chief_is_restarted_is_needed_again() -
         become(world, "digits-worker-1-0", builders.ended(0, world.now()))
         world.run(5)
         all_run(world)
-        assert world.job.status["attempts"] == {"worker-0": 1, "worker-1": 1}
+        assert world.job.status["internal"]["attempts"]["exceptions"] == {"worker-0": 1, "worker-1": 1}
         assert world.job.status["restarts"]["total"] == 1
         assert world.job.status["phase"] == "Running"
 
@@ -119,7 +119,7 @@ def test_a_worker_that_finished_before_its_chief_was_ever_made_is_needed_again()
         world.run(60)
         all_run(world)
         assert world.job.status["phase"] == "Running"
-        assert world.job.status["attempts"]["worker-1"] == 2
+        assert world.job.status["internal"]["attempts"]["exceptions"]["worker-1"] == 2
 
 
 def test_a_plan_that_breaks_a_rule_is_found_where_nothing_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:

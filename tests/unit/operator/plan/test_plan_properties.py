@@ -18,6 +18,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
+from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.plan.actions import Create, Delete, Plan, StopServing
 from dtjob.plan.children import Children
@@ -37,7 +38,7 @@ def observed(draw: st.DrawFn) -> tuple[Job, Children]:
     job = draw(jobs())
     attempts = {one.id: draw(st.integers(0, 2)) for one in topology.tasks(job)}
     counts = {"total": 0, "evaluator": attempts.get("evaluator-0", 0)}
-    status = {"attempts": attempts, "allCreated": draw(st.booleans()), "restarts": counts}
+    status = {**builders.remembered(attempts, allCreated=draw(st.booleans())), "restarts": counts}
     job = builders.with_status(job, status)
     back_off = st.just(builders.waiting("ImagePullBackOff"))
     states = st.one_of(st.just({}), st.just(builders.running()), back_off, ends, disruptions)
@@ -81,7 +82,7 @@ def check_actions(job: Job, children: Children, made: Plan) -> None:
     ours = [one for one in pods if labels.controller_uid(one) == job.metadata.uid]
     owned = {one["metadata"]["uid"]: one for one in ours}
     names = [one["metadata"]["name"] for one in owned.values()]
-    attempts = job.status.get("attempts", {})
+    attempts = Status.read(job.status).internal.attempts
     created = [action.name for action in made.actions if isinstance(action, Create)]
     assert len(created) == len(set(zip(created, (a.kind for a in made.actions if isinstance(a, Create)), strict=True)))
     for action in made.actions:
@@ -94,7 +95,7 @@ def check_actions(job: Job, children: Children, made: Plan) -> None:
             assert isinstance(action, (Delete, StopServing)), "nobody has changed labels"
             pod = owned[action.uid]
             over = job.status.get("phase") in ENDED
-            assert over or labels.attempt(pod) < attempts.get(labels.task_id(pod), 0)
+            assert over or labels.attempt(pod) < attempts.of(labels.task_id(pod) or "")
     if made.look_again_at is not None:
         assert made.look_again_at <= NOW + timedelta(hours=2)
 

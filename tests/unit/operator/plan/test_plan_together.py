@@ -283,13 +283,13 @@ def test_a_smaller_group_than_minavailable_asks_for_all_of_it() -> None:
 
 def test_what_a_resize_takes_is_the_restarts() -> None:
     story = elastic_runs()
-    assert story.job.status["goodput"]["counted"]["doing"] == "starting"
+    assert story.job.status["internal"]["goodput"]["doing"] == "starting"
     story.change(replicas=2)
     story.settle(at(100))
     story.run(at(200))
-    assert story.job.status["goodput"]["counted"]["doing"] == "restarting"
+    assert story.job.status["internal"]["goodput"]["doing"] == "restarting"
     story.change(suspend=True, replicas=3)
     story.settle(at(300))
     story.change(suspend=False)
     story.run(at(400))
-    assert (story.workers["replicas"], story.job.status["goodput"]["counted"]["doing"]) == (3, "starting")
+    assert (story.workers["replicas"], story.job.status["internal"]["goodput"]["doing"]) == (3, "starting")

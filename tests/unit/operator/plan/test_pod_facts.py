@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from dtjob.plan.attempts import Attempts
+from dtjob.api.status.attempts import Attempts
 from dtjob.plan.children import Children, PodState, view_tasks
 from dtjob.plan.pod_facts import LOST_AFTER, ObservedPod, PodFacts, facts_of
 from tests.unit.operator import builders
@@ -61,7 +61,7 @@ def test_a_view_serves_again_while_pod_and_attempt_are_the_same():
     pod = ObservedPod(builders.pod(JOB, "chief-0", builders.running()))
     first = view_tasks(JOB, Children((pod,)), Attempts(), NOW)[0]
     assert view_tasks(JOB, Children((pod,)), Attempts(), at(5))[0] is first
-    assert view_tasks(JOB, Children((pod,)), Attempts({"chief-0": 1}), at(5))[0].state is PodState.MISSING
+    assert view_tasks(JOB, Children((pod,)), Attempts(exceptions={"chief-0": 1}), at(5))[0].state is PodState.MISSING
     failed = ObservedPod({**pod, "status": builders.ended(1)})
     assert view_tasks(JOB, Children((failed,)), Attempts(), at(5))[0].state is PodState.FAILED
 

@@ -10,42 +10,70 @@ from typing import Any
 import pytest
 
 from dtjob import times
+from dtjob.api.status.progress import EvaluationResult, Metric, Progress
+from dtjob.api.status.status import Status
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
-from dtjob.plan.progress import Progress, duration, final_reports, of_current_attempts, progress_status
+from dtjob.plan.progress import (
+    duration,
+    final_reports,
+    next_write,
+    of_current_attempts,
+    only_progress_differs,
+    with_progress,
+)
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 JOB = builders.job(evaluator=True)
-NONE = Progress()
+NONE = Status()
+SAVED = {"step": 100, "time": "2026-11-21T10:00:02.123Z"}
 REPORT = {"step": 120, "totalSteps": 460, "loss": 0.31, "stepsPerSecond": 41.0, "etaSeconds": 8.3}
 
 
 def test_a_report_becomes_progress():
-    assert progress_status(JOB, NONE, {"chief-0": REPORT}, NOW).training == {
-        **REPORT, "percent": "26%", "eta": "8s", "time": "2026-11-21T10:00:00Z",
-    }  # fmt: skip
+    report = {**REPORT, "epoch": 3, "metrics": {"accuracy": 0.93}, "resume": "exact"}
+    assert with_progress(JOB, NONE, {"chief-0": report}, NOW).to_json()["progress"] == {
+        "step": 120,
+        "totalSteps": 460,
+        "epoch": 3,
+        "percentage": 26,
+        "estimatedRemainingSeconds": 8,
+        "stepsPerSecond": "41.0",
+        "metrics": [{"name": "loss", "value": "0.31"}, {"name": "accuracy", "value": "0.93"}],
+        "resume": "exact",
+        "lastUpdatedTime": "2026-11-21T10:00:00Z",
+    }
+
+
+def test_a_report_survives_the_status():
+    seen = with_progress(JOB, NONE, {"chief-0": {**REPORT, "loss": 1 / 3, "checkpoint": SAVED}}, at(0.7))
+    again = with_progress(JOB, Status.read(seen.to_json()), {"chief-0": {**REPORT, "loss": 1 / 3}}, at(60))
+    assert again == seen
 
 
 def test_the_chief_task_of_a_job_without_chief_is_worker_0():
     job = builders.job(chief=False)
-    assert progress_status(job, NONE, {"worker-0": REPORT}, NOW).training["step"] == 120
-    assert progress_status(job, NONE, {"worker-1": REPORT}, NOW) == NONE
+    assert with_progress(job, NONE, {"worker-0": REPORT}, NOW).step == 120
+    assert with_progress(job, NONE, {"worker-1": REPORT}, NOW) == NONE
 
 
 def test_the_time_moves_only_with_the_rest():
-    old = progress_status(JOB, NONE, {"chief-0": REPORT}, NOW)
-    assert progress_status(JOB, old, {"chief-0": REPORT}, at(60)) == old
-    newer = progress_status(JOB, old, {"chief-0": {**REPORT, "step": 121}}, at(60))
-    assert newer.training["time"] == "2026-11-21T10:01:00Z"
+    old = with_progress(JOB, NONE, {"chief-0": REPORT}, NOW)
+    assert with_progress(JOB, old, {"chief-0": REPORT}, at(60)) == old
+    newer = with_progress(JOB, old, {"chief-0": {**REPORT, "step": 121}}, at(60))
+    assert newer.progress is not None
+    assert newer.progress.last_updated_time == at(60)
+    assert only_progress_differs(newer, old)
+    assert not only_progress_differs(newer.but(ready="1/4"), old)
 
 
 def test_checkpoints_never_go_back_and_silence_changes_nothing():
-    old = progress_status(JOB, NONE, {"chief-0": {"checkpoint": {"step": 100, "time": "t"}}}, NOW)
+    old = with_progress(JOB, NONE, {"chief-0": {"checkpoint": SAVED}}, NOW)
     assert old.checkpoint_step == 100
-    assert progress_status(JOB, old, {"chief-0": {"checkpoint": {"step": 50, "time": "t"}}}, NOW) == old
-    assert progress_status(JOB, old, {}, NOW) == old
+    assert with_progress(JOB, old, {"chief-0": {"checkpoint": {"step": 50, "time": "t"}}}, NOW) == old
+    assert with_progress(JOB, old, {}, NOW) == old
     assert NONE.checkpoint_step == -1
 
 
@@ -56,8 +84,7 @@ def test_a_loss_that_is_no_number_does_not_reach_the_api_server(value: float):
     reports = {"chief-0": report, "evaluator-0": {"evaluation": {"step": 100, "metrics": {"loss": value}}}}
     status = plan(JOB, Children((), reports), NOW).status
     assert status is not None
-    assert "loss" not in json.loads(json.dumps(status, allow_nan=False))["progress"]
-    assert status["progress"]["metrics"] == {"mae": 1.0}
+    assert json.loads(json.dumps(status, allow_nan=False))["progress"]["metrics"] == [{"name": "mae", "value": "1"}]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +126,7 @@ def test_a_failed_tasks_last_word_is_its_log_and_no_report():
 
 
 def test_the_word_of_an_earlier_attempt_counts_no_more():
-    job = builders.job(status={"attempts": {"chief-0": 1}})
+    job = builders.job(status=builders.at_attempts({"chief-0": 1}))
     views = builders.views(job)
     old, now, unsaid = {"attempt": 0, "step": 9}, {"attempt": 1, "step": 3}, {"step": 4}
     assert of_current_attempts(views, {"chief-0": old, "worker-1": old}) == {"worker-1": old}
@@ -109,15 +136,15 @@ def test_the_word_of_an_earlier_attempt_counts_no_more():
 
 def test_an_evaluation_is_the_evaluators_word():
     evaluation = {"step": 100, "metrics": {"accuracy": 0.9}}
-    made = progress_status(JOB, NONE, {"evaluator-0": {"evaluation": evaluation, "step": 3}}, NOW)
-    assert made == Progress(evaluation=evaluation)
-    assert progress_status(JOB, NONE, {"chief-0": {"evaluation": evaluation}}, NOW) == NONE
+    made = with_progress(JOB, NONE, {"evaluator-0": {"evaluation": evaluation, "step": 3}}, NOW)
+    result = EvaluationResult(step=100, metrics=(Metric(name="accuracy", value="0.9"),))
+    assert (made.evaluation, made.progress, made.checkpoint) == (result, None, None)
+    assert with_progress(JOB, NONE, {"chief-0": {"evaluation": evaluation}}, NOW) == NONE
 
 
 def test_the_next_write_is_a_while_after_the_last():
-    written = progress_status(JOB, NONE, {"chief-0": REPORT}, at(5))
-    every = timedelta(seconds=50)
-    assert (NONE.next_write(every, at(50)), written.next_write(every, at(50))) == (None, at(55))
+    every, written = timedelta(seconds=50), Progress(step=3, last_updated_time=at(5))
+    assert (next_write(None, every, at(50)), next_write(written, every, at(50))) == (None, at(55))
 
 
 def test_after_the_clock_was_set_back_progress_goes_on_being_written():
@@ -129,7 +156,10 @@ def test_after_the_clock_was_set_back_progress_goes_on_being_written():
     for seconds, step in ((30, 200), (60, 300)):
         made = plan(job, Children(objects, {"chief-0": {**REPORT, "step": step}}), at(seconds))
         assert made.status is not None
-        assert (made.status["progress"]["step"], made.status["progress"]["time"]) == (step, times.rfc3339(at(seconds)))
+        assert (made.status["progress"]["step"], made.status["progress"]["lastUpdatedTime"]) == (
+            step,
+            times.rfc3339(at(seconds)),
+        )
         job = builders.with_status(job, made.status)
 
 

@@ -1,135 +1,102 @@
-"""The status: JSON to value and back with nothing lost, and what each writer changes."""
+"""What each writer changes of a status."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from dtjob.api.phase import Phase
-from dtjob.plan.attempts import Attempts
-from dtjob.plan.conditions import BLOCKED
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
+from dtjob.api.status.replica_status import ReplicaStatus
+from dtjob.api.status.restarts import Restarts
+from dtjob.api.status.status import Status
+from dtjob.plan.conditions import BLOCKED, SPEC_ACCEPTED
 from dtjob.plan.failure import Cause
 from dtjob.plan.status import (
-    Restarts,
-    Status,
     bump_attempts,
     count_restart,
     count_tasks,
+    refuse_spec,
     replica_statuses,
+    say_accepted,
     set_condition,
     set_phase,
 )
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
-WHOLE: dict[str, Any] = {
-    "observedGeneration": 3,
-    "phase": "Restarting",
-    "reason": "Error",
-    "message": "",
-    "conditions": [
-        {
-            "type": "Running",
-            "status": "False",
-            "reason": "Error",
-            "message": "",
-            "lastTransitionTime": "2026-11-21T10:00:00Z",
-        }
-    ],
-    "image": "dtjob-trainer:dev",
-    "ready": "2/3",
-    "startTime": "2026-11-21T09:00:00Z",
-    "completionTime": "2026-11-21T11:00:00Z",
-    "replicaStatuses": {"worker": {"replicas": 2, "active": 1, "failed": 1}},
-    "progress": {"step": 5, "time": "2026-11-21T10:00:00Z"},
-    "checkpoint": {"step": 4},
-    "evaluation": {"step": 3},
-    "restarts": {"total": 2, "causes": {"Error": 2}, "evaluator": 1},
-    "firstFailure": {"task": "worker-0", "cause": "Error"},
-    "incident": {
-        "startedAt": "2026-11-21T10:00:00Z",
-        "cause": "Error",
-        "notBefore": "2026-11-21T10:00:10Z",
-        "charged": 2,
-        "inARow": 2,
-        "checkpointStep": -1,
-        "attempts": {"worker-0": 1},
-    },
-    "attempts": {"worker-0": 2},
-    "allCreated": False,
-}
-
-
-def of_a_newer_operator() -> dict[str, Any]:
-    """The whole status with a field more in every block that has a form of its own."""
-    more = {"stalledSince": ["2026-11-21T10:00:00Z"]}
-    blocks = {name: {**WHOLE[name], **more} for name in ("progress", "restarts", "firstFailure", "incident")}
-    return {**WHOLE, **blocks, "conditions": [{**WHOLE["conditions"][0], **more}], "suspension": more, "quota": None}
-
-
-@pytest.mark.parametrize("fields", [WHOLE, of_a_newer_operator()], ids=["ours", "a newer operator's"])
-def test_nothing_is_lost_between_json_and_json(fields: dict[str, Any]):
-    assert Status.from_json(fields).to_json() == fields
-
-
-def test_a_first_status_says_only_what_is_known():
-    assert Status.from_json({}) == Status()
-    assert Status().to_json() == {"conditions": [], "restarts": {"total": 0}}
-
-
-def test_writers_keep_what_a_newer_operator_wrote():
-    status = Status.from_json(of_a_newer_operator())
-    status = set_phase(status, Phase.RUNNING, "AllTasksRunning", "", NOW)
-    status = count_restart(
-        bump_attempts(status, [builders.task("worker-0")], []),
-        Cause.SIGNAL,
-        instead_of=Cause.ERROR,
-    )
-    written = status.to_json()
-    assert {"suspension", "quota"} <= written.keys()
-    blocks = (written["restarts"], written["incident"], written["conditions"][0])
-    assert all("stalledSince" in block for block in blocks)
-
 
 def held(status: Status) -> dict[str, str]:
-    return {one["type"]: one["status"] for one in status.conditions}
+    return {one.type: one.status for one in status.conditions}
 
 
-def test_a_phase_has_the_condition_of_its_name_and_takes_it_from_the_others():
+NOTHING = {"Running": "False", "Suspended": "False", "Complete": "False", "Failed": "False"}
+
+
+def test_a_phase_has_its_condition_and_takes_it_from_the_others():
     pending = set_phase(Status(), Phase.PENDING, "WaitingForPods", "no GPU", NOW)
     assert (pending.phase, pending.reason, pending.message) == (Phase.PENDING, "WaitingForPods", "no GPU")
-    assert held(pending) == {}
+    assert held(pending) == NOTHING
     running = set_phase(pending, Phase.RUNNING, "AllTasksRunning", "", at(5))
     restarting = set_phase(running, Phase.RESTARTING, "Error", "", at(9))
-    assert held(running) == {"Running": "True"}
-    assert held(restarting) == {"Running": "False", "Restarting": "True"}
-    assert (running.ever("Running"), restarting.ever("Running"), pending.ever("Running")) == (True, True, False)
+    assert held(running) == {**NOTHING, "Running": "True"}
+    assert held(restarting) == {**NOTHING, "Restarting": "True"}
+    complete = set_phase(restarting, Phase.SUCCEEDED, "Completed", "training has ended", at(20))
+    assert held(complete) == {**NOTHING, "Restarting": "False", "Complete": "True"}
+
+
+def test_texts_are_cut_to_what_the_schema_takes():
+    long = set_phase(Status(), Phase.PENDING, "x" * 2000, "y" * 9000, NOW)
+    assert (len(long.reason or ""), len(long.message or "")) == (1024, 4096)
+    assert Status.read(long.to_json()) == long
+
+
+def test_a_spec_that_can_be_read_again_is_accepted():
+    refused = set_condition(Status(), SPEC_ACCEPTED, False, "InvalidSpec", "spec.strategy", NOW, always=True)
+    assert held(say_accepted(refused, at(5))) == {"SpecAccepted": "True"}
+    assert say_accepted(Status(), NOW).conditions == ()
+
+
+def test_a_spec_that_was_never_read_gives_all_conditions():
+    refused = refuse_spec(Status(), 3, "spec.strategy: no", NOW)
+    assert held(refused) == {**NOTHING, "SpecAccepted": "False"}
+    assert (refused.phase, refused.reason, refused.message) == (Phase.PENDING, "InvalidSpec", "spec.strategy: no")
+    assert (refused.start_time, refused.observed_generation) == (None, 3)
+    assert {one.observed_generation for one in refused.conditions} == {3}
+    assert refuse_spec(refused, 3, "spec.strategy: no", at(60)) == refused
+
+
+def test_a_spec_that_cannot_be_read_changes_no_end():
+    over = set_phase(Status(), Phase.FAILED, "Error", "it failed", NOW)
+    refused = refuse_spec(over, 2, "spec.strategy: no", at(5))
+    assert (refused.phase, refused.reason, refused.message) == (Phase.FAILED, "Error", "it failed")
+    assert held(refused)["SpecAccepted"] == "False"
 
 
 def test_a_life_starts_once_and_ends_once():
     first = set_phase(Status(), Phase.PENDING, "WaitingForPods", "", NOW)
     second = set_phase(first, Phase.RUNNING, "AllTasksRunning", "", at(5))
-    assert (second.start_time, second.completion_time, second.ended) == ("2026-11-21T10:00:00Z", None, False)
+    assert (second.start_time, second.completion_time, second.ended) == (NOW, None, False)
     for end in (Phase.SUCCEEDED, Phase.FAILED):
         over = set_phase(second, end, "Completed", "", at(9.7))
         assert (over.completion_time, over.ended) == (at(9), True)  # as it is read back
-        assert Status.from_json(over.to_json()) == over
+        assert Status.read(over.to_json()) == over
 
 
 def test_a_condition_that_is_no_phase_leaves_the_phase_alone():
     running = set_phase(Status(), Phase.RUNNING, "AllTasksRunning", "", NOW)
     blocked = set_condition(running, BLOCKED, True, "CannotCreate", "quota", at(1))
-    assert held(blocked) == {"Running": "True", "Blocked": "True"}
+    assert held(blocked) == {**NOTHING, "Running": "True", "Blocked": "True"}
     assert (blocked.phase, blocked.reason) == (Phase.RUNNING, "AllTasksRunning")
 
 
 def test_a_new_attempt_is_not_created_yet():
-    status = Status(attempts=Attempts({"worker-0": 1}), all_created=True)
+    status = Status(internal=Internal(attempts=Attempts(exceptions={"worker-0": 1}), all_created=True))
     tasks = [builders.task("worker-0"), builders.task("chief-0")]
     bumped = bump_attempts(status, tasks, tasks)
-    assert (bumped.attempts, bumped.all_created) == (Attempts({"worker-0": 2, "chief-0": 1}), False)
-    assert status.attempts == Attempts({"worker-0": 1})
+    assert bumped.internal.attempts == Attempts(exceptions={"worker-0": 2, "chief-0": 1})
+    assert bumped.internal.all_created is False
+    assert status.internal.attempts == Attempts(exceptions={"worker-0": 1})
 
 
 @pytest.mark.parametrize(
@@ -147,9 +114,9 @@ def test_a_new_attempt_is_not_created_yet():
 def test_a_restart_is_counted_once_under_the_cause_known_last(
     causes: dict[str, int], cause: Cause, instead_of: Cause | None, total: int, expected: dict[str, int]
 ):
-    before = Status(restarts=Restarts(sum(causes.values()), causes, evaluator=4))
+    before = Status(restarts=Restarts(total=sum(causes.values()), causes=causes, evaluator=4))
     after = count_restart(before, cause, instead_of)
-    assert after.restarts == Restarts(total, expected, evaluator=4)
+    assert after.restarts == Restarts(total=total, causes=expected, evaluator=4)
     assert before.restarts.causes == causes
 
 
@@ -163,8 +130,8 @@ def test_tasks_are_counted_by_role_and_state():
     status = count_tasks(Status(), builders.views(job, chief, *worker.values()))
     assert status.ready == "2/4"
     assert status.replica_statuses == {
-        "chief": {"replicas": 1, "succeeded": 1},
-        "worker": {"replicas": 3, "active": 1, "failed": 1},
+        "chief": ReplicaStatus(replicas=1, succeeded=1),
+        "worker": ReplicaStatus(replicas=3, active=1, failed=1),
     }
 
 
@@ -173,7 +140,7 @@ def test_a_lost_pod_counts_as_failed_and_a_waiting_one_as_pending():
     lost = builders.deleting(builders.pod(job, "ps-0", builders.running()), NOW, grace=30)
     pods = builders.pod(job, "chief-0", builders.running()), builders.pod(job, "worker-0", builders.unschedulable())
     assert replica_statuses(builders.views(job, *pods, lost, now=at(45))) == {
-        "chief": {"replicas": 1, "active": 1},
-        "worker": {"replicas": 1, "pending": 1},
-        "ps": {"replicas": 1, "failed": 1},
+        "chief": ReplicaStatus(replicas=1, active=1),
+        "worker": ReplicaStatus(replicas=1, pending=1),
+        "ps": ReplicaStatus(replicas=1, failed=1),
     }

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
+from dtjob.api.status.replica_status import ReplicaStatus
+from dtjob.api.status.restarts import Restarts
+from dtjob.api.status.status import Status
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children
 from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.plan import plan
-from dtjob.plan.status import Restarts, Status, set_condition, set_phase
+from dtjob.plan.status import set_condition, set_phase
 from dtjob.plan.urgency import begins, only_counts
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.life.stage import elastic
 
-WRITTEN = set_phase(Status(all_created=False, ready="0/4"), Phase.PENDING, "WaitingForPods", "", NOW)
+WRITTEN = set_phase(Status(internal=Internal(all_created=False), ready="0/4"), Phase.PENDING, "WaitingForPods", "", NOW)
 
 
 @pytest.mark.parametrize(
@@ -27,11 +29,11 @@ WRITTEN = set_phase(Status(all_created=False, ready="0/4"), Phase.PENDING, "Wait
     [
         {"ready": "3/4"},
         {"all_created": True},
-        {"replica_statuses": {"worker": {"replicas": 3, "active": 1}}, "ready": "1/4"},
+        {"replica_statuses": {"worker": ReplicaStatus(replicas=3, active=1)}, "ready": "1/4"},
     ],
 )
 def test_counts_may(more: dict[str, object]) -> None:
-    assert only_counts(replace(WRITTEN, **more), WRITTEN)  # type: ignore[arg-type]
+    assert only_counts(builders.changed(WRITTEN, **more), WRITTEN)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +42,10 @@ def test_counts_may(more: dict[str, object]) -> None:
         WRITTEN,
         set_phase(WRITTEN, Phase.RUNNING, "AllTasksRunning", "", NOW),
         set_condition(WRITTEN, BLOCKED, True, "CannotCreate", "Pod/a: quota", NOW),
-        replace(WRITTEN, message="worker-0 waits: ErrImagePull", ready="1/4"),
-        replace(WRITTEN, attempts=Attempts.from_json({"worker": 1}), all_created=False),
-        replace(WRITTEN, restarts=Restarts(total=1)),
-        replace(WRITTEN, finished={"worker-0": 0}),
+        builders.changed(WRITTEN, message="worker-0 waits: ErrImagePull", ready="1/4"),
+        builders.changed(WRITTEN, attempts=Attempts(exceptions={"worker-0": 1}), all_created=False),
+        builders.changed(WRITTEN, restarts=Restarts(total=1)),
+        builders.changed(WRITTEN, finished={"worker-0": 0}),
     ],
 )
 def test_all_else_is_written_at_once(status: Status) -> None:
@@ -52,7 +54,7 @@ def test_all_else_is_written_at_once(status: Status) -> None:
 
 def test_so_may_the_first_while_it_only_says_that_pods_are_waited_for() -> None:
     assert only_counts(WRITTEN, Status())
-    assert not only_counts(replace(WRITTEN, message="worker-0 waits: ErrImagePull"), Status())
+    assert not only_counts(builders.changed(WRITTEN, message="worker-0 waits: ErrImagePull"), Status())
     assert not only_counts(set_phase(WRITTEN, Phase.RUNNING, "AllTasksRunning", "", NOW), Status())
 
 
@@ -60,7 +62,7 @@ NOTHING = Children()
 
 
 def planned(job: Job, children: Children = NOTHING, defaults: Defaults = NO_DEFAULTS) -> bool:
-    return begins(job.status, children, plan(job, children, NOW, defaults))
+    return begins(job, children, plan(job, children, NOW, defaults))
 
 
 def test_a_small_new_job_begins_with_its_pods() -> None:
@@ -94,5 +96,5 @@ def test_so_does_one_that_has_to_remember_its_image() -> None:
 
 def test_of_a_job_that_has_ended_only_the_evaluator_would_be_made_again() -> None:
     ended = set_phase(WRITTEN, Phase.SUCCEEDED, "Completed", "", NOW)
-    assert only_counts(replace(ended, finished={"worker-0": 0}), ended)
-    assert not only_counts(replace(ended, finished={"evaluator-0": 0}), ended)
+    assert only_counts(builders.changed(ended, finished={"worker-0": 0}), ended)
+    assert not only_counts(builders.changed(ended, finished={"evaluator-0": 0}), ended)

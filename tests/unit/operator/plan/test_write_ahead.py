@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from dtjob.plan.attempts import Attempts
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.progress import SavedCheckpoint
+from dtjob.api.status.restarts import FirstFailure, Restarts
+from dtjob.api.status.status import Status
 from dtjob.plan.decisions import (
     Begin,
     EvaluatorDecision,
@@ -21,9 +25,6 @@ from dtjob.plan.decisions import (
     Wait,
 )
 from dtjob.plan.failure import Cause, Failure
-from dtjob.plan.incident import Incident
-from dtjob.plan.progress import Progress
-from dtjob.plan.status import Restarts, Status
 from dtjob.plan.write_ahead import write_ahead
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -31,8 +32,12 @@ from tests.unit.operator.builders import NOW, at
 WORKER, EVALUATOR = builders.task("worker-0"), builders.task("evaluator-0")
 KILLED = Failure(WORKER, Cause.SIGNAL, NOW, "digits-worker-0-0", "node-1", "was killed (SIGKILL)", "", 137)
 EVICTED = Failure(WORKER, Cause.DISRUPTION, NOW, "digits-worker-0-0", "node-1", "was disrupted (Evicted)", "")
-NEW = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1, attempts=Attempts())
-RUNNING = {"attempts": Attempts({"worker-0": 1}), "restarts": Restarts(1, {"Signal": 1}), "all_created": True}
+NEW = Incident(started_at=at(5), cause=Cause.SIGNAL, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
+RUNNING = {
+    "attempts": Attempts(exceptions={"worker-0": 1}),
+    "restarts": Restarts(total=1, causes={"Signal": 1}),
+    "all_created": True,
+}
 
 
 def write(
@@ -45,9 +50,9 @@ def write(
 
 def test_an_incident_that_begins_is_counted_with_its_first_failure():
     status, told = write(Begin((WORKER,), NEW, KILLED))
-    assert (status.attempts, status.all_created) == (Attempts({"worker-0": 2}), False)
-    assert status.restarts == Restarts(2, {"Signal": 2})
-    assert (status.incident, status.first_failure) == (NEW, KILLED.to_json())
+    assert (status.internal.attempts, status.internal.all_created) == (Attempts(exceptions={"worker-0": 2}), False)
+    assert status.restarts == Restarts(total=2, causes={"Signal": 2})
+    assert (status.internal.incident, status.first_failure) == (NEW, KILLED.in_status())
     assert told == ["Warning Restarting: worker-0 was killed (SIGKILL); training restarts"]
 
 
@@ -59,55 +64,62 @@ def test_an_incident_that_begins_is_counted_with_its_first_failure():
     ],
 )
 def test_users_are_told_what_follows(strategy: str, checkpoint: dict[str, int], consequence: str):
-    _, told = write(Begin((WORKER,), NEW, KILLED), strategy, progress=Progress(checkpoint=checkpoint))
+    saved = SavedCheckpoint.model_validate(checkpoint)
+    _, told = write(Begin((WORKER,), NEW, KILLED), strategy, checkpoint=saved)
     assert told == [f"Warning Restarting: worker-0 was killed (SIGKILL); {consequence}"]
 
 
 def test_more_of_the_same_incident_is_neither_counted_nor_told():
-    status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, None), first_failure={"task": "worker-1"})
-    assert (status.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
-    assert (status.incident, status.first_failure, told) == (NEW, {"task": "worker-1"}, [])
+    status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, None), first_failure=FirstFailure(task="worker-1"))
+    assert (status.internal.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
+    assert (status.internal.incident, status.first_failure, told) == (NEW, FirstFailure(task="worker-1"), [])
 
 
 def test_a_stronger_cause_moves_the_count_and_is_told():
-    moved, told = write(Join((WORKER,), Incident(at(5), Cause.DISRUPTION, at(5)), Cause.SIGNAL, EVICTED))
-    assert moved.restarts == Restarts(1, {"Disruption": 1})
-    assert moved.first_failure == EVICTED.to_json()
+    moved, told = write(
+        Join((WORKER,), Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5)), Cause.SIGNAL, EVICTED)
+    )
+    assert moved.restarts == Restarts(total=1, causes={"Disruption": 1})
+    assert moved.first_failure == EVICTED.in_status()
     assert told == ["Warning Restarting: worker-0 was disrupted (Evicted); training restarts"]
 
 
 def test_what_shows_later_moves_the_count_and_replaces_nobody():
-    explained = Incident(at(5), Cause.DISRUPTION, at(5), uncharged=1)
+    explained = Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5), uncharged=1)
     status, told = write(Explain(explained, Cause.SIGNAL, EVICTED), "ParameterServer")
-    assert (status.attempts, status.all_created) == (RUNNING["attempts"], True)
-    assert (status.restarts, status.incident) == (Restarts(1, {"Disruption": 1}), explained)
-    assert status.first_failure == EVICTED.to_json()
+    assert (status.internal.attempts, status.internal.all_created) == (RUNNING["attempts"], True)
+    assert (status.restarts, status.internal.incident) == (Restarts(total=1, causes={"Disruption": 1}), explained)
+    assert status.first_failure == EVICTED.in_status()
     assert told == ["Normal Restarting: worker-0 was disrupted (Evicted): that is why training restarted"]
 
 
 def test_who_waits_before_the_end_says_over_what():
     status, told = write(Wait(at(60), KILLED), incident=NEW)
-    assert (status.first_failure, status.incident, told) == (KILLED.to_json(), NEW, [])
+    assert (status.first_failure, status.internal.incident, told) == (KILLED.in_status(), NEW, [])
 
 
 def test_who_is_recalled_costs_nothing():
     status, told = write(Recall((WORKER,)), incident=NEW)
-    assert (status.attempts, status.restarts, status.incident) == (Attempts({"worker-0": 2}), RUNNING["restarts"], NEW)
+    assert (status.internal.attempts, status.restarts, status.internal.incident) == (
+        Attempts(exceptions={"worker-0": 2}),
+        RUNNING["restarts"],
+        NEW,
+    )
     assert told == []
 
 
 def test_an_evaluators_failure_is_counted_apart():
     failure = Failure(EVALUATOR, Cause.ERROR, NOW, "digits-evaluator-0-0", "", "failed (exit code 1)", "")
     status, told = write(ReplaceEvaluator((EVALUATOR,), failure))
-    assert status.attempts == Attempts({"worker-0": 1, "evaluator-0": 1})
-    assert status.restarts == Restarts(1, {"Signal": 1}, evaluator=1)
-    assert (status.incident, status.first_failure) == (None, {})
+    assert status.internal.attempts == Attempts(exceptions={"worker-0": 1, "evaluator-0": 1})
+    assert status.restarts == Restarts(total=1, causes={"Signal": 1}, evaluator=1)
+    assert (status.internal.incident, status.first_failure) == (None, None)
     assert told == ["Warning EvaluatorRestarting: evaluator-0 failed (exit code 1); training goes on"]
 
 
 def test_an_evaluator_that_follows_the_chief_is_told_of_but_not_counted():
     status, told = write(FollowChief((EVALUATOR,)))
-    assert (status.attempts.of("evaluator-0"), status.restarts) == (1, RUNNING["restarts"])
+    assert (status.internal.attempts.of("evaluator-0"), status.restarts) == (1, RUNNING["restarts"])
     assert told == ["Normal EvaluatorRestarting: The evaluator moves with the chief, whose volume it mounts"]
 
 
@@ -115,4 +127,4 @@ def test_an_evaluator_that_follows_the_chief_is_told_of_but_not_counted():
 def test_what_replaces_nothing_leaves_the_status_alone(decision: TrainingDecision):
     before, _ = write(Nothing())
     assert write(decision) == (before, [])
-    assert before.all_created
+    assert before.internal.all_created

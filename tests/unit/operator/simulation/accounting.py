@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from dtjob.api.job import Job
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.incident import Incident
-from dtjob.plan.status import Status
 from tests.unit.operator.simulation.facts import Facts, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 
@@ -45,7 +45,7 @@ class Accounts:
     ) -> None:
         """Raises AssertionError where the status `new` is unjust. `pods` are the job's."""
         uid, policy = job.metadata.uid, job.spec.failure_policy
-        before, after = Status.from_json(old).incident, Status.from_json(new).incident
+        before, after = (Status.read(one).internal.incident for one in (old, new))
         charged = [one.charged if one else 0 for one in (before, after)]
         assert charged[1] <= max(policy.max_restarts_without_progress, charged[0]), (
             f"{charged[1]} charged of {policy.max_restarts_without_progress}"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtjob.api.job import Job
+from dtjob.api.status.status import Status
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.children import terminated
-from dtjob.plan.status import Status
 from dtjob.plan.workers import as_it_is
 
 
@@ -56,7 +56,7 @@ class Facts:
 
 def attempt_of(status: dict[str, Any], task: str) -> int:
     """The attempt at which a job's status has the task."""
-    return Status.from_json(status).attempts.of(task)
+    return Status.read(status).internal.attempts.of(task)
 
 
 def sized_job(job: Job, status: dict[str, Any] | None = None) -> Job:

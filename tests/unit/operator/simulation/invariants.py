@@ -13,12 +13,15 @@ from pydantic import ValidationError
 from dtjob import times
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.restarts import Restarts
+from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
 from dtjob.plan.children import ended, terminated
-from dtjob.plan.status import Status
+from dtjob.plan.conditions import ALWAYS_THERE, phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
@@ -150,11 +153,11 @@ class Rules:
         """Attempts and counts only grow, each restart is counted once, and an end is an end."""
         old = job.get("status") or {}
         check_time_spent(old, new)
+        check_conditions(new)
         if old.get("phase") in ENDED:
             kept = ("phase", "reason", "message", "completionTime", "firstFailure")
             assert {name: old.get(name) for name in kept} == {name: new.get(name) for name in kept}
-            assert _but_the_evaluator(old, "attempts") == _but_the_evaluator(new, "attempts")
-            assert _but_the_evaluator(old, "restarts") == _but_the_evaluator(new, "restarts")
+            assert _but_the_evaluator(old) == _but_the_evaluator(new)
             return
         try:
             model = Job.model_validate(job)
@@ -201,7 +204,7 @@ class Rules:
         self.restarts_written += step
         assert not step or replaced, "a restart was counted and none was written ahead"
         if replaced - well and not step:
-            began = times.parse(new["incident"]["startedAt"])
+            began = times.parse(new["internal"]["incident"]["startedAt"])
             assert now - began <= timedelta(seconds=41), "a restart was not counted"
 
     def check_event(self, job: Manifest, event: Event) -> None:
@@ -239,32 +242,46 @@ class Rules:
         return [(one, facts) for one, facts in known if facts.job_uid == job_uid]
 
 
+def check_conditions(status: dict[str, Any]) -> None:
+    """The phase follows from the conditions, of which some are always there, and nothing is longer than may be."""
+    read = Status.read(status)
+    assert read.to_json() == status, "what is written is read otherwise"
+    assert phase_said_by(read.conditions) == (read.phase, read.reason, read.message), f"{status} contradicts itself"
+    assert {one.type for one in read.conditions} >= set(ALWAYS_THERE)
+
+
 def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
     """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods."""
     if is_suspended(new):
         assert set(bumped.values()) <= {0}, "a suspended job starts tasks anew"
-    for block in ("restarts", "incident", "firstFailure"):
-        found = {name: status.get(block) for name, status in (("before", old), ("after", new))}
-        assert (found["before"] or {"total": 0}) == (found["after"] or {"total": 0}), f"suspension changed {found}"
+    before, after = Status.read(old), Status.read(new)
+    for block in ("restarts", "first_failure"):
+        found = [getattr(one, block) for one in (before, after)]
+        assert found[0] == found[1], f"suspension changed {found}"
+    assert before.internal.incident == after.internal.incident, "suspension changed the incident"
 
 
 def _is_resized(old: dict[str, Any], new: dict[str, Any]) -> bool:
     """Whether a group of another number of workers begins, or one that was to."""
     before, after = old.get("workers") or {}, new.get("workers") or {}
-    return "since" in after and after.get("since") != before.get("since")
+    return "lastScaleTime" in after and after.get("lastScaleTime") != before.get("lastScaleTime")
 
 
 def _check_resize(old: dict[str, Any], new: dict[str, Any], ids: set[str]) -> None:
     """All pods are new ones, and nothing is counted."""
     assert all(attempt_of(new, id_) > attempt_of(old, id_) for id_ in ids), "a task of two groups has one attempt"
-    before, after = Status.from_json(old), Status.from_json(new)
-    assert (before.restarts, before.incident) == (after.restarts, after.incident), "a resize is counted"
+    before, after = Status.read(old), Status.read(new)
+    assert (before.restarts, before.internal.incident) == (after.restarts, after.internal.incident), (
+        "a resize is counted"
+    )
     assert before.first_failure == after.first_failure, "a resize is a failure"
 
 
-def _but_the_evaluator(status: dict[str, Any], block: str) -> dict[str, Any]:
-    counts = (status.get(block) or {}).items()
-    return {name: count for name, count in counts if name not in ("evaluator", "evaluator-0")}
+def _but_the_evaluator(status: dict[str, Any]) -> tuple[Restarts, Attempts]:
+    read = Status.read(status)
+    attempts = read.internal.attempts
+    others = {name: attempt for name, attempt in attempts.exceptions.items() if name != "evaluator-0"}
+    return read.restarts.but(evaluator=0), attempts.but(exceptions=others)
 
 
 def _uid(manifest: Manifest) -> str:

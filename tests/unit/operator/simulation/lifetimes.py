@@ -42,7 +42,7 @@ class Lifetimes:
             assert lasted <= timedelta(seconds=deadline) + LATE, f"active for {lasted} of {deadline} s"
         if new.get("reason") == "StartDeadlineExceeded" and old.get("phase") not in ENDED:
             assert "startDeadlineSeconds" in policy, "no deadline was asked for"
-            assert "allRanAt" not in (old.get("active") or {}), "it had started"
+            assert "allRanTime" not in (old.get("active") or {}), "it had started"
         self._active[uid], self._seen[uid] = lasted, now
 
     def check_deletion(self, job: Manifest, now: datetime) -> None:

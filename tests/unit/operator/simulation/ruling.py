@@ -11,6 +11,7 @@ from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
 from dtjob.plan.failure import Cause
+from tests.unit.operator.simulation.facts import attempt_of
 
 Rule = dict[str, Any]
 FAIL_2: Rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2, 255]}}
@@ -64,10 +65,10 @@ def check_rules(job: Job, children: Children, before: dict[str, Any], after: dic
     pods = {one["metadata"]["name"]: one for one in children.owned_pods(job)}
     alone = job.spec.program is not None or job.spec.strategy.single_pod  # else a failure may come of another
     for task in topology.tasks(job) if alone and rules else ():
-        pod = pods.get(topology.pod_name(job, task, _attempt(before, task.id)))
+        pod = pods.get(topology.pod_name(job, task, attempt_of(before, task.id)))
         ends = pod is not None and said_of(rules, task.role, pod) == "FailJob" and _has_failed_by_itself(pod)
         assert not ends or after.get("phase") in ENDED, f"{task.id} has failed, and a rule ends the job over that"
-    first, was, now = after.get("firstFailure") or {}, before.get("incident") or {}, after.get("incident") or {}
+    first, was, now = after.get("firstFailure") or {}, _incident(before), _incident(after)
     counts = [one.get("restarts", {}).get("causes", {}) for one in (before, after)]
     begun = sum(counts[1].values()) == sum(counts[0].values()) + 1
     if not begun or any(counts[1].get(cause, 0) < count for cause, count in counts[0].items()):
@@ -75,14 +76,16 @@ def check_rules(job: Job, children: Children, before: dict[str, Any], after: dic
     pod = pods.get(first.get("pod", ""))
     action = said_of(rules, first["task"].rpartition("-")[0], pod) if pod else None
     assert now.get("action") == action, f"a rule says {action} of {first}"
-    counted = action == "Restart" if action else Cause(now.get("countedAs") or now["cause"]).charged
-    refilled = now["checkpointStep"] > was.get("checkpointStep", -1) or not was
-    assert now["charged"] == counted + (0 if refilled else was["charged"]), f"{was} became {now} over {first}"
+    counted = action == "Restart" if action else Cause(now["cause"]).charged
+    refilled = now.get("checkpointStep", -1) > was.get("checkpointStep", -1) or not was
+    assert now.get("charged", 0) == counted + (0 if refilled else was.get("charged", 0)), (
+        f"{was} became {now} over {first}"
+    )
 
 
-def _attempt(status: dict[str, Any], task: str) -> int:
-    attempts = status.get("attempts", {})
-    return int(attempts.get(task, attempts.get("others", 0)))
+def _incident(status: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = status.get("internal", {}).get("incident") or {}
+    return found
 
 
 def _has_failed_by_itself(pod: Manifest) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from dtjob import times
@@ -17,12 +18,22 @@ def check_time_spent(old: dict[str, Any], new: dict[str, Any]) -> None:
     if not before:
         return
     assert after, "the time that was counted is forgotten"
-    passed = times.parse(after["counted"]["until"]) - times.parse(before["counted"]["until"])
+    passed = _until(new) - _until(old)
     wanted = 0.0 if is_suspended(old) and is_suspended(new) else passed.total_seconds()
-    counted = sum(after["seconds"].values()) - sum(before["seconds"].values())
+    spent = [_seconds(one) for one in (before, after)]
+    counted = sum(spent[1].values()) - sum(spent[0].values())
     slack = passed.total_seconds() if is_suspended(old) else 0.0  # it may have gone on just now
     assert wanted - slack - ROUNDING <= counted <= wanted + ROUNDING, f"{counted} s counted in {passed}"
     for name in ("redone", "saving"):
-        assert after["seconds"].get(name, 0) >= before["seconds"].get(name, 0) - ROUNDING, f"less time {name}"
-    assert after["steps"]["redone"] >= before["steps"]["redone"]
-    assert after.get("percent") is None or 0 <= after["percent"] <= 100
+        assert spent[1].get(name, 0) >= spent[0].get(name, 0) - ROUNDING, f"less time {name}"
+    redone = [one.get("steps", {}).get("redone", 0) for one in (before, after)]
+    assert redone[1] >= redone[0]
+    assert 0 <= after.get("percentage", 0) <= 100
+
+
+def _until(status: dict[str, Any]) -> datetime:
+    return times.parse(status["internal"]["goodput"]["until"])
+
+
+def _seconds(goodput: dict[str, Any]) -> dict[str, float]:
+    return {name: float(text) for name, text in goodput.get("seconds", {}).items()}

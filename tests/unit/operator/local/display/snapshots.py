@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dtjob.api.status.status import Status
 from dtjob.local import pod_status
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.objects import topology
@@ -20,7 +21,7 @@ def snapshot(reports=(), status=None, ended=None, digits=None, **more):
     status = {"phase": "Running", **(status or {})}
     pods, pids = [], {}
     for number, task in enumerate(topology.tasks(digits)):
-        manifest = pod(digits, task, status.get("attempts", {}).get(task.id, 0))
+        manifest = pod(digits, task, Status.read(status).internal.attempts.of(task.id))
         name = manifest["metadata"]["name"]
         code = (ended or {}).get(task.id)
         manifest["status"] = pod_status.running(NOW) if code is None else pod_status.ended(code, NOW, NOW, "")

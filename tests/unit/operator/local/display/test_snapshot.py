@@ -23,7 +23,9 @@ def test_a_report_fills_the_line():
 
 
 def test_the_word_of_an_earlier_attempt_does_not_count():
-    found = lines([report("worker-1", step=12)], status={"attempts": {"worker-1": 1}})["worker-1"]
+    found = lines([report("worker-1", step=12)], status={"internal": {"attempts": {"exceptions": {"worker-1": 1}}}})[
+        "worker-1"
+    ]
     assert (found.state, found.step, found.restarts) == ("starting", None, 1)
 
 

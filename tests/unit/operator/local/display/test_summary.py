@@ -54,13 +54,13 @@ def test_success_has_all_that_was_asked_for():
 
 
 def test_goodput_is_told_with_what_was_lost_the_most_first():
-    seconds = {"kept": 61.25, "restarting": 2.5, "waitingForPods": 12.04, "unknown": 0.02}
-    goodput = {"percent": 80, "seconds": seconds, "steps": {"kept": 460, "redone": 7}}
-    status = {"phase": "Succeeded", "goodput": {**goodput, "counted": {"until": "2026-11-21T10:00:02Z"}}}
+    seconds = {"kept": "61.25", "restarting": "2.5", "waitingForPods": "12.04", "unknown": "0.02"}
+    goodput = {"percentage": 80, "seconds": seconds, "steps": {"kept": 460, "redone": 7}}
+    status = {"phase": "Succeeded", "goodput": goodput}
     result = json.loads(json.dumps(summary(snapshot([CHIEF], status=status), RUN, False, None)))
     assert result["goodput"] == goodput
     assert "80% of the time since all tasks ran; waiting for pods 12.0 s, restarting 2.5 s" in text_of(result)
-    never = summary(snapshot(status={"goodput": {"seconds": {"starting": 3.0}}}), RUN, False, signal.SIGINT)
+    never = summary(snapshot(status={"goodput": {"seconds": {"starting": "3"}}}), RUN, False, signal.SIGINT)
     assert "goodput" not in text_of(never)
 
 

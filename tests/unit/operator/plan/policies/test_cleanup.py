@@ -70,7 +70,9 @@ def test_an_evaluator_at_work_has_all_the_time_it_needs(clean: str):
 def test_an_evaluator_of_which_nobody_knows_that_it_ends_goes_after_a_while(
     program: bool, status: dict[str, Any], attempt: int
 ):
-    job = builders.job("Mirrored", evaluator=True, program=program, status={"attempts": {"evaluator-0": attempt}})
+    job = builders.job(
+        "Mirrored", evaluator=True, program=program, status=builders.at_attempts({"evaluator-0": attempt})
+    )
     pod = builders.pod(job, "evaluator-0", status)
     assert remove(job, pod, success=True, now=at(59)) == ([], at(60))
     deletes, again = remove(job, pod, success=True, now=at(60))

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Errors, Incident
+from dtjob.api.status.restarts import FirstFailure
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.conditions import with_condition
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
-from dtjob.plan.incident import Errors, Incident
 from dtjob.plan.policies.collateral import explain, first_cause, wait_for_word
 from dtjob.plan.policies.failure_cause import failure_of
 from dtjob.plan.situation import Situation
@@ -111,15 +113,15 @@ def test_an_init_containers_failure_is_nobodys_collateral():
     assert first_cause(situation, failed(situation, "chief-0")).task.id == "chief-0"
 
 
-INCIDENT = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts=Attempts())
+INCIDENT = Incident(started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
 COLLATERAL = {"task": "chief-0", "cause": "Error", "exitCode": 1}
-REPLACED = {"attempts": {"chief-0": 1, "worker-0": 1, "worker-1": 1}}
+REPLACED = {"chief-0": 1, "worker-0": 1, "worker-1": 1}
 
 
 def later(old: Any, seconds: float, incident: Incident = INCIDENT) -> Any:
     """What is found so long after the incident's start, of worker 1's replaced pod, which we deleted then."""
     job, _ = of("MultiWorkerMirrored")
-    job = builders.with_status(job, {**REPLACED, "firstFailure": COLLATERAL, "incident": incident.to_json()})
+    job = builders.with_status(job, {"firstFailure": COLLATERAL, **builders.remembered(REPLACED, incident)})
     pods = builders.all_pods(job)
     replaced = builders.deleting(builders.pod(job, "worker-1", builders.running()), at(5), grace=60)
     return explain(builders.situation(job, *pods.values(), old(replaced), now=at(5 + seconds)))
@@ -174,10 +176,10 @@ TOLD = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKu
 )
 def test_what_its_node_tells_later_of_the_pod_that_failed_explains_it(strategy: str, program: bool, cause: Cause):
     """A kubelet that shuts its node down tells of a container's end before it says that it was its doing."""
-    incident = Incident(at(5), cause, at(5), charged=1, in_a_row=1, attempts=Attempts())
+    incident = Incident(started_at=at(5), cause=cause, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
     first = {"task": "chief-0", "cause": cause.value, "exitCode": 143}
     job = builders.job(strategy, program=program)
-    job = builders.with_status(job, {"attempts": {"chief-0": 1}, "firstFailure": first, "incident": incident.to_json()})
+    job = builders.with_status(job, {"firstFailure": first, **builders.remembered({"chief-0": 1}, incident)})
     ended = builders.deleting(builders.pod(job, "chief-0", builders.ended(143, at(5))), at(5))
     pods = builders.all_pods(job).values()
     assert explain(builders.situation(job, *pods, ended, now=at(6))) == Nothing()
@@ -190,11 +192,17 @@ def test_what_its_node_tells_later_of_the_pod_that_failed_explains_it(strategy: 
 @pytest.mark.parametrize(
     "incident",
     [
-        Incident(at(5), Cause.SIGNAL, at(5), charged=1, attempts=Attempts()),
-        Incident(at(5), Cause.DISRUPTION, at(5), attempts=Attempts()),
-        Incident(at(5), "NodeMelted", at(5), charged=1, attempts=Attempts()),
-        Incident(at(5), Cause.ERROR, at(5), charged=1, attempts=Attempts({"worker-1": 1})),  # that pod is older
-        Incident(at(5), Cause.ERROR, at(5), charged=1),  # an earlier version noted no attempts
+        Incident(started_at=at(5), cause=Cause.SIGNAL, not_before=at(5), charged=1, attempts=Attempts()),
+        Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5), attempts=Attempts()),
+        Incident(started_at=at(5), cause="NodeMelted", not_before=at(5), charged=1, attempts=Attempts()),
+        Incident(
+            started_at=at(5),
+            cause=Cause.ERROR,
+            not_before=at(5),
+            charged=1,
+            attempts=Attempts(exceptions={"worker-1": 1}),
+        ),  # that pod is older
+        Incident(started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1),  # it says no attempts
     ],
 )
 def test_only_an_error_of_that_attempts_peers_is_explained(incident: Incident):
@@ -205,10 +213,18 @@ def test_only_an_error_of_that_attempts_peers_is_explained(incident: Incident):
 @pytest.mark.parametrize(("lost", "restarts"), [([0], 2), ([1], 1), ([1, 0], 2)])
 def test_a_row_of_errors_is_explained_from_the_pod_on_that_was_lost(lost: list[int], restarts: int):
     """The group failed at attempts 0 and 1, and is at attempt 2."""
-    row = Errors(at(5), 2, Attempts())
+    row = Errors(began=at(5), count=2, attempts=Attempts())
     attempts = {"chief-0": 1, "worker-0": 1, "worker-1": 1}
-    incident = Incident(at(20), Cause.ERROR, at(30), charged=2, in_a_row=2, attempts=Attempts(attempts), errors=row)
-    status = {"attempts": dict.fromkeys(attempts, 2), "firstFailure": COLLATERAL, "incident": incident.to_json()}
+    incident = Incident(
+        started_at=at(20),
+        cause=Cause.ERROR,
+        not_before=at(30),
+        charged=2,
+        in_a_row=2,
+        attempts=Attempts(exceptions=attempts),
+        errors=row,
+    )
+    status = {"firstFailure": COLLATERAL, **builders.remembered(dict.fromkeys(attempts, 2), incident)}
     job = builders.with_status(of("MultiWorkerMirrored")[0], status)
     old = [builders.deleting(builders.pod(job, "worker-1", builders.running(), attempt=one), at(5), 60) for one in lost]
     found = explain(builders.situation(job, *builders.all_pods(job).values(), *old, now=at(81)))
@@ -219,7 +235,7 @@ def test_a_row_of_errors_is_explained_from_the_pod_on_that_was_lost(lost: list[i
 
 def test_a_parameter_servers_current_pod_explains_its_chiefs_error_too():
     job, _ = of("ParameterServer")
-    status = {"attempts": {"chief-0": 1}, "firstFailure": COLLATERAL, "incident": INCIDENT.to_json()}
+    status = {"firstFailure": COLLATERAL, **builders.remembered({"chief-0": 1}, INCIDENT)}
     job = builders.with_status(job, status)
     pods = builders.all_pods(job)
     pods["ps-1"] = builders.deleting(pods["ps-1"], at(6))
@@ -264,7 +280,8 @@ def test_the_end_waits_as_long_where_a_nodes_clock_is_wrong(ahead: float, second
     pods["chief-0"]["status"] = builders.ended(1, at(ahead))
     ran = with_condition((), "Running", True, "AllTasksRunning", "", at(-3600))
     stopped = ran if not seconds else with_condition(ran, "Running", False, "Error", "", NOW)
-    situation = builders.situation(job, *pods.values(), now=at(seconds), conditions=stopped)
+    ran_once = Activity(since=at(-3600), all_ran_time=at(-3600))
+    situation = builders.situation(job, *pods.values(), now=at(seconds), conditions=stopped, active=ran_once)
     found = wait_for_word(situation, failed(situation, "chief-0"))
     assert isinstance(found, Wait) is (waits or (ahead == 1.5 and seconds == 60))
     if waits and abs(ahead) > 60:
@@ -305,11 +322,18 @@ def test_the_end_waits_until_the_pod_has_ended_with_its_container(status: dict[s
 def test_a_later_failure_of_the_lost_ones_successor_hides_nothing(strategy: str, lost: str, again: str):
     """The status has it for the first failure while the job waits, before it ends, for what its nodes may tell."""
     job, pods = of(strategy)
-    attempts = Attempts(dict.fromkeys(pods, 1))
-    incident = Incident(NOW, Cause.ERROR, NOW, charged=1, attempts=Attempts(), errors=Errors(NOW, 1, Attempts()))
+    attempts = Attempts(exceptions=dict.fromkeys(pods, 1))
+    incident = Incident(
+        started_at=NOW,
+        cause=Cause.ERROR,
+        not_before=NOW,
+        charged=1,
+        attempts=Attempts(),
+        errors=Errors(began=NOW, count=1, attempts=Attempts()),
+    )
     old = conditions(pods[lost], TAINTED)
     successors = [builders.pod(job, task, builders.running(), attempt=1) for task in pods]
-    pending = {"task": again, "pod": f"digits-{again}-1", "cause": "Error", "exitCode": 1}
+    pending = FirstFailure(task=again, pod=f"digits-{again}-1", cause="Error", exit_code=1)
     situation = builders.situation(
         job, *successors, old, now=at(80), incident=incident, attempts=attempts, first_failure=pending
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dtjob.api.job import Job
+from dtjob.api.status.incident import Incident
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Create, Delete, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
 from dtjob.plan.policies.convergence import converge
 from dtjob.plan.situation import Situation
 from tests.unit.operator import builders
@@ -41,7 +41,7 @@ def test_what_is_there_is_left_alone():
 
 
 def test_an_earlier_attempt_goes_out_of_service_and_away():
-    job = builders.job(status={"attempts": {"worker-0": 1}})
+    job = builders.job(status=builders.at_attempts({"worker-0": 1}))
     pods = builders.all_pods(job)
     old = builders.pod(job, "worker-0", builders.running())
     away = ["unserve digits-worker-0-0", "delete digits-worker-0-0"]
@@ -52,7 +52,7 @@ def test_an_earlier_attempt_goes_out_of_service_and_away():
 
 
 def test_only_the_chief_waits_for_its_predecessors_end():
-    job = builders.job(status={"attempts": {"chief-0": 1, "worker-0": 1}})
+    job = builders.job(status=builders.at_attempts({"chief-0": 1, "worker-0": 1}))
     old = [builders.deleting(builders.pod(job, task, builders.running())) for task in ("chief-0", "worker-0")]
     others = builders.pod(job, "worker-1", builders.running())
     created = [call for call in calls(job, *old, others) if call.startswith("create")]
@@ -63,7 +63,7 @@ def test_only_the_chief_waits_for_its_predecessors_end():
 
 
 def test_no_pod_is_made_before_the_wait_is_over():
-    incident = Incident(NOW, Cause.ERROR, at(10)).to_json()
-    job = builders.job(workers=1, status={"incident": incident})
+    incident = Incident(started_at=NOW, cause=Cause.ERROR, not_before=at(10))
+    job = builders.job(workers=1, status=builders.remembered(incident=incident))
     assert calls(job, now=at(9)) == []
     assert calls(job, now=at(10)) == ["create digits-chief-0-0", "create digits-worker-0-0"]

@@ -28,7 +28,8 @@ def says(count: int, attempt: int = 0, **more: Any) -> dict[str, Any]:
 def test_each_is_counted_and_told_once():
     job, told = look(builders.job(), says(1))
     assert told == ["Warning: worker-1 was killed (SIGSEGV) after step 118; its program was started again in place"]
-    assert job.status["restarts"] == {"total": 1, "causes": {"Signal": 1}, "inPlace": {"attempt": 0, "count": 1}}
+    assert job.status["restarts"] == {"total": 1, "causes": {"Signal": 1}}
+    assert job.status["internal"]["crashes"] == {"attempt": 0, "count": 1}
     job, told = look(job, says(1), 60)
     assert (told, job.status["restarts"]["total"]) == ([], 1)
     job, told = look(job, says(4), 120)
@@ -36,15 +37,17 @@ def test_each_is_counted_and_told_once():
         "Warning: worker-1 was killed (SIGSEGV) after step 118, and 2 more before it; its program was started again in "
         "place"
     ]
-    assert job.status["restarts"] == {"total": 4, "causes": {"Signal": 4}, "inPlace": {"attempt": 0, "count": 4}}
+    assert job.status["restarts"] == {"total": 4, "causes": {"Signal": 4}}
+    assert job.status["internal"]["crashes"] == {"attempt": 0, "count": 4}
 
 
 def test_a_new_chief_counts_from_its_own_beginning():
     job, _ = look(builders.job(), says(2))
-    job = builders.with_status(job, {**job.status, "attempts": {"chief-0": 1}})
+    job = builders.with_status(job, builders.at_attempts({"chief-0": 1}, **job.status))
     job, told = look(job, says(1, attempt=1), 60)
     assert len(told) == 1
-    assert job.status["restarts"] == {"total": 3, "causes": {"Signal": 3}, "inPlace": {"attempt": 1, "count": 1}}
+    assert job.status["restarts"] == {"total": 3, "causes": {"Signal": 3}}
+    assert job.status["internal"]["crashes"] == {"attempt": 1, "count": 1}
 
 
 def test_a_chief_that_says_too_much_is_not_believed_in_all():
@@ -59,8 +62,8 @@ def test_they_use_up_no_budget_and_replace_no_pod():
     job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 1})
     for count in range(1, 5):
         job, _ = look(job, says(count), 60.0 * count)
-    assert "incident" not in job.status
-    assert "attempts" not in job.status
+    assert "incident" not in job.status["internal"]
+    assert "attempts" not in job.status["internal"]
     assert job.status["phase"] == "Running"
 
 

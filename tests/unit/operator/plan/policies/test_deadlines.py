@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.status.incident import Incident
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE
 from dtjob.plan.actions import Delete, Event
 from dtjob.plan.children import Children
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.deadlines import (
     DEADLINE_EXCEEDED,
@@ -24,7 +24,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
 
 SINCE = {"since": "2026-11-21T10:00:00Z", "seconds": 0}
-RAN = {**SINCE, "allRanAt": "2026-11-21T10:00:10Z"}
+RAN = {**SINCE, "allRanTime": "2026-11-21T10:00:10Z"}
 
 
 def found(policy: dict[str, Any], active: dict[str, Any], seconds: float, runs: bool = True) -> Overdue | None:
@@ -136,8 +136,8 @@ def test_many_tasks_are_counted():
 
 
 def test_the_wait_before_a_restart_and_an_earlier_chief_are_named():
-    incident = Incident(NOW, Cause.ERROR, at(60))
-    job = builders.job("Default", status={"incident": incident.to_json(), "attempts": {"chief-0": 1}})
+    incident = Incident(started_at=NOW, cause=Cause.ERROR, not_before=at(60))
+    job = builders.job("Default", status=builders.remembered({"chief-0": 1}, incident))
     assert "the next start is at 2026-11-21T10:01:00Z (failurePolicy.backoff)" in waited_for(builders.situation(job))
     old = builders.pod(job, "chief-0", builders.running(), attempt=0)
     assert "its earlier pod digits-chief-0-0 on node node-1 has not ended" in waited_for(builders.situation(job, old))
@@ -211,12 +211,8 @@ def test_restarts_do_not_begin_the_time_anew():
     assert (plan(builders.with_status(job, status), Children(), at(100)).status or {})["reason"] == DEADLINE_EXCEEDED
 
 
-def test_a_job_of_an_earlier_operator_counts_from_its_start():
-    status = {
-        "startTime": "2026-11-21T09:59:00Z",
-        "phase": "Running",
-        "conditions": [{"type": "Running", "status": "True", "lastTransitionTime": "2026-11-21T09:59:00Z"}],
-    }
+def test_a_job_that_does_not_say_how_long_it_was_active_counts_from_its_start():
+    status = {"startTime": "2026-11-21T09:59:00Z", "phase": "Running", "conditions": [builders.condition("Running")]}
     job = builders.job("Default", **ACTIVE, **START, status=status)
     pods = Children(tuple(builders.all_pods(job, builders.waiting("ErrImagePull")).values()))
     made = plan(job, pods, at(39)).status  # that it ran is known: it has started

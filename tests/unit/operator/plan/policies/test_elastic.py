@@ -26,10 +26,14 @@ def test_a_job_begins_with_count() -> None:
     }
 
 
-def test_other_jobs_say_nothing_of_it() -> None:
+def test_other_jobs_only_say_how_many_there_are() -> None:
     story = Story(elasticPolicy=None)
     story.run()
-    assert "workers" not in story.job.status
+    assert story.job.status["workers"] == {
+        "desired": 4,
+        "replicas": 4,
+        "selector": f"training.dtjob.dev/job-uid={builders.JOB_UID},training.dtjob.dev/role=worker",
+    }
 
 
 def test_fewer_are_followed_at_once() -> None:

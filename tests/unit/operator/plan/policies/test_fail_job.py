@@ -6,12 +6,12 @@ from datetime import datetime
 
 import pytest
 
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Incident
 from dtjob.plan.actions import Create, Delete
-from dtjob.plan.activity import Activity
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.ruled import FAIL_42, TARGET, planned, ruled
@@ -76,7 +76,7 @@ def test_fail_job_waits_for_what_the_node_may_still_tell():
         **builders.ended(42, at(19)),
         "conditions": [{**TARGET, "status": "True", "reason": "TerminationByKubelet"}],
     }
-    assert planned(after, {"worker-1": told}, 21)[0].status["incident"]["charged"] == 0
+    assert planned(after, {"worker-1": told}, 21)[0].status["internal"]["incident"].get("charged", 0) == 0
     assert planned(after, {"worker-1": ending}, 30)[0].status["reason"] == "PodFailurePolicy"
 
 
@@ -89,7 +89,7 @@ def test_fail_job_over_a_failure_of_the_incident_that_is_under_way():
 def test_fail_job_over_a_cause_that_shows_late():
     """The pod was replaced, and only then its status says that it was out of memory."""
     job = ruled({"action": "FailJob", "onReasons": ["OOMKilled"]})
-    job = builders.with_status(job, {"allCreated": True})
+    job = builders.with_status(job, builders.remembered(allCreated=True))
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = {**builders.ended(137, at(19)), "phase": "Running"}
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(20))
@@ -117,9 +117,11 @@ def test_fail_job_is_not_for_what_a_pod_did_while_it_saved_for_a_suspension(
 ):
     """The chief lost its peers in vain (76) and was replaced; then the job was suspended, and went on at 20 s."""
     first = {"task": "chief-0", "pod": "digits-chief-0-0", "cause": "Error", "exitCode": 76}
-    incident = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts=Attempts())
-    status = {"attempts": {"chief-0": 2, "worker-0": 1, "worker-1": 1}, "firstFailure": first}
-    status |= {"incident": incident.to_json(), "active": Activity(since).to_json()}
+    incident = Incident(
+        started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts()
+    )
+    remembered = builders.remembered({"chief-0": 2, "worker-0": 1, "worker-1": 1}, incident)
+    status = {**remembered, "firstFailure": first, "active": Activity(since=since).to_json()}
     job = builders.job(status=status, failurePolicy={"rules": [{"action": "FailJob", **rule}]})
     pods = builders.all_pods(job).values()
     old = builders.deleting(builders.pod(job, "worker-1", builders.out_of_memory(at(12))), at(10))

@@ -8,6 +8,8 @@ import pytest
 
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Incident
 from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.children import Children
 from dtjob.plan.failure import Cause, Failure
@@ -55,23 +57,25 @@ def test_every_cause_has_a_built_in_rule(cause: Cause):
 def test_a_pod_that_cannot_start_is_no_failure_for_rules_without_reasons():
     job = ruled({"action": "FailJob", "roles": ["worker"]}, {"action": "Restart", "onReasons": ["ErrImagePull"]})
     back_off = {"worker-1": builders.waiting("ImagePullBackOff")}
-    assert "incident" not in planned(job, back_off)[0].status
+    assert "incident" not in planned(job, back_off)[0].status["internal"]
     after, _ = planned(job, {"worker-1": builders.waiting("ErrImagePull")})
-    assert (after.status["attempts"], after.status["incident"]["charged"]) == ({"worker-1": 1}, 1)
+    assert (
+        after.status["internal"]["attempts"]["exceptions"],
+        after.status["internal"]["incident"].get("charged", 0),
+    ) == (
+        {"worker-1": 1},
+        1,
+    )
 
 
 @pytest.mark.parametrize("spent", [0, 2])
 def test_restarts_that_are_not_counted_are_bounded_by_max_disruptions(spent: int):
     rule = {"action": "RestartAndIgnoreMaxRestarts", "onExitCodes": {"operator": "In", "values": [42]}}
     job = ruled(rule, policy={"maxRestartsWithoutProgress": 0, "maxDisruptionsWithoutProgress": 2})
-    incident = {
-        "startedAt": "2026-11-21T09:59:00Z",
-        "cause": "Error",
-        "notBefore": "2026-11-21T09:59:00Z",
-        "charged": 0,
-    }
-    incident |= {"uncharged": spent, "inARow": spent, "checkpointStep": -1, "attempts": {}}
-    job = builders.with_status(job, {"attempts": {"worker-1": 1}, "incident": incident})
+    incident = Incident(
+        started_at=at(-60), cause="Error", not_before=at(-60), uncharged=spent, in_a_row=spent, attempts=Attempts()
+    )
+    job = builders.with_status(job, builders.remembered({"worker-1": 1}, incident))
     after, made = planned(job, {"worker-1": builders.ended(42, at(19))}, 20)
     if spent:
         assert after.status["reason"] == "MaxDisruptionsExceeded"
@@ -80,8 +84,12 @@ def test_restarts_that_are_not_counted_are_bounded_by_max_disruptions(spent: int
             in after.status["message"]
         )
     else:
-        counted = after.status["incident"]
-        assert (counted["charged"], counted["uncharged"], counted["action"]) == (0, 1, "RestartAndIgnoreMaxRestarts")
+        counted = after.status["internal"]["incident"]
+        assert (counted.get("charged", 0), counted.get("uncharged", 0), counted["action"]) == (
+            0,
+            1,
+            "RestartAndIgnoreMaxRestarts",
+        )
         assert after.status["restarts"] == {"total": 1, "causes": {"Error": 1}}
         assert (
             "failurePolicy.rules[0] (RestartAndIgnoreMaxRestarts) matches exit code 42; training restarts"
@@ -92,7 +100,7 @@ def test_restarts_that_are_not_counted_are_bounded_by_max_disruptions(spent: int
 def test_a_rule_charges_what_is_not_charged_else():
     job = ruled({"action": "Restart", "onPodConditions": [TARGET]}, policy={"maxRestartsWithoutProgress": 1})
     after, _ = planned(job, {"worker-1": builders.disrupted(when=at(19))})
-    assert after.status["incident"]["charged"] == 1
+    assert after.status["internal"]["incident"].get("charged", 0) == 1
     after, _ = planned(after, {"worker-1": builders.disrupted(when=at(99))}, 100)
     assert after.status["reason"] == "MaxRestartsExceeded"
     assert "failurePolicy.rules[0] (Restart) matches pod condition DisruptionTarget=True" in after.status["message"]
@@ -102,7 +110,10 @@ def test_of_several_failures_the_first_cause_is_asked_about_and_fail_job_wins_fo
     uncounted = {"action": "RestartAndIgnoreMaxRestarts", "onPodConditions": [TARGET]}
     both = {"worker-0": builders.disrupted(when=at(19)), "worker-1": builders.ended(42, at(19))}
     after, _ = planned(ruled(uncounted, policy={"maxRestartsWithoutProgress": 0}), both)
-    assert (after.status["incident"]["charged"], after.status["firstFailure"]["task"]) == (0, "worker-0")
+    assert (after.status["internal"]["incident"].get("charged", 0), after.status["firstFailure"]["task"]) == (
+        0,
+        "worker-0",
+    )
     after, _ = planned(ruled(uncounted, FAIL_42), both)
     assert after.status["message"].startswith("worker-1 failed (exit code 42); failurePolicy.rules[1]")
 
@@ -122,12 +133,15 @@ def test_a_charge_follows_the_cause_that_shows_late(early: str, late: str, charg
     pods["worker-1"]["status"] = {**builders.ended(137, at(19)), "phase": "Running"}
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(20))
     assert made.status is not None
-    assert made.status["incident"]["charged"] == (early == "Restart")
+    assert made.status["internal"]["incident"].get("charged", 0) == (early == "Restart")
     job = builders.with_status(job, made.status)
     pods["worker-1"]["status"] = builders.out_of_memory(at(19))
     made = builders.plan_answered(job, Children(tuple(pods.values())), at(21))
     assert made.status is not None
-    assert (made.status["incident"]["charged"], made.status["incident"].get("uncharged", 0)) == (charged, 1 - charged)
+    assert (
+        made.status["internal"]["incident"].get("charged", 0),
+        made.status["internal"]["incident"].get("uncharged", 0),
+    ) == (charged, 1 - charged)
     assert made.status["restarts"] == {"total": 1, "causes": {"OOMKilled": 1}}
 
 
@@ -165,7 +179,7 @@ def test_an_evaluator_that_is_ignored_is_not_replaced_and_not_waited_for():
     assert [(one.reason, one.message) for one in made.events] == [("EvaluationGivenUp", words)]
     assert pods_made_or_removed(made) == []
     status = after.status
-    assert (status["phase"], status["ready"], status["allCreated"]) == ("Running", "3/4", True)
+    assert (status["phase"], status["ready"], status["internal"]["allCreated"]) == ("Running", "3/4", True)
     assert status["replicaStatuses"]["evaluator"] == {"replicas": 1, "failed": 1}
     again, made = planned(after, failed, 300)
     assert (made.status, pods_made_or_removed(made), made.events) == (None, [], ())
@@ -179,7 +193,10 @@ def test_an_evaluator_that_is_ignored_is_not_replaced_and_not_waited_for():
 
 def test_an_evaluator_whose_failure_no_rule_ignores_is_replaced():
     after, _ = planned(ruled(IGNORE), {"evaluator-0": builders.ended(4, at(19))})
-    assert (after.status["attempts"], after.status["restarts"]) == ({"evaluator-0": 1}, {"total": 0, "evaluator": 1})
+    assert (after.status["internal"]["attempts"]["exceptions"], after.status["restarts"]) == (
+        {"evaluator-0": 1},
+        {"total": 0, "evaluator": 1},
+    )
 
 
 @pytest.mark.parametrize("action", ["LeaveFailed", "FailJob"])

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from dtjob.api.failure_policy import Backoff
-from dtjob.plan.attempts import Attempts
+from dtjob.api.status.attempts import Attempts
 from dtjob.plan.failure import Cause
 from dtjob.plan.policies.incident import LONG_RUN, joined, long_run, next_incident, wait_before
 from tests.unit.operator.builders import NOW, at

@@ -16,7 +16,7 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 JOB = builders.job()
-EARLIER = builders.job(uid="earlier", status={"attempts": {"chief-0": 1}})
+EARLIER = builders.job(uid="earlier", status=builders.at_attempts({"chief-0": 1}))
 
 
 def old_chief(status: dict[str, Any] | None) -> Manifest:
@@ -88,7 +88,7 @@ def test_a_chief_that_is_there_waits_for_nobody():
 
 def test_a_chief_that_waits_for_its_predecessors_end_says_so():
     """On a lost node that takes until somebody takes the node out of service: the user must know."""
-    job = builders.job(status={"attempts": {"chief-0": 1}})
+    job = builders.job(status=builders.at_attempts({"chief-0": 1}))
     old = builders.deleting(builders.pod(job, "chief-0", builders.running()))
     words = "chief-0 waits: its earlier pod digits-chief-0-0 on node node-1 has not ended"
     assert why_the_chief_waits(builders.situation(job, old)) == words
@@ -97,7 +97,7 @@ def test_a_chief_that_waits_for_its_predecessors_end_says_so():
 
 
 def test_others_do_not_wait_for_theirs():
-    job = builders.job(status={"attempts": {"worker-0": 1}})
+    job = builders.job(status=builders.at_attempts({"worker-0": 1}))
     pods = builders.all_pods(job)
     pods["worker-0"] = builders.deleting(builders.pod(job, "worker-0", builders.running()))
     assert why_the_chief_waits(builders.situation(job, *pods.values())) == ""

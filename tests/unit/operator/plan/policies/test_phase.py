@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from dtjob.api.phase import Phase
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.restarts import FirstFailure
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
 from dtjob.plan.policies.phase import Standing, standing
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
-RAN = {"conditions": ({"type": "Running", "status": "False"},)}
-FAILED = {"task": "worker-1", "cause": "OOMKilled", "reason": "ran out of memory (OOMKilled)"}
+RAN = {"active": Activity(since=NOW, all_ran_time=NOW)}
+FAILED = FirstFailure(task="worker-1", cause="OOMKilled", reason="ran out of memory (OOMKilled)")
 
 
 def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (), **status: Any) -> Standing:
@@ -72,7 +74,7 @@ def test_a_restart_says_what_failed_first():
 
 
 def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
-    incident = Incident(NOW, Cause.OOM_KILLED, at(10))
+    incident = Incident(started_at=NOW, cause=Cause.OOM_KILLED, not_before=at(10))
     found = stand(without=("worker-1",), incident=incident, first_failure=FAILED)
     assert (found.phase, found.message) == (
         Phase.RESTARTING,

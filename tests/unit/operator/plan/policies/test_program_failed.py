@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.status import Status
 from dtjob.plan.children import Children
 from dtjob.plan.decisions import GiveUp
-from dtjob.plan.incident import Incident
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.program_failed import REASON, mistake_of, note_first_step, program_failed
 from dtjob.plan.policies.restart import failures
@@ -38,7 +39,7 @@ class Run:
 
     def fails(self, task: str = "chief-0", status: dict[str, Any] | None = None, **reports: Any) -> dict[str, Any]:
         """The task's current pod ends with this status; all that was replaced runs. Returns the job's status."""
-        attempt = (self.status.get("attempts") or {}).get(task, 0)
+        attempt = Status.read(self.status).internal.attempts.of(task)
         self._let(f"digits-{task}-{attempt}", status or builders.failed(exception=MISSING), **reports)
         return self.status
 
@@ -196,7 +197,7 @@ def test_a_suspension_between_them_may_have_mended_it():
     """While it is suspended its memory, volumes and nodes may be changed: what it then fails with is the first time."""
     run = single()
     run.fails(status=OOM)
-    assert "beforeFirstStep" in run.status["incident"]
+    assert "mistake" in run.status["internal"]["incident"]
     run.suspended_for_a_while()
     assert run.fails(status=OOM)["phase"] != "Failed"
     assert run.status["restarts"]["total"] == 2
@@ -317,14 +318,14 @@ def test_the_rule_is_a_function_that_others_can_go_before():
     (first,) = failures(situation)
     mistake = mistake_of(situation, first)
     assert mistake is not None
-    incident = Incident(NOW, first.cause, NOW, mistake=mistake)
+    incident = Incident(started_at=NOW, cause=first.cause, not_before=NOW, mistake=mistake)
     again = builders.situation(job, pod, incident=incident)
     assert isinstance(program_failed(again, first), GiveUp)
     assert program_failed(situation, first) is None
-    stepped = builders.situation(job, pod, incident=incident, first_step_time="2026-11-21T10:00:00Z")
+    stepped = builders.situation(job, pod, incident=incident, first_step_time=NOW)
     assert program_failed(stepped, first) is None
     assert note_first_step(stepped) is stepped
-    assert Incident.from_json(incident.to_json()).mistake == mistake
+    assert Incident.model_validate(incident.to_json()).mistake == mistake
 
 
 def restored(step: int, attempt: int = 1, incarnation: int = 0) -> dict[str, Any]:

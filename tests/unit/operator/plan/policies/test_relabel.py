@@ -40,7 +40,7 @@ def test_a_pod_without_any_labels_gets_all_of_ours_back():
 
 
 def test_an_earlier_attempt_does_not_get_its_host_name_back():
-    job = builders.job(status={"attempts": {"worker-0": 1}})
+    job = builders.job(status=builders.at_attempts({"worker-0": 1}))
     old = builders.pod(job, "worker-0", builders.running())
     del old["metadata"]["labels"][labels.SERVING]
     del old["metadata"]["labels"][labels.INDEX]

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.progress import SavedCheckpoint
 from dtjob.objects.manifest import Manifest
 from dtjob.plan import decisions
-from dtjob.plan.attempts import Attempts
 from dtjob.plan.children import Children
 from dtjob.plan.decisions import (
     Begin,
@@ -25,9 +27,7 @@ from dtjob.plan.decisions import (
     Wait,
 )
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
 from dtjob.plan.policies.restart import failures, restart_evaluator, restart_training
-from dtjob.plan.progress import Progress
 from dtjob.plan.situation import Situation
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -36,8 +36,8 @@ from tests.unit.operator.builders import NOW, at
 def see(
     job: Job, *pods: Manifest, now: datetime = NOW, previous: Incident | None = None, step: int = -1, **status: Any
 ) -> Situation:
-    progress = Progress(checkpoint={"step": step} if step >= 0 else {})
-    return builders.situation(job, *pods, now=now, incident=previous, progress=progress, **status)
+    saved = SavedCheckpoint(step=step) if step >= 0 else None
+    return builders.situation(job, *pods, now=now, incident=previous, checkpoint=saved, **status)
 
 
 def decide(
@@ -93,7 +93,7 @@ def test_a_finished_worker_is_needed_again():
     assert replaced(decide(job, pods)) == ["worker-0", "worker-1"]
 
 
-LATE_CHIEF = Incident(at(5), Cause.SIGNAL, at(5), charged=1, in_a_row=1)
+LATE_CHIEF = Incident(started_at=at(5), cause=Cause.SIGNAL, not_before=at(5), charged=1, in_a_row=1)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_worker_that_finished_before_the_chief_was_made_is_needed_again(
     program: bool, chief_made: datetime | None, finished_at: datetime, previous: Incident | None, expected: list[str]
 ):
     """It ended well just after its chief's end was judged a failure; the new chief would wait for it for ever."""
-    job = builders.job(program=program, status={"attempts": {"chief-0": 1}})
+    job = builders.job(program=program, status=builders.at_attempts({"chief-0": 1}))
     pods = builders.all_pods(job)
     del pods["chief-0"]
     if chief_made:
@@ -145,7 +145,7 @@ GATHERS = {
 def test_a_worker_that_was_evicted_when_it_had_finished_is_needed_where_the_chief_starts_again_in_place(
     report: dict[str, Any], gone: bool, expected: list[str]
 ):
-    job = builders.job(status={"finished": [{"role": "worker", "attempt": 0, "indexes": "0"}]})
+    job = builders.job(status=builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]))
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.disrupted() | builders.ended(0, at(60))
     if gone:
@@ -158,7 +158,9 @@ def test_a_worker_that_was_evicted_when_it_had_finished_is_needed_where_the_chie
 @pytest.mark.parametrize("program", [True, False])
 def test_a_finished_tasks_pod_may_go(strategy: str, program: bool):
     job = builders.job(
-        strategy, program=program, status={"finished": [{"role": "worker", "attempt": 0, "indexes": "0"}]}
+        strategy,
+        program=program,
+        status=builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]),
     )
     pods = builders.all_pods(job)
     del pods["worker-0"]
@@ -194,7 +196,7 @@ def test_failures_of_one_incident_are_charged_once():
     pods["worker-0"]["status"] = builders.out_of_memory()
     first = decide(job, pods, at(1))
     assert isinstance(first, Begin)
-    job = builders.with_status(job, {"attempts": {"worker-0": 1}})
+    job = builders.with_status(job, builders.at_attempts({"worker-0": 1}))
     pods["worker-0"] = builders.pod(job, "worker-0", builders.running(), attempt=1, created=at(1))
     pods["worker-2"]["status"] = builders.ended(76, at(20))
     second = decide(job, pods, at(20), first.incident)
@@ -203,9 +205,11 @@ def test_failures_of_one_incident_are_charged_once():
 
 def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
     """Else a pod that fails at each start would be free for as long as its peers fail too."""
-    job = builders.job(workers=3, status={"attempts": {"worker-0": 1}})
+    job = builders.job(workers=3, status=builders.at_attempts({"worker-0": 1}))
     pods = builders.all_pods(job)
-    previous = Incident(at(10), Cause.ERROR, at(10), charged=1, in_a_row=1, attempts=Attempts())
+    previous = Incident(
+        started_at=at(10), cause=Cause.ERROR, not_before=at(10), charged=1, in_a_row=1, attempts=Attempts()
+    )
     pods["worker-0"] = builders.pod(job, "worker-0", builders.ended(1, at(15)), attempt=1, created=at(11))
     pods["worker-2"]["status"] = builders.ended(1, at(14))
     decision = decide(job, pods, at(16), previous)
@@ -217,7 +221,9 @@ def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
 def test_an_eviction_that_shows_late_gives_the_charge_back():
     job = builders.job()
     pods = builders.all_pods(job)
-    previous = Incident(at(5), Cause.ERROR, at(5), charged=1, in_a_row=1, attempts=Attempts())
+    previous = Incident(
+        started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts()
+    )
     pods["worker-1"]["status"] = builders.disrupted(when=at(8))
     decision = decide(job, pods, at(9), previous)
     assert isinstance(decision, Join)
@@ -231,7 +237,9 @@ def test_the_budget(spent: int):
     job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 3})
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory(at(100))
-    previous = Incident(NOW, Cause.ERROR, NOW, charged=spent, in_a_row=spent, checkpoint_step=50)
+    previous = Incident(
+        started_at=NOW, cause=Cause.ERROR, not_before=NOW, charged=spent, in_a_row=spent, checkpoint_step=50
+    )
     assert isinstance(decide(job, pods, at(100), previous, step=50), GiveUp) == (spent == 3)
     assert isinstance(decide(job, pods, at(100), previous, step=51), Begin)
 
@@ -248,7 +256,9 @@ def test_giving_up_says_why(budget: int, step: int, words: str):
     job = builders.job(failurePolicy={"maxRestartsWithoutProgress": budget})
     pods = builders.all_pods(job)
     pods["worker-0"]["status"] = builders.out_of_memory(at(100))
-    previous = Incident(NOW, Cause.ERROR, NOW, charged=budget, in_a_row=1, checkpoint_step=step)
+    previous = Incident(
+        started_at=NOW, cause=Cause.ERROR, not_before=NOW, charged=budget, in_a_row=1, checkpoint_step=step
+    )
     decision = decide(job, pods, at(100), previous, step)
     assert isinstance(decision, GiveUp)
     assert decision.why == f"worker-0 ran out of memory (OOMKilled); {words}"
@@ -266,7 +276,7 @@ def test_disruptions_are_never_charged():
 
 @pytest.mark.parametrize("status", [builders.evicted(), builders.ended(1, at(1)), builders.rejected()])
 def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a_time(status: dict[str, Any]):
-    job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 1}})
+    job = builders.job(evaluator=True, status=builders.at_attempts({"evaluator-0": 1}))
     pod = builders.pod(job, "evaluator-0", status, attempt=1)
     assert decide_evaluator(job, pod, now=at(2)) == Wait(at(10))
     due = decide_evaluator(job, pod, now=at(10))
@@ -275,7 +285,7 @@ def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a
 
 
 def test_a_vanished_evaluator_comes_back_at_once():
-    job = builders.job(evaluator=True, status={"attempts": {"evaluator-0": 3}})
+    job = builders.job(evaluator=True, status=builders.at_attempts({"evaluator-0": 3}))
     assert replaced(decide_evaluator(job, now=NOW, all_created=True)) == ["evaluator-0"]
 
 
@@ -300,7 +310,7 @@ def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(
 ):
     volume = {"persistentVolumeClaim": {"claimName": "digits"}}
     checkpoint = {"storage": {"volume": volume, "mountOn": mount}}
-    job = builders.job(evaluator=True, checkpoint=checkpoint, status={"attempts": {"evaluator-0": 1}})
+    job = builders.job(evaluator=True, checkpoint=checkpoint, status=builders.at_attempts({"evaluator-0": 1}))
     pods = [builders.pod(job, "evaluator-0", status, attempt=1)] if status else []
     situation = see(job, *pods, now=at(1), all_created=False)
     decision = restart_evaluator(situation, failures(situation), (builders.task(lost),))
@@ -322,22 +332,21 @@ def test_an_end_without_a_time_is_not_waited_for_without_end():
 @pytest.mark.parametrize("seen", [1.0, 3.0])
 def test_a_long_run_ends_a_row_of_restarts_however_soon_its_end_is_seen(seen: float):
     """Without a supervisor the failure that is seen at once is judged two seconds later."""
-    ran = {
-        "type": "Running",
-        "status": "True",
-        "reason": "AllTasksRunning",
-        "lastTransitionTime": "2026-11-21T10:00:00Z",
-    }
-    before = Incident(at(-60), Cause.ERROR, at(-60), charged=1, uncharged=2, in_a_row=4)
-    status = {"phase": "Running", "allCreated": True, "conditions": [ran], "incident": before.to_json()}
+    ran = builders.condition("Running", reason="AllTasksRunning")
+    before = Incident(started_at=at(-60), cause="Error", not_before=at(-60), charged=1, uncharged=2, in_a_row=4)
+    remembered = builders.remembered(incident=before, allCreated=True)
+    status = {"phase": "Running", "conditions": [ran], **remembered}
     job = builders.job(program=None, status={**status, "startTime": "2026-11-21T09:00:00Z"})
     pods = builders.all_pods(job)
     pods["worker-1"]["status"] = builders.ended(1, at(7200))
     children, now = Children(tuple(pods.values())), at(7200 + seen)
     made = builders.plan_answered(job, children, now)
     job = builders.with_status(job, made.status or job.status)
-    if job.status["incident"] == before.to_json():
+    if job.status["internal"]["incident"] == before.to_json():
         assert made.look_again_at == at(7202)
         made = builders.plan_answered(job, children, at(7202))
         job = builders.with_status(job, made.status or job.status)
-    assert (job.status["incident"]["inARow"], job.status["incident"].get("uncharged", 0)) == (1, 0)
+    assert (job.status["internal"]["incident"]["inARow"], job.status["internal"]["incident"].get("uncharged", 0)) == (
+        1,
+        0,
+    )

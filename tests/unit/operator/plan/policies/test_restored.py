@@ -76,8 +76,8 @@ def test_what_was_restored_is_told_once_and_counts_as_the_newest_checkpoint(
     job, made = look(job, report, 1)  # sooner than progress alone is written
     assert told(made) == [wanted]
     assert job.status.get("checkpoint", {}).get("step") == checkpoint
-    restored = {"step": again["restoredStep"], "attempt": 0, "incarnation": 1, "time": "2026-11-21T10:00:01Z"}
-    assert job.status["restored"] == restored
+    restored = {"step": again["restoredStep"], "time": "2026-11-21T10:00:01Z"}
+    assert (job.status["restored"], job.status["internal"]["chiefStart"]) == (restored, {"incarnation": 1})
     job, made = look(job, {**report, "step": 70}, 30)
     assert told(made) == []
     assert job.status["restored"] == restored
@@ -109,7 +109,7 @@ def test_a_start_after_others_that_never_came_to_a_step_is_no_news(job: Job):
     job, _ = look(job, {"attempt": 0, "incarnation": 0, "state": "waiting"})
     job, made = look(job, {"attempt": 0, "incarnation": 1, "step": 0, "restoredStep": 0}, 1)
     assert told(made) == []
-    assert job.status["restored"]["incarnation"] == 1
+    assert job.status["internal"]["chiefStart"] == {"incarnation": 1}
 
 
 def test_a_run_that_ends_before_the_next_look_has_told_it_too():
@@ -119,3 +119,15 @@ def test_a_run_that_ends_before_the_next_look_has_told_it_too():
     pods["chief-0"]["status"] = builders.ended(0, message=left)
     made = plan(job, Children(tuple(pods.values()), {"chief-0": SAVED}), builders.at(9))
     assert [one.reason for one in made.events] == ["Resumed", "Succeeded"]
+
+
+def test_a_start_that_the_operator_has_forgotten_is_no_news_again():
+    """What was saved since is no loss."""
+    job, _ = look(SAVING, {**SAVED, "restoredStep": 40})
+    later = {**SAVED, "restoredStep": 40, "step": 95, "checkpoint": {"step": 90}}
+    job, _ = look(job, later, 30)
+    lost = {name: value for name, value in job.status.items() if name != "internal"}
+    job, made = look(builders.with_status(job, lost), later, 60)
+    assert (told(made), job.status["checkpoint"]) == ([], {"step": 90})
+    _, made = look(job, {**later, "incarnation": 1, "restoredStep": 90}, 61)
+    assert told(made) == ["Normal Resumed: Training went on from the checkpoint at step 90"]

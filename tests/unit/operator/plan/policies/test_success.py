@@ -8,7 +8,7 @@ from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from dtjob.plan.policies.success import succeeded
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.builders import at
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_all_workers_must_have_ended_where_the_job_says_so(
 
 
 def test_only_the_current_attempts_end_counts():
-    job = builders.job(status={"attempts": {"chief-0": 1}})
+    job = builders.job(status=builders.at_attempts({"chief-0": 1}))
     old = builders.pod(job, "chief-0", builders.ended(0), attempt=0)
     assert not succeeded(builders.situation(job, old))
 
@@ -62,26 +62,12 @@ def test_a_run_that_has_ended_well_is_complete_in_batchs_word():
     status = plan(job, Children((chief,)), at(5)).status
     assert status is not None
     found = {one["type"]: (one["status"], one["lastTransitionTime"]) for one in status["conditions"]}
-    assert found["Complete"] == found["Succeeded"] == ("True", "2026-11-21T10:00:05Z")
-
-
-def test_so_is_one_that_ended_under_an_earlier_operator():
-    status = {"phase": "Succeeded", "completionTime": "2026-11-21T09:00:00Z"}
-    job = builders.job("Default", status=status)
-    written = plan(job, Children(), NOW).status
-    assert written is not None
-    assert written["conditions"][0] | {"message": ""} == {
-        "type": "Complete",
-        "status": "True",
-        "reason": "Completed",
-        "message": "",
-        "lastTransitionTime": "2026-11-21T09:00:00Z",
-        "observedGeneration": 1,
-    }
-    assert plan(builders.with_status(job, written), Children(), at(60)).status is None
+    assert found["Complete"] == ("True", "2026-11-21T10:00:05Z")
 
 
 def test_one_that_has_failed_is_not():
-    status = {"phase": "Failed", "completionTime": "2026-11-21T09:00:00Z"}
-    written = plan(builders.job("Default", status=status), Children(), NOW).status or status
-    assert "Complete" not in [one["type"] for one in written.get("conditions", ())]
+    job = builders.job("Default", failurePolicy={"maxRestartsWithoutProgress": 0}, program=False)
+    status = plan(job, Children((builders.pod(job, "chief-0", builders.ended(1)),)), at(5)).status
+    assert status is not None
+    found = {one["type"]: one["status"] for one in status["conditions"]}
+    assert (found["Complete"], found["Failed"]) == ("False", "True")

@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.status.incident import Incident
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Event, Plan
 from dtjob.plan.children import Children
-from dtjob.plan.failure import Cause
-from dtjob.plan.incident import Incident
 from dtjob.plan.policies.suspension import go_on, is_suspended, suspend
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
 
 CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
-SUSPENDED = {"type": "Suspended", "status": "True", "lastTransitionTime": "2026-11-21T10:00:00Z"}
+SUSPENDED = builders.condition("Suspended")
 EMPTY = {"storage": {"volume": {"emptyDir": {}}}}
 
 
@@ -105,9 +104,9 @@ def test_all_pods_go_at_once_and_keep_their_service_while_they_save(strategy: st
 
 
 def test_it_goes_on_with_new_attempts_and_counts_nothing() -> None:
-    incident = Incident(at(-900), Cause.ERROR, at(-900), charged=3, in_a_row=2).to_json()
+    incident = Incident(started_at=at(-900), cause="Error", not_before=at(-900), charged=3, in_a_row=2)
     counts = {"total": 3, "causes": {"Error": 3}}
-    story = Story(evaluator=True, status={"incident": incident, "restarts": counts})
+    story = Story(evaluator=True, status={**builders.remembered(incident=incident), "restarts": counts})
     story.run(NOW)
     story.flip(True)
     story.settle(at(60))
@@ -116,7 +115,7 @@ def test_it_goes_on_with_new_attempts_and_counts_nothing() -> None:
     assert builders.names(story.pods) == [
         f"digits-{id_}-1" for id_ in ("chief-0", "evaluator-0", "worker-0", "worker-1")
     ]
-    assert (story.job.status["incident"], story.job.status["restarts"]) == (incident, counts)
+    assert (story.job.status["internal"]["incident"], story.job.status["restarts"]) == (incident.to_json(), counts)
     assert story.job.status["active"]["seconds"] == 60
     assert story.job.status["startTime"] == "2026-11-21T10:00:00Z"
 
@@ -172,7 +171,7 @@ def test_a_crash_between_the_status_and_the_deletions_loses_nothing() -> None:
 
 
 def test_the_chief_waits_until_its_earlier_pod_has_saved() -> None:
-    story = Story(status={"conditions": [{"type": "Suspended", "status": "True", "lastTransitionTime": "x"}]})
+    story = Story(status={"conditions": [SUSPENDED]})
     story.job = builders.with_status(story.job, {**story.job.status, "active": {"seconds": 5}})
     saving = builders.deleting(builders.pod(story.job, "chief-0", builders.running()))
     story.children = Children((saving,))
@@ -229,11 +228,11 @@ def test_who_has_finished_is_needed_again_where_its_peers_wait_for_it(strategy: 
     status = {
         "conditions": [SUSPENDED],
         "active": {"seconds": 5},
-        "finished": [{"role": "worker", "attempt": 0, "indexes": "0"}],
+        **builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]),
     }
     job = builders.job(strategy, program=False, status=status)
     found, _ = go_on(builders.situation(job))
-    assert sorted(found.status.attempts.exceptions) == again
+    assert sorted(found.status.internal.attempts.exceptions) == again
 
 
 def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> None:
@@ -241,20 +240,20 @@ def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> 
     status = {
         "conditions": [SUSPENDED],
         "active": {"seconds": 5},
-        "finished": [{"role": "worker", "attempt": 0, "indexes": "0,2"}],
+        **builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0,2"}]),
     }
     job = builders.job(
         "ParameterServer", chief=False, workers=3, ps=2, program=False, status=status, successPolicy="AllWorkers"
     )
     found, _ = go_on(builders.situation(job))
-    assert sorted(found.status.attempts.exceptions) == ["ps-0", "ps-1", "worker-0", "worker-1"]
+    assert sorted(found.status.internal.attempts.exceptions) == ["ps-0", "ps-1", "worker-0", "worker-1"]
 
 
-def test_of_a_job_that_an_earlier_operator_began_the_time_since_its_start_counts() -> None:
+def test_of_a_job_whose_activity_is_not_known_the_time_since_its_start_counts() -> None:
     job = builders.job(suspend=True, status={"startTime": "2026-11-21T10:00:00Z", "phase": "Running"})
     found, _, _ = suspend(builders.situation(job, now=at(90)))
     assert found.status.active is not None
-    assert found.status.active.before.total_seconds() == 90
+    assert found.status.active.seconds == 90
 
 
 def test_it_is_pending_until_all_run_again_and_no_restart() -> None:
@@ -283,7 +282,7 @@ def test_an_evaluator_that_was_told_to_end_is_made_again_uncounted(
     made = plan_answered(job, Children(tuple(pods)), at(1))
     assert made.status is not None
     assert (made.status["phase"], made.status["restarts"]) == ("Succeeded", {"total": 0})
-    assert made.status["attempts"] == {"evaluator-0": 1}
+    assert made.status["internal"]["attempts"]["exceptions"] == {"evaluator-0": 1}
     assert not [one for one in made.actions if isinstance(one, Create)]
     again = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": False}), "status": made.status})
     created = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -117,7 +116,7 @@ def test_another_tasks_labels_make_no_other_task_of_it():
 def test_before_a_chief_is_made_its_predecessors_are_asked_for(
     attempt: int, seen: tuple[int, ...], gone: tuple[str, ...], asked: tuple[str, ...]
 ):
-    job = builders.job(status={"attempts": {"chief-0": attempt}, "allCreated": False})
+    job = builders.job(status=builders.remembered({"chief-0": attempt}, allCreated=False))
     pods = builders.all_pods(job)
     del pods["chief-0"]
     old = [builders.pod(job, "chief-0", builders.ended(1), attempt=number) for number in seen]
@@ -127,15 +126,15 @@ def test_before_a_chief_is_made_its_predecessors_are_asked_for(
 
 
 @pytest.mark.parametrize(
-    "status",
+    "attempts",
     [
-        {"attempts": {"chief-0": 1}, "incident": None},
-        {"attempts": {"worker-0": 1}},
+        {"chief-0": 1},
+        {"worker-0": 1},
     ],
     ids=["its predecessor still saves", "it is there"],
 )
-def test_none_is_asked_for_while_no_chief_is_to_be_made(status: dict[str, Any]):
-    job = builders.job(status={**status, "allCreated": False})
+def test_none_is_asked_for_while_no_chief_is_to_be_made(attempts: dict[str, int]):
+    job = builders.job(status=builders.remembered(attempts, allCreated=False))
     pods = builders.all_pods(job)
     pods["chief-0"] = builders.pod(job, "chief-0", builders.running())
     assert plan(job, Children(tuple(pods.values())), NOW).ask_for == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dtjob.api.failure_rules import FailureRule
 from dtjob.api.phase import ENDED, Phase
+from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of
@@ -66,7 +67,7 @@ class Budgets(People):
         policy = self.world.job_named(name).spec.failure_policy
         if policy.rules[:1] != RULES_OF_UNCOUNTED:
             return
-        before = (self.status(name).get("incident") or {}).get("charged", 0)
+        before = self.charged(name)
         for _ in range(policy.max_restarts_without_progress + 1):
             if chief := self.chief_of(name):
                 self.blame(chief, "Error")
@@ -75,7 +76,12 @@ class Budgets(People):
             self.all_run()
             self.world.run(2)
         assert self.goes_on(name)
-        assert (self.status(name).get("incident") or {}).get("charged", 0) <= before
+        assert self.charged(name) <= before
+
+    def charged(self, name: str) -> int:
+        """How many incidents are held against the job now."""
+        incident = Status.read(self.status(name)).internal.incident
+        return incident.charged if incident else 0
 
     def chief_of(self, name: str) -> str | None:
         """The chief's running pod, None where it has finished or has none."""

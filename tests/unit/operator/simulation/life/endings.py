@@ -10,6 +10,7 @@ from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
 from dtjob.api.replica_specs import Role
+from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.plan.children import ended as has_ended
 from dtjob.plan.conditions import EVALUATION_GIVEN_UP, holds
@@ -144,9 +145,9 @@ class Endings(Deadlines, Programs):
             return True
         workers = job.status.get("workers") or {}
         may_be = (workers.get("desired"), self.admitted_workers(name))
-        if workers.get("replicas") not in may_be and not job.status.get("finished"):
+        if workers.get("replicas") not in may_be and not Status.read(job.status).internal.finished:
             return False  # where a task has finished, none is made for another number any more
-        ignored = holds(job.status.get("conditions", ()), EVALUATION_GIVEN_UP)
+        ignored = holds(Status.read(job.status).conditions, EVALUATION_GIVEN_UP)
         needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
         tasks = [(one.id, attempt_of(job.status, one.id)) for one in needed]
         wanted = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks}

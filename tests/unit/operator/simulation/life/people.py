@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.api.job import KIND, Job
+from dtjob.api.status.status import Status
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -147,12 +148,11 @@ class People(Pods):
 
         def change(job: Manifest) -> None:
             status, count = job["status"], job["status"]["restarts"]["causes"]
-            word = "cause" if "cause" in status["incident"] else "countedAs"  # earlier versions are to leave it alone
-            cause = status["incident"].pop("countedAs", None) or status["incident"]["cause"]
+            cause = status["internal"]["incident"]["cause"]
             if cause in count:
                 number = count.pop(cause)
                 count["NodeRebooted"] = count.get("NodeRebooted", 0) + number
-            status["incident"] |= {word: "NodeRebooted", "node": "node-1"}
+            status["internal"]["incident"] |= {"cause": "NodeRebooted", "node": "node-1"}
             status |= {"phase": "Rescheduling", "plannedFor": "2026-11-21T10:00:00Z"}
 
         self.world.cluster.change(KIND, name, change)
@@ -160,7 +160,7 @@ class People(Pods):
 
     def restarted(self) -> list[str]:
         """The jobs that go on after an incident."""
-        return [name for name in self.names if self.goes_on(name) and self.status(name).get("incident")]
+        return [name for name in self.names if self.goes_on(name) and Status.read(self.status(name)).internal.incident]
 
     # Quotas, and names that are taken
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from dtjob import times
+from dtjob.api.status.status import Status
 from dtjob.plan.children import ended as has_ended
 from dtjob.plan.children import finished
 from tests.unit.operator import builders
@@ -213,9 +213,9 @@ class Pods(Stage):
 
     def longest_wait(self) -> float:
         """Seconds until every job may start its pods again."""
-        waits = [(self.status(name).get("incident") or {}).get("notBefore") for name in self.names]
+        incidents = [Status.read(self.status(name)).internal.incident for name in self.names]
         now = self.world.now()
-        return max([1.0, *((times.parse(one) - now).total_seconds() + 1 for one in waits if one)])
+        return max([1.0, *((one.not_before - now).total_seconds() + 1 for one in incidents if one)])
 
     # Without a supervisor, all that train together die with the first of them.
 

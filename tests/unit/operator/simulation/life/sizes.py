@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.api.job import KIND
+from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.guarantees import Must
@@ -68,7 +69,7 @@ class Sizes(Queues):
     def be_scaled(self, name: str) -> None:
         """It comes to what its spec says, with room for all, up and down."""
         for count in (4, 1, 3):
-            if name not in self.elastic() or not self.goes_on(name) or self.status(name).get("finished"):
+            if name not in self.elastic() or not self.goes_on(name) or Status.read(self.status(name)).internal.finished:
                 return  # none begins once a task has finished
             before = self.status(name).get("restarts")
             self.scale(name, count)

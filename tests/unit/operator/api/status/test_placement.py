@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.plan.queue_entry import QueueEntry
+from dtjob.api.status.placement import QueueEntry
 
 
 def test_what_is_written_is_read_again_also_of_a_newer_operator() -> None:
@@ -14,11 +14,11 @@ def test_what_is_written_is_read_again_also_of_a_newer_operator() -> None:
         "podSets": {"ps": {}},
         "new": 1,
     }
-    assert QueueEntry.from_json(fields).to_json() == fields
+    assert QueueEntry.model_validate(fields).to_json() == fields
 
 
 def test_who_waits_has_nothing_of_an_admission() -> None:
-    entry = QueueEntry("team-a", "w").admitted("u", "research", {"ps": {}})
+    entry = QueueEntry(name="team-a", workload="w").admitted("u", "research", {"ps": {}})
     assert entry.runs
     assert not entry.waiting().runs
     assert entry.waiting().to_json() == {"name": "team-a", "workload": "w"}

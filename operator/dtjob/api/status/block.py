@@ -1,0 +1,93 @@
+"""What every block of the status is, and the types of the values in it.
+
+A block keeps fields that this version does not know, and is never changed in place: `but` gives a changed copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+from dtjob import times
+
+LONGEST_NAME = 256
+"""Characters of a name, such as that of a pod or of a metric."""
+LONGEST_WORD = 1024
+"""Characters of a reason: metav1.Condition's limit."""
+LONGEST_MESSAGE = 4096
+"""Characters of a message of ours. metav1.Condition takes 32768."""
+LONGEST_NUMBER = 64
+"""Characters of a number that is written as text."""
+
+
+class StatusBlock(BaseModel):
+    """A block of the status: camelCase names in JSON; fields that are not known are kept."""
+
+    model_config = ConfigDict(
+        extra="allow", frozen=True, alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
+    )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same values, fields that are not known included."""
+        if self is other:
+            return True
+        if not isinstance(other, StatusBlock) or type(self) is not type(other):
+            return NotImplemented
+        return self.__dict__ == other.__dict__ and self.__pydantic_extra__ == other.__pydantic_extra__
+
+    __hash__ = None  # type: ignore[assignment]  # some blocks hold mappings
+
+    def but(self, **changes: Any) -> Self:
+        """A copy with these fields changed. The values are not validated: whoever decides them has the right types."""
+        unknown = changes.keys() - type(self).model_fields.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return self.model_copy(update=changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The block as it is written. What has its default is left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def cut(text: str, longest: int) -> str:
+    """The text with at most `longest` characters; an ellipsis ends one that was longer."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def whole(moment: datetime) -> datetime:
+    """The moment to the second in UTC, as it will be read back."""
+    return moment.astimezone(UTC).replace(microsecond=0)
+
+
+def _cut_to(longest: int) -> Callable[[Any], Any]:
+    return lambda text: cut(text, longest) if isinstance(text, str) else text
+
+
+Name = Annotated[str, BeforeValidator(_cut_to(LONGEST_NAME)), Field(max_length=LONGEST_NAME)]
+"""A name. Longer ones are cut."""
+Word = Annotated[str, BeforeValidator(_cut_to(LONGEST_WORD)), Field(max_length=LONGEST_WORD)]
+"""A reason, in one word. Longer ones are cut."""
+Message = Annotated[str, BeforeValidator(_cut_to(LONGEST_MESSAGE)), Field(max_length=LONGEST_MESSAGE)]
+"""A text for people. Longer ones are cut."""
+Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+NumberText = Annotated[str, Field(max_length=LONGEST_NUMBER)]
+"""A number that may have a fraction, as text: JSON's numbers are not the same to every reader."""
+Time = Annotated[AwareDatetime, PlainSerializer(times.rfc3339, return_type=str)]
+"""A moment, to the second."""
+Seconds = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False),
+    PlainSerializer(lambda value: f"{value:.2f}".rstrip("0").rstrip("."), return_type=str),
+    WithJsonSchema({"type": "string", "maxLength": LONGEST_NUMBER}),
+]
+"""Seconds with two decimals: a number in Python, text in JSON."""
+
+
+def list_map(*keys: str) -> dict[str, Any]:
+    """For the schema of a list: an entry is known by these of its fields."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}

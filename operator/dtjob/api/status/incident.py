@@ -1,0 +1,53 @@
+"""`status.internal.incident`: the latest incident, and what came before it. A restarted operator knows it from here."""
+
+from __future__ import annotations
+
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.block import Int32, Int64, StatusBlock, Time
+
+
+class Errors(StatusBlock):
+    """Charged incidents soon after each other, all of which the loss of one peer would explain."""
+
+    began: Time
+    """When the first of them began."""
+    count: Int32
+    """How many they are."""
+    attempts: Attempts
+    """The attempt that each task was at when the first of them began."""
+
+
+class Mistake(StatusBlock):
+    """What a program failed with before its job's first step, as far as a second failure alike has the same."""
+
+    exit_code: Int32 = 0
+    """The exit code."""
+    exception: str = ""
+    """The exception without numbers and the like; empty where no exception ended the program."""
+
+
+class Incident(StatusBlock):
+    """The latest incident, which is failures that belong together, and what came before it."""
+
+    started_at: Time
+    """When its first failure was seen."""
+    cause: str
+    """The kind of its first failure: a `Cause`, or a word that this version does not know."""
+    not_before: Time
+    """No pod is created before this moment."""
+    charged: Int32 = 0
+    """Charged incidents since the last newer checkpoint."""
+    uncharged: Int32 = 0
+    """Incidents that were not charged, since the last newer checkpoint or long run."""
+    in_a_row: Int32 = 0
+    """Incidents of any kind, since the last newer checkpoint or long run."""
+    checkpoint_step: Int64 = -1
+    """The newest checkpoint when the budget was last refilled."""
+    attempts: Attempts | None = None
+    """The attempt that each task was at when it began."""
+    action: str | None = None
+    """What a rule of failurePolicy.rules said to do about it; None where none did."""
+    errors: Errors | None = None
+    """The row of errors that it ends, None where its cause is another or has no peer to blame."""
+    mistake: Mistake | None = None
+    """What may be the program's own fault, where it failed before the job's first step."""

@@ -1,0 +1,99 @@
+"""`status.internal`: what the operator remembers for itself between two looks at a job."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import AwareDatetime
+
+from dtjob.api.status.attempts import Attempts, Finished
+from dtjob.api.status.block import Int32, Int64, Seconds, StatusBlock
+from dtjob.api.status.goodput import GoodputSeconds
+from dtjob.api.status.incident import Incident
+
+
+class Doing(StrEnum):
+    """What a job was at when its time was counted last."""
+
+    WAITING_FOR_PODS = "waitingForPods"
+    BACKOFF = "backoff"
+    STARTING = "starting"
+    RESTARTING = "restarting"
+    TRAINING = "training"
+    ENDING = "ending"
+    SUSPENDED = "suspended"
+
+
+class Spent(StatusBlock):
+    """What the chief task's supervisor tells of its own time, in seconds and steps (docs/contract.md: `spent`)."""
+
+    attempt: Int32 = -1
+    """The attempt of the chief task that told it; -1: nobody has told anything."""
+    incarnation: Int32 = 0
+    """Which of its training processes has told it."""
+    from_step: Int64 = 0
+    kept_steps: Int64 = 0
+    kept: Seconds = 0.0
+    redone_steps: Int64 = 0
+    redone: Seconds = 0.0
+    saving: Seconds = 0.0
+
+    @property
+    def last_step(self) -> int:
+        """The step that it has come to."""
+        return self.from_step + self.kept_steps
+
+    @property
+    def seconds(self) -> float:
+        """All time that it accounts for."""
+        return self.kept + self.redone + self.saving
+
+
+class Counted(StatusBlock):
+    """How far `status.goodput` is counted."""
+
+    until: AwareDatetime
+    """All time before this is counted, by the operator's clock."""
+    doing: Doing
+    """What the job was at then."""
+    told: Spent = Spent()
+    """What of the supervisor's own account is counted."""
+    untold: GoodputSeconds = GoodputSeconds()
+    """Of each part so many seconds, counted since this supervisor said something new, it may yet account for."""
+
+
+class ProcessStart(StatusBlock):
+    """One start of the chief's training process."""
+
+    attempt: Int32 = 0
+    """The attempt at the chief."""
+    incarnation: Int32 = 0
+    """Which of the training processes in the pod of that attempt, counted from 0."""
+
+
+class Crashes(StatusBlock):
+    """How many crashes in containers that go on were counted, of those that the chief's supervisor tells of."""
+
+    attempt: Int32
+    """The attempt at the chief."""
+    count: Int32
+
+
+class Internal(StatusBlock):
+    """What the operator remembers for itself. It may change with any version: do not read it. If it is lost, the job
+    goes on, and only its counts for restart limits begin again."""
+
+    attempts: Attempts = Attempts()
+    """The attempt of each task."""
+    all_created: bool | None = None
+    """Whether every current attempt has had its pod, so that one that is missing was deleted."""
+    finished: Finished = {}
+    """The attempt of each task that has finished, by its id: its pod may go, and is not made again."""
+    incident: Incident | None = None
+    """The latest incident, and what came before it."""
+    crashes: Crashes | None = None
+    """The crashes in containers that go on that are counted in `status.restarts`."""
+    chief_start: ProcessStart | None = None
+    """The start of the chief's training process that `status.restored` speaks of."""
+    goodput: Counted | None = None
+    """How far `status.goodput` is counted."""

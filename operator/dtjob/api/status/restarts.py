@@ -1,0 +1,56 @@
+"""`status.restarts` and `firstFailure`: how often tasks were started again, and over what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dtjob.api.status.block import Int32, Message, Name, StatusBlock, Time
+
+
+class Restarts(StatusBlock):
+    """How often training was restarted."""
+
+    total: Int32 = 0
+    """The number of restarts of training, of any cause."""
+    causes: Annotated[dict[str, Int32], Field(max_length=64)] = {}
+    """The number of restarts by cause, such as Disruption, OOMKilled or Error."""
+    evaluator: Int32 = 0
+    """The number of restarts of the evaluator. They do not interrupt training and are not part of total."""
+
+
+class ProgramException(StatusBlock):
+    """The Python exception that ended the program."""
+
+    type: Name
+    """The class of the exception, such as ModuleNotFoundError."""
+    message: Message = ""
+    """The last line of the exception."""
+
+
+class FirstFailure(StatusBlock):
+    """The failure that caused the last restart, or the end of the job."""
+
+    task: Name
+    """The task that failed, such as worker-1."""
+    pod: Name = ""
+    """The name of the pod that failed."""
+    node: Name = ""
+    """The node on which the pod ran."""
+    cause: Name = ""
+    """The kind of failure, one of the words in restarts.causes."""
+    reason: Message = ""
+    """What happened, in words."""
+    exit_code: Int32 | None = None
+    """The exit code of the training container. The field is absent if the container did not end."""
+    exception: ProgramException | None = None
+    """The Python exception that ended the program. The field is absent if there was none."""
+    before_first_step: bool | None = None
+    """Whether the pod failed before its first training step. The field is absent if that is not known."""
+    message: Message = ""
+    """The last lines of the log."""
+    rule: Message = ""
+    """The rule of failurePolicy.rules that matched, and what it matched. The field is absent if no rule matched."""
+    time: Time | None = None
+    """When the container ended, by the clock of its node."""

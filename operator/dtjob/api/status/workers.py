@@ -1,0 +1,45 @@
+"""`status.workers`: how many workers a job is to have, and how many train together."""
+
+from __future__ import annotations
+
+from dtjob.api.status.block import Int32, Message, Name, StatusBlock, Time, Word
+
+
+class Resizing(StatusBlock):
+    """A change of the number of workers that is under way: all tasks save and end, and a new group starts."""
+
+    to: Int32
+    """The number of workers of the next group."""
+    reason: Word
+    """Why the number changes, in one word."""
+    message: Message
+    """Why the number changes, in words."""
+
+
+class Workers(StatusBlock):
+    """How many workers the job is to have, and how many train together. The field is absent if the job has no
+    workers."""
+
+    desired: Int32
+    """The number of workers in the spec, as last seen."""
+    replicas: Int32
+    """The number of workers in the current group. The scale subresource shows it."""
+    selector: Name = ""
+    """The label selector of the worker pods. A HorizontalPodAutoscaler reads it."""
+    reason: Word = ""
+    """Why an elastic job has this number: AsDesired, NoRoom, Finishing, Scaled, Unschedulable or Room."""
+    message: Message = ""
+    """Why an elastic job has this number, in words."""
+    last_scale_time: Time | None = None
+    """When the current group started. The field is absent if the number of workers has never changed."""
+    resizing: Resizing | None = None
+    """The change that is under way. The field is absent if there is none."""
+    unschedulable_since: Time | None = None
+    """Since when training waits for tasks that no node or quota has room for. The field is absent if none waits."""
+    adjusted_time: Time | None = None
+    """When the operator last changed the number, or tried to, because of missing room."""
+
+    @property
+    def short(self) -> int:
+        """How many workers the group has too few."""
+        return max(0, self.desired - self.replicas)

@@ -1,0 +1,1 @@
+"""docs/reference/api.md, generated from the definition: every field of the spec and the status, phases, conditions."""

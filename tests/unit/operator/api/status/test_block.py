@@ -1,0 +1,52 @@
+"""What every block of the status does."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.block import cut, whole
+from dtjob.api.status.goodput import GoodputSeconds
+from dtjob.api.status.restarts import FirstFailure, Restarts
+from tests.unit.operator.builders import NOW, at
+
+
+def test_a_changed_copy_leaves_the_block_alone_and_keeps_what_is_not_known():
+    before = Restarts.model_validate({"total": 1, "later": [1]})
+    after = before.but(total=2)
+    assert (before.to_json(), after.to_json()) == ({"total": 1, "later": [1]}, {"total": 2, "later": [1]})
+    assert before != after
+    assert after.but(total=1) == before
+
+
+def test_a_field_that_there_is_not_is_a_bug():
+    with pytest.raises(TypeError, match="Restarts has no field totl"):
+        Restarts().but(totl=3)
+
+
+def test_a_block_is_not_changed_in_place():
+    with pytest.raises(ValueError, match="frozen"):
+        Restarts().total = 3
+
+
+def test_blocks_of_two_kinds_are_never_equal():
+    assert Restarts() != Activity()
+
+
+def test_texts_are_cut():
+    assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "ab…")
+    long = FirstFailure(task="t" * 300, message="m" * 5000, reason="short")
+    assert (len(long.task), len(long.message), long.reason) == (256, 4096, "short")
+
+
+def test_times_are_whole_seconds():
+    assert whole(at(0.7)) == NOW
+    assert Activity(since=at(0.7)).to_json() == {"since": "2026-11-21T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.0, "1"), (1.5, "1.5"), (0.25, "0.25"), (100.0, "100"), (3.14159, "3.14")]
+)
+def test_seconds_are_text_with_two_decimals_at_most(value: float, text: str):
+    assert GoodputSeconds(kept=value).to_json() == {"kept": text}
+    assert GoodputSeconds.model_validate({"kept": text}).kept == round(value, 2)
