@@ -14,6 +14,9 @@ from dtjob_trainer.errors import DataError
 KINDS = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
 """What the parts of an element may be."""
 
+_COPIED = 2**16
+"""Elements up to which to copy all of a tensor takes less than an operation of TensorFlow."""
+
 
 def check(spec: Any, argument: str, *, remote: bool) -> None:
     """Raise DataError where elements of `spec`, of data given as `argument`, cannot be trained on.
@@ -114,15 +117,17 @@ def marks_of(element: Any) -> list[float]:
 
 
 def _marks_of_part(part: Any) -> list[float]:
-    if part is None or not tf.nest.flatten(part):
+    tensors = tf.nest.flatten(part, expand_composites=True) if part is not None else []
+    if not tensors:
         return marks.of_rows(-1, [])
-    with tf.device("CPU:0"):
-        tensors = map(tf.convert_to_tensor, tf.nest.flatten(part, expand_composites=True))
-        return marks.of_rows(rows_in(part), [_some_rows(tensor).numpy() for tensor in tensors if tensor.shape.rank])
+    return marks.of_rows(rows_in(part), [_some_rows(tensor) for tensor in tensors if tensor.shape.rank])
 
 
 def _some_rows(tensor: Any) -> Any:
-    rows = int(tensor.shape[0])
-    if rows <= marks.ROWS_SEEN:
-        return tensor
-    return tf.gather(tensor, np.linspace(0, rows - 1, marks.ROWS_SEEN).astype(np.int64))
+    """Some rows of a tensor, as NumPy has them."""
+    rows = tensor.shape[0]
+    chosen = np.linspace(0, rows - 1, min(rows, marks.ROWS_SEEN)).astype(np.int64)
+    if tensor.shape.num_elements() <= _COPIED:
+        return tensor.numpy()[chosen]
+    with tf.device("CPU:0"):
+        return tf.gather(tensor, chosen).numpy()
