@@ -49,7 +49,7 @@ def manifest(name: str, workers: int) -> Manifest:
             "strategy": "MultiWorkerMirrored",
             "image": "registry.example.com/vision/trainer:2026-11-21",
             "program": {
-                "entry": "train.py",
+                "entrypoint": "train.py",
                 "args": ["--epochs=90", "--batch-size=8192", "--data=/data/imagenet"],
                 "env": [{"name": f"OPTION_{number}", "value": f"value-{number}"} for number in range(8)],
             },

@@ -1,7 +1,7 @@
 """CPU time in which an API server stores a job, and a status of it: with the definition's rules, and without them.
 
 The same definition is served under several groups of one API server, which take turns: `with` rules, `without`, and
-with `--definition FILE` that of another release as `other`. An API server evaluates rules in CEL at each of these
+with `--definition FILE` another one as `other`. An API server evaluates rules in CEL at each of these
 writes, the operator's own of each status included.
 """
 
@@ -127,7 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=300, help="jobs of each kind in a round")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--definition", type=Path, help="crds/distributedtrainingjobs.yaml of another release")
+    parser.add_argument("--definition", type=Path, help="crds/distributedtrainingjobs.yaml of another commit")
     options = parser.parse_args()
     with ControlPlane(binaries.find()) as cluster:
         found = measure(Sides(cluster, options.definition), options.jobs, options.rounds)

@@ -1,11 +1,6 @@
-"""`helm upgrade` with jobs in the cluster: a stricter definition of jobs, and other defaults."""
+"""`helm upgrade` with jobs in the cluster: other values, and other defaults for jobs."""
 
 from __future__ import annotations
-
-import json
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,12 +10,11 @@ from tests.cluster.support.chart import (
     InstalledOperator,
     install,
     objects,
-    older_chart,
     says,
 )
-from tests.cluster.support.jobs import GROUP, job, uids, wait_phase, wait_pods
+from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
 from tests.cluster.support.kubelet import Kubelet
-from tools.cluster.rest import CRD, DEFAULT_TIMEOUT, Api, ApiError
+from tools.cluster.rest import Api
 
 DIGITS = ("digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0")
 
@@ -33,53 +27,6 @@ def cluster(audited_cluster: AuditedControlPlane) -> AuditedControlPlane:
 @pytest.fixture(scope="module")
 def api(cluster: AuditedControlPlane) -> Api:
     return Api(cluster.kubeconfig)
-
-
-def test_upgrade_with_a_job_that_the_new_rules_refuse(
-    helm: Helm,
-    cluster: AuditedControlPlane,
-    api: Api,
-    installed: InstalledOperator,
-    namespace: str,
-    tmp_path: Path,
-) -> None:
-    bad = job("old")
-    bad["spec"]["replicaSpecs"] |= {"ps": {"replicas": 1}, "worker": {"replicas": -1}}
-    odd = job("odd", "Default")  # which this version refuses, and can run
-    odd["spec"]["checkpoint"]["directory"] = "relative"
-    api.delete("customresourcedefinitions", None, CRD)
-    api.wait_for("customresourcedefinitions", None, CRD, lambda crd: crd is None)
-    install(helm, api, chart=older_chart(tmp_path))
-    path = f"apis/{GROUP}/v1beta1/namespaces/{namespace}/distributedtrainingjobs"
-    until_answers(lambda: api.call("POST", path, bad), 200)
-    api.call("POST", path, odd)
-    install(helm, api, verb="upgrade")
-    api.wait_for(
-        "customresourcedefinitions", None, CRD, lambda crd: crd and "maxRestartsWithoutProgress" in json.dumps(crd)
-    )
-    for old in (bad, odd):
-        refused = {**old, "metadata": {"name": "new"}}
-        until_answers(lambda refused=refused: api.create("dtjobs", namespace, refused, dryRun="All"), 422)
-    installed.start()
-    api.wait_for("dtjobs", namespace, "old", says("InvalidSpec"))
-    wait_phase(api, namespace, "Pending", "odd")
-    api.create("dtjobs", namespace, job())
-    wait_pods(api, namespace, *DIGITS, "odd-chief-0-0")
-
-
-def until_answers(call: Callable[[], object], status: int) -> None:
-    """Make the call until it is answered with this HTTP status: the API server takes in a CRD a moment later."""
-    limit = time.monotonic() + DEFAULT_TIMEOUT
-    while True:
-        try:
-            call()
-            found = 200
-        except ApiError as error:
-            found = error.status
-        if found == status:
-            return
-        assert time.monotonic() < limit, f"answered with {found} for {DEFAULT_TIMEOUT:.0f} s, not with {status}"
-        time.sleep(0.1)
 
 
 def test_an_upgrade_brings_a_default_image_and_no_job_notices_the_next_one(

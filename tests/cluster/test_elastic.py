@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.job import API_VERSION, PLURAL
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import all_created, columns, job, wait_phase
 from tests.cluster.support.kubelet import Kubelet
@@ -18,10 +19,14 @@ from tools.cluster.rest import Api, ApiError, Object
 REASONS = ("Resizing", "Resized")
 
 
-def elastic(count: int = 2, strategy: str = "MultiWorkerMirrored", **spec: Any) -> Object:
-    roles: Object = {"chief": {}, "worker": {"replicas": count, "min": 1, "max": 6}}
+def elastic(
+    replicas: int = 2, strategy: str = "MultiWorkerMirrored", policy: Object | None = None, **spec: Any
+) -> Object:
+    """A job with so many workers, which may be 1 to 6; `policy` are more fields of its elasticPolicy."""
+    roles: Object = {"chief": {}, "worker": {"replicas": replicas}}
     roles |= {"ps": {}} if strategy == "ParameterServer" else {}
-    return job(strategy=strategy, replicaSpecs=roles, **spec)
+    bounds = {"minReplicas": 1, "maxReplicas": 6, **(policy or {})}
+    return job(strategy=strategy, replicaSpecs=roles, elasticPolicy=bounds, **spec)
 
 
 def group(attempt: int, workers: int, *more: str) -> set[str]:
@@ -134,8 +139,7 @@ def test_the_operator_may_be_killed_while_the_group_changes(
 def test_without_room_it_goes_on_with_what_there_is_and_grows_again(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
-    policy = {"elasticity": {"scheduleTimeoutSeconds": 1, "growPeriodSeconds": 1}}
-    api.create("dtjobs", namespace, elastic(3, **policy))
+    api.create("dtjobs", namespace, elastic(3, policy={"scheduleTimeoutSeconds": 1, "growPeriodSeconds": 1}))
     wait_for_group(api, namespace, group(0, 3))
     for name in ("digits-chief-0-0", "digits-worker-1-0"):
         kubelet.run(name)
@@ -161,24 +165,34 @@ def test_a_quota_that_refuses_workers_shrinks_the_group(
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": 3}}}
     api.create("resourcequotas", namespace, quota)
     api.wait_for("resourcequotas", namespace, "small", lambda one: bool(one and one.get("status", {}).get("hard")))
-    policy = {"elasticity": {"scheduleTimeoutSeconds": 1}}
-    api.create("dtjobs", namespace, elastic(4, **policy))
+    api.create("dtjobs", namespace, elastic(4, policy={"scheduleTimeoutSeconds": 1}))
     api.wait("pods", namespace, lambda pods: len(pods) == 3 and pods.keys() < group(0, 4))  # whichever came first
     wait_for_group(api, namespace, group(1, 2))
     assert run_all(kubelet, api, namespace, *group(1, 2))["status"]["workers"]["replicas"] == 2
+
+
+def test_scale_says_how_many_workers_a_job_has_that_is_not_elastic(
+    shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl
+) -> None:
+    api.create("dtjobs", namespace, job())
+    wait_phase(api, namespace, "Pending")
+    path = f"/apis/{API_VERSION}/namespaces/{namespace}/{PLURAL}/digits/scale"
+    scale: Object = json.loads(kubectl("get", "--raw", path).stdout)
+    assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (2, 2)
+    assert "training.dtjob.dev/role=worker" in scale["status"]["selector"]
 
 
 def test_only_elastic_workers_can_be_scaled(api: Api, namespace: str, kubectl: Kubectl) -> None:
     api.create("dtjobs", namespace, job("fixed"))
     api.create("dtjobs", namespace, job("alone", "Default"))
     api.create("dtjobs", namespace, {**elastic(2), "metadata": {"name": "elastic"}})
-    for name, count, said in (
-        ("fixed", 3, "worker.count can only where worker.min or worker.max is set"),
-        ("alone", 3, "replicas"),
-        ("elastic", 7, "count is above max"),
+    for name, replicas, said in (
+        ("fixed", 3, "worker.replicas can only if elasticPolicy is set"),
+        ("alone", 3, "replicaSpecs cannot be changed"),
+        ("elastic", 7, "replicas is above elasticPolicy.maxReplicas"),
         ("elastic", 0, "should be greater than or equal to 1"),
     ):
-        done = kubectl("scale", f"dtjob/{name}", f"--replicas={count}", check=False)
+        done = kubectl("scale", f"dtjob/{name}", f"--replicas={replicas}", check=False)
         assert done.returncode == 1, name
         assert said in done.stderr, name
     assert "scaled" in kubectl("scale", "dtjob/elastic", "--replicas=6").stdout

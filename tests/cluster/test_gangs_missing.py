@@ -43,7 +43,7 @@ def others(cluster: ControlPlane) -> Iterator[None]:
 def test_one_that_was_deleted_is_made_again_and_one_that_was_changed_is_put_right(
     others: None, operator: OperatorProcess, api: Api, namespace: str
 ) -> None:
-    api.create("dtjobs", namespace, gang_job(namespace, "Volcano", gang={"queue": "team-a"}))
+    api.create("dtjobs", namespace, gang_job(namespace, "Volcano", gang={"volcano": {"queue": "team-a"}}))
     api.wait("pods", namespace, lambda pods: len(pods) == 4)
     path = f"apis/{APIS['Volcano']}/namespaces/{namespace}/podgroups/digits"
     before = api.call("GET", path)

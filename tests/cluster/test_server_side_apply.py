@@ -44,15 +44,15 @@ PLATFORM = chief(
 
 def applied(api: Api, namespace: str, group: str, manager: str, manifest: Object, sub: str = "") -> Object:
     """Server-side apply of the job `digits`."""
-    path = f"apis/{group}/v1alpha1/namespaces/{namespace}/distributedtrainingjobs/digits"
-    head = {"apiVersion": f"{group}/v1alpha1", "kind": "DistributedTrainingJob", "metadata": {"name": "digits"}}
+    path = f"apis/{group}/v1beta1/namespaces/{namespace}/distributedtrainingjobs/digits"
+    head = {"apiVersion": f"{group}/v1beta1", "kind": "DistributedTrainingJob", "metadata": {"name": "digits"}}
     query = {"fieldManager": manager, "fieldValidation": "Strict"}
     return api.call("PATCH", f"{path}/{sub}".rstrip("/"), head | manifest, query, "application/apply-patch+yaml")
 
 
 def whole(manifest: Object) -> Object:
     """A job that can be created, with this beside."""
-    return {"spec": {"strategy": "Mirrored", "image": "a", **manifest["spec"]}}
+    return {"spec": {"strategy": "Mirrored", **manifest["spec"]}}
 
 
 def test_what_two_managers_apply_is_merged_by_keys(api: Api, namespace: str, other_definition: Install) -> None:
@@ -81,7 +81,7 @@ def test_another_manager_may_apply_a_part_of_a_job_as_it_is(api: Api, namespace:
     again = applied(api, namespace, group, "platform", part)
     assert again["spec"] == created["spec"]
     assert {one["manager"] for one in again["metadata"]["managedFields"]} == {"author", "platform"}
-    with pytest.raises(ApiError, match="replicas cannot be changed"):
+    with pytest.raises(ApiError, match="replicaSpecs cannot be changed"):
         applied(api, namespace, group, "platform", PLATFORM)
 
 

@@ -30,15 +30,15 @@ def test_the_pages_dtjobs_are_taken(api: Api, namespace: str, name: str) -> None
 def test_restarts_by_exit_code_are_limited(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
-    """Under TFJob's ExitCode policy as dtjob rules, each restart with a pod of its own: `maxRestarts` holds."""
+    """Under TFJob's ExitCode policy as dtjob rules, each restart with a pod of its own: the limit holds."""
     rules = blocks()["tfjob-exit-code"]["rules"]
-    policy = {"maxRestarts": 2, "backoff": AT_ONCE, "rules": rules}
+    policy = {"maxRestartsWithoutProgress": 2, "backoff": AT_ONCE, "rules": rules}
     api.create("dtjobs", namespace, job(strategy="Mirrored", failurePolicy=policy))
     for attempt in range(3):
         kubelet.exit(f"digits-chief-0-{attempt}", 137)
     status = wait_phase(api, namespace, "Failed")["status"]
     assert (status["reason"], status["restarts"]["total"]) == ("MaxRestartsExceeded", 2)
-    assert "failurePolicy.maxRestarts (2)" in status["message"]
+    assert "failurePolicy.maxRestartsWithoutProgress (2)" in status["message"]
 
 
 @pytest.mark.parametrize("how", ["drain", "preempt", "delete"])
@@ -46,7 +46,7 @@ def test_a_running_pod_that_is_taken_away_is_no_failure(
     shared_operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet, how: str
 ) -> None:
     """Of a job that no failure is forgiven."""
-    api.create("dtjobs", namespace, job(failurePolicy={"maxRestarts": 0}))
+    api.create("dtjobs", namespace, job(failurePolicy={"maxRestartsWithoutProgress": 0}))
     wait_phase(api, namespace, "Running")
     if how == "delete":
         api.delete("pods", namespace, "digits-worker-1-0")
@@ -72,8 +72,8 @@ def test_a_ps_that_failed_is_replaced(
     ("manifest", "says"),
     [
         (job("a" * 60), ("metadata.name", "use a shorter name")),
-        (job(replicas={"chief": {}, "master": {}}), ('unknown field "spec.replicas.master"',)),
-        (job(replicas={"Worker": {"count": 2}}), ('unknown field "spec.replicas.Worker"',)),
+        (job(replicaSpecs={"chief": {}, "master": {}}), ('unknown field "spec.replicaSpecs.master"',)),
+        (job(replicaSpecs={"Worker": {"replicas": 2}}), ('unknown field "spec.replicaSpecs.Worker"',)),
     ],
     ids=["a name that is too long", "a role that nobody knows", "a role in capitals"],
 )
@@ -90,7 +90,7 @@ def test_what_would_never_run_is_refused_at_apply(
 def test_step_checkpoint_cause_and_last_lines_stay_when_all_pods_have_gone(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubelet: Kubelet
 ) -> None:
-    manifest = job(strategy="Mirrored", runPolicy={"cleanPods": "All"}, failurePolicy={"backoff": AT_ONCE})
+    manifest = job(strategy="Mirrored", cleanPodPolicy="All", failurePolicy={"backoff": AT_ONCE})
     api.create("dtjobs", namespace, manifest)
     kubelet.exit("digits-chief-0-0", 3, message="step 41\nValueError: no such column")
     checkpoint = {"step": 460, "time": "2026-11-21T10:00:02Z"}

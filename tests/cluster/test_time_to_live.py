@@ -16,13 +16,9 @@ from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import connect
 from tests.cluster.support.jobs import job
 from tools.cluster.control_plane import ControlPlane
-from tools.cluster.rest import Api, Object
+from tools.cluster.rest import Api
 
 HOUR = 3600
-
-
-def living(seconds: int) -> Object:
-    return {"ttlSecondsAfterFinished": {"succeeded": seconds}}
 
 
 async def test_one_that_was_raised_a_moment_ago_holds(cluster: ControlPlane, api: Api, namespace: str) -> None:
@@ -37,14 +33,14 @@ async def test_one_that_was_raised_a_moment_ago_holds(cluster: ControlPlane, api
             assert stored is not None, "the job was deleted"
             store.apply(stored)
 
-        created = api.create("dtjobs", namespace, job(strategy="Default", **living(HOUR)))
+        created = api.create("dtjobs", namespace, job(strategy="Default", ttlSecondsAfterFinished=HOUR))
         status = {"phase": "Succeeded", "completionTime": times.rfc3339(ended)}
         await kube.write_status({**created, "kind": KIND}, status)
         for _ in range(2):  # it says all that there is to say of a job that has ended
             await hear()
             await reconciler.reconcile(key)
         now = ended + timedelta(seconds=2 * HOUR)
-        api.patch("dtjobs", namespace, "digits", {"spec": {"runPolicy": living(24 * HOUR)}})
+        api.patch("dtjobs", namespace, "digits", {"spec": {"ttlSecondsAfterFinished": 24 * HOUR}})
         with pytest.raises(Stale):
             await reconciler.reconcile(key)
         await hear()

@@ -35,7 +35,7 @@ ELASTIC = [
     bad("replicas-below-min", elastic(replicas=1), *_MIN),
     bad("replicas-left-out-below-min", elastic(replicas=None), *_MIN),
     bad("replicas-above-max", elastic(replicas=7), *_MAX),
-    bad("min-above-max", elastic(replicas=4, least=5, most=3), *_MIN[1:], *_MAX[1:]),
+    bad("min-above-max", elastic(replicas=4, least=5, most=3), *_MIN, or_says=(*_MIN[1:], *_MAX[1:])),
     bad("replicas-below-min-of-ps", elastic("ParameterServer", replicas=1), *_MIN),
     *(
         bad(

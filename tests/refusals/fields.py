@@ -8,7 +8,7 @@ _AT_LEAST_1 = "should be greater than or equal to 1"
 KINDS = [
     *(
         bad(
-            f"count-{count}",
+            f"replicas-{count}",
             job(replicaSpecs={"worker": {"replicas": count}}),
             "spec.replicaSpecs.worker.replicas",
             _AT_LEAST_1,
@@ -17,14 +17,14 @@ KINDS = [
         for count in (0, -3)
     ),
     bad(
-        "count-too-high",
+        "replicas-too-high",
         job(replicaSpecs={"worker": {"replicas": 4001}}),
         "spec.replicaSpecs.worker.replicas",
         "should be less than or equal to 4000",
         or_says=("spec.replicaSpecs.worker.replicas: must be at most 4000",),
     ),
     bad(
-        "count-as-text",
+        "replicas-as-text",
         job(replicaSpecs={"worker": {"replicas": "3"}}),
         "spec.replicaSpecs.worker.replicas",
         "must be of type integer",

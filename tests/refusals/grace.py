@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, Manifest, bad, job
+from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job
 
 MENDS = ("remove it, increase it", "checkpoint.saveTimeoutSeconds")
 
@@ -19,8 +19,8 @@ def saving(role: str = "chief", hook: Manifest | None = None, **spec: Any) -> Ma
     return job(strategy, replicaSpecs=replicas, checkpoint=CHECKPOINT)
 
 
-def path(role: str, field: str) -> str:
-    return f"spec.replicaSpecs.{role}.template.spec.{field}"
+def pod_of(role: str) -> str:
+    return f"spec.replicaSpecs.{role}.template.spec"
 
 
 SLEEP = {"sleep": {"seconds": 30}}
@@ -28,32 +28,35 @@ EXEC = {"exec": {"command": ["sleep", "30"]}}
 
 GRACE = [
     *(
-        bad(
+        bad_in(
+            pod_of(role),
             f"grace-shorter-than-a-save-{role}",
             saving(role, terminationGracePeriodSeconds=59),
-            path(role, "terminationGracePeriodSeconds"),
+            "terminationGracePeriodSeconds",
             *MENDS,
         )
         for role in ("chief", "worker", "ps")
     ),
-    bad(
+    bad_in(
+        pod_of("chief"),
         "grace-shorter-than-sleep-and-save",
         saving(hook=SLEEP, terminationGracePeriodSeconds=89),
-        path("chief", "terminationGracePeriodSeconds"),
+        "terminationGracePeriodSeconds",
         *MENDS,
     ),
     bad(
         "grace-as-text",
         saving(terminationGracePeriodSeconds="90"),
-        path("chief", "terminationGracePeriodSeconds"),
+        f"{pod_of('chief')}.terminationGracePeriodSeconds",
         "must be of type integer",
-        or_says=(path("chief", "terminationGracePeriodSeconds"), "must be a whole number"),
+        or_says=(f"{pod_of('chief')}.terminationGracePeriodSeconds", "must be a whole number"),
     ),
     *(
-        bad(
+        bad_in(
+            pod_of(role),
             f"preStop-of-unknown-length-{role}",
             saving(role, hook=EXEC),
-            path(role, "containers"),
+            "containers",
             "use preStop.sleep",
         )
         for role in ("chief", "worker", "ps")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, changed, job
+from tests.refusals.manifests import CHECKPOINT, Bad, Manifest, bad, bad_in, changed, job
 
 SECONDS = ("activeDeadlineSeconds", "startDeadlineSeconds")
 TIMES_TO_LIVE = ("ttlSecondsAfterFinished", "ttlSecondsAfterFailed")
@@ -180,16 +180,18 @@ SUSPENDED_CHANGES_TAKEN = {
 }
 _STAYS = ("spec.replicaSpecs", "cannot be changed: delete the job and create it again")
 SUSPENDED_CHANGES = [
-    bad(
+    bad_in(
+        "spec.replicaSpecs.worker.template.spec",
         "suspended-grace-shorter-than-a-save",
         _worker(*_POD, "terminationGracePeriodSeconds", to=5),
-        "spec.replicaSpecs.worker.template.spec.terminationGracePeriodSeconds",
+        "terminationGracePeriodSeconds",
         "is shorter than a save (checkpoint.saveTimeoutSeconds",
     ),
-    bad(
+    bad_in(
+        "spec.replicaSpecs.worker.template.spec",
         "suspended-preStop-of-unknown-length",
         _worker(*_TRAINING, "lifecycle", to={"preStop": {"exec": {"command": ["sleep", "30"]}}}),
-        "spec.replicaSpecs.worker.template.spec.containers",
+        "containers",
         "use preStop.sleep",
     ),
     bad("suspended-replicas", _worker("replicas", to=3), *_STAYS),

@@ -83,6 +83,11 @@ class Bad:
     or_says: tuple[str, ...] = ()
 
 
+def bad_in(block: str, name: str, manifest: Manifest, field: str, *says: str) -> Bad:
+    """A row whose field the API server gives as `block`, because rules about the block are one entry."""
+    return Bad(name, manifest, (block, *says), (f"{block}.{field}: ", *says))
+
+
 def bad(name: str, manifest: Manifest, *says: str, or_says: tuple[str, ...] = ()) -> Bad:
     """One row."""
     return Bad(name, manifest, says, or_says)

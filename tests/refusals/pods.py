@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, Manifest, bad, job, pod, training
+from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job, pod, training
 
 LOG = {"name": "log", "image": "fluent-bit"}
 SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
@@ -244,10 +244,11 @@ PODS = [
         for role in ROLES
     ),
     *(
-        bad(
+        bad_in(
+            f"spec.replicaSpecs.{role}.template.spec",
             f"priority-class-of-{role}-twice",
             of_role(role, scheduling={"priorityClassName": "high"}, priorityClassName="low"),
-            f"spec.replicaSpecs.{role}.template.spec.priorityClassName",
+            "priorityClassName",
             f"spec.scheduling.priorityClassName and spec.replicaSpecs.{role}.template.spec.priorityClassName",
             "keep one of them",
         )

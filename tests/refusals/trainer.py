@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.api.volume_sources import MAY_BE_READ_ONLY, READ_ONLY_SOURCES
-from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, job, options, storage
+from tests.refusals.manifests import CHECKPOINT, CLAIM, bad, bad_in, job, options, storage
 
 STORAGE = "spec.checkpoint.storage"
 TRAINER = [
@@ -84,10 +84,11 @@ TRAINER = [
         or_says=("spec.checkpoint.storage.volume.nfs.readOnly: must be true or false, not 'no'",),
     ),
     *(
-        bad(
+        bad_in(
+            "spec.checkpoint",
             f"{field}-without-program",
             job(program=..., checkpoint={**CHECKPOINT, field: value}),
-            f"spec.checkpoint.{field}",
+            field,
             "set program, or remove it",
         )
         for field, value in (("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync"))
@@ -98,29 +99,33 @@ TRAINER = [
         "spec.strategyOptions",
         "set program, or remove it",
     ),
-    bad(
+    bad_in(
+        "spec.strategyOptions",
         "communication-with-Mirrored",
         job("Mirrored", strategyOptions={"communication": "Ring"}),
-        "spec.strategyOptions.communication",
+        "communication",
         "MultiWorkerMirrored only: remove it",
     ),
-    bad(
+    bad_in(
+        "spec.strategyOptions",
         "crossDeviceOps-with-MultiWorkerMirrored",
         job(strategyOptions={"crossDeviceOps": "NCCL"}),
-        "spec.strategyOptions.crossDeviceOps",
+        "crossDeviceOps",
         "Mirrored only: remove it",
     ),
-    bad(
+    bad_in(
+        "spec.strategyOptions",
         "logicalCPUs-with-Default",
         job("Default", strategyOptions={"logicalCPUs": 2}),
-        "spec.strategyOptions.logicalCPUs",
+        "logicalCPUs",
         "OneDevice, Mirrored and CentralStorage only: remove it",
     ),
     *(
-        bad(
+        bad_in(
+            "spec.strategyOptions",
             f"{option}-with-Mirrored",
             options("Mirrored", **{option: value}),
-            f"spec.strategyOptions.{option}",
+            option,
             f"{strategy} only: remove it",
         )
         for option, value, strategy in (
@@ -194,21 +199,15 @@ TRAINER = [
         "spec.tensorBoard.profile.firstStep: Required",
         or_says=("spec.tensorBoard.profile.firstStep: is required",),
     ),
-    bad("same-ports", job(network={"port": 3000, "statusPort": 3000}), "spec.network.port", "change one of them"),
-    bad("status-port-of-tensorflow", job(network={"statusPort": 2222}), "spec.network.port", "change one of them"),
-    bad("port-of-the-status", job(network={"port": 2223}), "spec.network.port", "change one of them"),
-    bad(
-        "port-of-the-rendezvous",
-        job(network={"port": 2224}),
-        "spec.network.port",
-        "rendezvousPort",
-        "change one of them",
-    ),
-    bad(
-        "status-port-of-the-rendezvous",
-        job(network={"statusPort": 2224}),
-        "spec.network.statusPort",
-        "change one of them",
+    *(
+        bad_in("spec.network", name, job(network=network), field, "change one of them")
+        for name, network, field in (
+            ("same-ports", {"port": 3000, "statusPort": 3000}, "port"),
+            ("status-port-of-tensorflow", {"statusPort": 2222}, "port"),
+            ("port-of-the-status", {"port": 2223}, "port"),
+            ("port-of-the-rendezvous", {"port": 2224}, "port"),
+            ("status-port-of-the-rendezvous", {"statusPort": 2224}, "statusPort"),
+        )
     ),
     bad(
         "rendezvous-port-low",

@@ -113,7 +113,8 @@ def _does(job: Job, action: RuleAction, roles: tuple[Role, ...]) -> str:
             return "it is replaced, which is never counted; training goes on"
         case RuleAction.RESTART:
             most = f"at most {policy.max_restarts_without_progress} in a row without a newer checkpoint"
-            return f"restart; {most} (maxRestartsWithoutProgress)"
+            in_all = f", and {policy.max_restarts} in all (maxRestarts)" if policy.max_restarts is not None else ""
+            return f"restart; {most} (maxRestartsWithoutProgress){in_all}"
         case RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS:
             bound = (
                 f"at most {policy.max_disruptions_without_progress} in a row without a newer checkpoint or a long run"

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from dtjob.api.job import GROUP, KIND, PLURAL, VERSION
+from dtjob.crd.entries import entries
 from dtjob.crd.rules import RULES, UNCHANGING
 from dtjob.crd.schema import VALIDATIONS, Schema, spec_schema
 from dtjob.crd.status_schema import status_schema
@@ -94,8 +95,7 @@ def schema() -> Schema:
             "status": status_schema(),
         },
     }
-    placed = [(rule.at, validation) for rule in RULES for validation in rule.validations()]
-    placed += [placed for field in UNCHANGING for placed in field.validations()]
+    placed = [*entries(RULES), *(placed for field in UNCHANGING for placed in field.validations())]
     for path, validation in placed:
         for part in _parts(root, path):
             part.setdefault(VALIDATIONS, []).append(validation)

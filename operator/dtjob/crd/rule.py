@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dtjob.crd.schema import is_always_there
 from dtjob.crd.settled import is_settled
 
 Value = Any
@@ -32,10 +31,12 @@ class Rule:
     does not. `message` says what is wrong and what to write instead; `field`, below `at`, is what it is about. `names`
     is a field of the value whose text replaces `{}` in the message.
 
+    `frame` leads to what several rules ask about: CEL with `{}` where `cel` stands. Rules with one frame, place and
+    reason are one entry of the definition (`entries.py`).
+
     An API server checks a job's rules at each write of its status, also if nothing of the spec has changed. So a rule
     that reads only what cannot change later is asked when a job is created and never again (`settled.py`).
-    `at_creation`: whether that is so of another rule, for a reason that `settled.py` cannot see. `reads`, below `at`,
-    is a field that can change afterwards: where it has changed, the rule is asked again.
+    `at_creation`: whether that is so of another rule, for a reason that `settled.py` cannot see.
     """
 
     at: str
@@ -45,48 +46,22 @@ class Rule:
     field: str = ""
     reason: Reason = Reason.INVALID
     at_creation: bool = False
-    reads: str = ""
     names: str = ""
+    frame: str = "{}"
 
     def said_of(self, value: Value) -> str:
         """The message about this value."""
         return self.message.format(value[self.names]) if self.names else self.message
 
-    def validations(self) -> Iterator[dict[str, Any]]:
-        """The rule as entries of x-kubernetes-validations."""
-        entry: dict[str, Any] = {"rule": self.cel, "message": self.message}
-        if self.reason is not Reason.INVALID:  # that is an API server's default, and the definition has to stay small
-            entry |= {"reason": self.reason.value}
-        if self.names:
-            before, after = self.message.split("{}")
-            entry |= {
-                "message": f"{before}…{after}",
-                "messageExpression": f"'{before}' + self.{self.names} + '{after}'",
-            }
-        if self.field.startswith("metadata"):  # which a fieldPath may not name
-            entry |= {"message": f"{self.field}: {self.message}"}
-        elif self.field:
-            entry |= {"fieldPath": f".{self.field}"}
-        if not self.at_creation and not is_settled(self.at, self.cel):
-            yield entry
-            return
-        yield entry | {"rule": f"oldSelf.hasValue() || ({self.cel})", "optionalOldSelf": True}
-        if self.reads:  # an entry of its own: what an optional oldSelf holds counts as too large to be compared
-            yield entry | {"rule": f"{self._as_it_was()} || ({self.cel})"}
+    @property
+    def whole(self) -> str:
+        """The rule in CEL, with its frame."""
+        return self.frame.replace("{}", self.cel)
 
-    def _as_it_was(self) -> str:
-        """CEL: what the rule reads is as it was."""
-        new, old = f"self.{self.reads}", f"oldSelf.{self.reads}"
-        there, was_there = _is_there(new), _is_there(old)
-        same = f"{new} == {old}"
-        return f"!({there}) || {was_there} && {same}" if there else same
-
-
-def _is_there(path: str) -> str:
-    """CEL: each step of this path into the spec is there, as far as it may be missing."""
-    steps = path.split(".")
-    first = 2 if is_always_there(steps[1]) else 1
-    return " && ".join(f"has({'.'.join(steps[: end + 1])})" for end in range(first, len(steps)))
+    @property
+    def is_for_creation(self) -> bool:
+        """Whether the API server asks it only when a job is created."""
+        return self.at_creation or is_settled(self.at, self.whole)
 
 
 @dataclass(frozen=True)

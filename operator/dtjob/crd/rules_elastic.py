@@ -32,11 +32,11 @@ def _holds(spec: Value, name: str, sign: int) -> bool:
 def _within(name: str, comparison: str, sign: int, message: str) -> Rule:
     return Rule(
         "spec",
-        f"!has({_POLICY}) || !has({_POLICY}.{name}) || !has({_WORKERS}) || "
-        f"{_WORKERS}.replicas {comparison} {_POLICY}.{name}",
+        f"!has(e.{name}) || !has({_WORKERS}) || {_WORKERS}.replicas {comparison} e.{name}",
         lambda spec: _holds(spec, name, sign),
         message,
         "replicaSpecs.worker.replicas",
+        frame=f"!has({_POLICY}) || [{_POLICY}].all(e, {{}})",
     )
 
 
@@ -64,7 +64,7 @@ ELASTIC_RULES = (
     ),
     Rule(
         "spec",
-        f"!has(self.program) || !has({_POLICY}) || has(self.checkpoint)",
+        f"!has({_POLICY}) || !has(self.program) || has(self.checkpoint)",
         lambda spec: None in (spec.get("program"), spec.get("elasticPolicy")) or spec.get("checkpoint") is not None,
         "training continues at the last checkpoint when the number of workers changes: add checkpoint, or remove "
         "elasticPolicy",

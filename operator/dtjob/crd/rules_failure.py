@@ -11,6 +11,8 @@ PEER_LOST = 75
 
 _RULES = "spec.failurePolicy.rules"
 _RULE = f"{_RULES}[]"
+FRAME = "!has(self.failurePolicy.rules) || [self.failurePolicy.rules].all(rules, {})"
+"""Leads to the list `rules` (see `Rule.frame`)."""
 _CRITERIA = ("onExitCodes", "onSignals", "onReasons", "onPodConditions")
 _LISTED = f"[{', '.join(f'has(self.{one})' for one in _CRITERIA)}].filter(x, x).size()"
 _UNCOUNTED = RuleAction.RESTART_AND_IGNORE_MAX_RESTARTS
@@ -44,11 +46,11 @@ def _has_role(role: Role) -> Rule:
 
     return Rule(
         "spec",
-        f"!has(self.failurePolicy.rules) || has(self.replicaSpecs.{role}) || "
-        f"self.failurePolicy.rules.all(r, !has(r.roles) || !('{role}' in r.roles))",
+        f"has(self.replicaSpecs.{role}) || rules.all(r, !has(r.roles) || !('{role}' in r.roles))",
         holds,
         f"a rule names the role {role}, which the job does not have: remove {role} from its roles",
         "failurePolicy.rules",
+        frame=FRAME,
     )
 
 
@@ -120,11 +122,12 @@ FAILURE_RULES = (
     *(_has_role(role) for role in Role),
     Rule(
         "spec",
-        "!has(self.program) || !has(self.failurePolicy.rules) || self.failurePolicy.rules.all(r, "
+        "!has(self.program) || rules.all(r, "
         f"!has(r.onExitCodes) || r.onExitCodes.operator != 'In' || !({PEER_LOST} in r.onExitCodes.values))",
         lambda spec: spec.get("program") is None or not _matches_lost_peers(spec),
         f"exit code {PEER_LOST} never matches: a program that ends with it has lost a peer and restarts in its "
         f"container, which ends with 76 if that does not help: write 76, or remove {PEER_LOST}",
         "failurePolicy.rules",
+        frame=FRAME,
     ),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dtjob.api.checkpoint import Checkpoint
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replica_specs import Role
-from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rule import Rule, Value
+from dtjob.crd.templates import each_training, pod, pod_frame
 
 SAVING_ROLES = (Role.CHIEF, Role.WORKER, Role.PS)
 """Tasks that all have a part in a save: those that train save together, and a ps serves its variables meanwhile."""
@@ -13,10 +14,8 @@ _SAVE_SECONDS: int = Checkpoint.model_fields["save_timeout_seconds"].default
 """The default, which a rule's Python does not see filled in."""
 
 
-def _hook(container: str) -> str:
-    """CEL: this is the training container, and it has a preStop hook."""
-    named = f"{container}.name == '{TRAINING_CONTAINER}'"
-    return f"{named} && has({container}.lifecycle) && has({container}.lifecycle.preStop)"
+_HAS_HOOK = "has(c.lifecycle) && has(c.lifecycle.preStop)"
+"""CEL: the container `c` has a preStop hook."""
 
 
 def _saves(spec: Value, role: str) -> Value:
@@ -34,12 +33,10 @@ def _hooks(pod: Value) -> list[Value]:
 
 def _long_enough(role: str) -> Rule:
     """The template's grace period is not shorter than a save, and the sleep before it."""
-    pod, given = f"self.replicaSpecs.{role}.template.spec", "terminationGracePeriodSeconds"
-    there = (
-        f"has(self.replicaSpecs.{role}) && has(self.replicaSpecs.{role}.template) && has({pod}) && has({pod}.{given})"
-    )
-    save, sleep = "self.checkpoint.saveTimeoutSeconds", "c.lifecycle.preStop.sleep"
-    slept = f"{pod}.containers.exists(c, {_hook('c')} && has({sleep}) && {pod}.{given} < {save} + {sleep}.seconds)"
+    given, save = "terminationGracePeriodSeconds", "self.checkpoint.saveTimeoutSeconds"
+    sleep = "c.lifecycle.preStop.sleep"
+    sleeps = f"c.name == '{TRAINING_CONTAINER}' && {_HAS_HOOK} && has({sleep})"
+    slept = f"{pod(role)}.containers.exists(c, {sleeps} && {pod(role)}.{given} < {save} + {sleep}.seconds)"
 
     def holds(spec: Value) -> bool:
         template = _saves(spec, role)
@@ -51,32 +48,27 @@ def _long_enough(role: str) -> Rule:
 
     return Rule(
         "spec",
-        f"!has(self.program) || !has(self.checkpoint) || !({there}) || "
-        f"({pod}.{given} >= {save} && !(has({pod}.containers) && {slept}))",
+        f"!has({pod(role)}.{given}) || !has(self.program) || !has(self.checkpoint) || "
+        f"({pod(role)}.{given} >= {save} && !(has({pod(role)}.containers) && {slept}))",
         holds,
         f"is shorter than a save (checkpoint.saveTimeoutSeconds, by default {_SAVE_SECONDS}) and preStop.sleep: remove "
         "it, increase it, or reduce checkpoint.saveTimeoutSeconds",
         f"replicaSpecs.{role}.template.spec.{given}",
-        at_creation=True,
-        reads=f"replicaSpecs.{role}.template",
+        frame=pod_frame(role),
     )
 
 
 def _no_hook_of_unknown_length(role: str) -> Rule:
-    pod = f"self.replicaSpecs.{role}.template.spec"
-    template = f"self.replicaSpecs.{role}.template"
-    there = f"has(self.replicaSpecs.{role}) && has({template}) && has({pod}) && has({pod}.containers)"
-    unknown = f"{pod}.containers.exists(c, {_hook('c')} && !has(c.lifecycle.preStop.sleep))"
     return Rule(
         "spec",
-        f"!has(self.program) || !has(self.checkpoint) || !({there} && {unknown})",
+        each_training(
+            role, f"!has(self.program) || !has(self.checkpoint) || !({_HAS_HOOK}) || has(c.lifecycle.preStop.sleep)"
+        ),
         lambda spec: all(hook.get("sleep") is not None for hook in _hooks(_saves(spec, role))),
         f"a preStop hook of the container {TRAINING_CONTAINER} uses up the time for the save: use preStop.sleep, which "
         "dtjob adds to that time, or remove the hook",
         f"replicaSpecs.{role}.template.spec.containers",
-        Reason.FORBIDDEN,
-        at_creation=True,
-        reads=f"replicaSpecs.{role}.template",
+        frame=pod_frame(role),
     )
 
 

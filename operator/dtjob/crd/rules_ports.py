@@ -8,6 +8,7 @@ from dtjob.api.network import Network
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replica_specs import Role
 from dtjob.crd.rule import Rule, Value
+from dtjob.crd.templates import pod, pod_frame
 
 _DEFAULTS = Network().model_dump(by_alias=True)
 _OF_TRAINER = ("statusPort", "rendezvousPort")
@@ -36,31 +37,27 @@ def _ports_of(spec: Value, role: str) -> Iterator[int]:
 def _differ(one: str, other: str) -> Rule:
     return Rule(
         "spec",
-        f"!has(self.program) || self.network.{one} != self.network.{other}",
+        f"n.{one} != n.{other}",
         lambda spec: spec.get("program") is None or _port(spec, one) != _port(spec, other),
         f"{one} (by default {_DEFAULTS[one]}) and {other} (by default {_DEFAULTS[other]}) must differ: change one of "
         "them",
         f"network.{one}",
+        frame="!has(self.program) || [self.network].all(n, {})",
     )
 
 
 def _not_ours(role: str) -> Rule:
-    pod = f"self.replicaSpecs.{role}.template.spec"
-    there = f"has(self.replicaSpecs.{role}) && has(self.replicaSpecs.{role}.template) && has({pod})"
-
-    def taken(among: str) -> str:
-        named = f"c.name != '{TRAINING_CONTAINER}' && has(c.ports) && c.ports.exists(p, p.containerPort in ours)"
-        return f"has({pod}.{among}) && {pod}.{among}.exists(c, {named})"
-
-    either = " || ".join(f"({taken(among)})" for among in _CONTAINERS)
+    named = f"c.name != '{TRAINING_CONTAINER}' && has(c.ports) && c.ports.exists(o, o.containerPort in ours)"
+    taken = " || ".join(f"has({pod(role)}.{among}) && {pod(role)}.{among}.exists(c, {named})" for among in _CONTAINERS)
     return Rule(
         "spec",
-        f"!({there}) || [{_OURS_CEL}].all(ours, !({either}))",
+        f"[{_OURS_CEL}].all(ours, !({taken}))",
         lambda spec: not _ours(spec) & set(_ports_of(spec, role)),
         "a container of this template has a port of spec.network: change its containerPort, or change network.port, "
         "network.statusPort or network.rendezvousPort",
         f"replicaSpecs.{role}.template.spec",
         at_creation=True,  # the ports of a container are its program's, which stays
+        frame=pod_frame(role),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.rules_failure import FRAME
 
 STALLED = "Stalled"
 """The reason of a container that ended over a stall."""
@@ -45,13 +46,11 @@ STALL_RULES = (
     ),
     Rule(
         "spec",
-        f"{_HAS} || !has(self.failurePolicy.rules) || "
-        f"self.failurePolicy.rules.all(r, !has(r.onReasons) || !('{STALLED}' in r.onReasons))",
+        f"{_HAS} || rules.all(r, !has(r.onReasons) || !('{STALLED}' in r.onReasons))",
         lambda spec: _seconds(spec) is not None or not _matches_stalls(spec),
         f"no task ends with reason {STALLED} if stallTimeoutSeconds is not set: set it, such as 600, or remove "
         f"{STALLED} from onReasons",
         "failurePolicy.rules",
-        at_creation=True,
-        reads="failurePolicy",
+        frame=FRAME,
     ),
 )

@@ -8,7 +8,7 @@ from dtjob.api.success_policy import SuccessPolicy
 from dtjob.crd.rule import Reason, Rule, Value
 
 _FIELD = "successPolicy"
-_NOT_ALL = f"!has(self.{_FIELD}) || self.{_FIELD} != '{SuccessPolicy.ALL_WORKERS.value}'"
+_FRAME = f"!has(self.{_FIELD}) || self.{_FIELD} != '{SuccessPolicy.ALL_WORKERS.value}' || {{}}"
 _PS = Strategy.PARAMETER_SERVER.value
 
 
@@ -25,29 +25,32 @@ def _evaluator_follows_chief(spec: Value) -> bool:
 SUCCESS_RULES = (
     Rule(
         "spec",
-        f"{_NOT_ALL} || has(self.replicaSpecs.worker)",
+        "has(self.replicaSpecs.worker)",
         lambda spec: not _all_workers(spec) or "worker" in spec["replicaSpecs"],
         "this job has no workers: remove successPolicy, and the chief decides",
         _FIELD,
         Reason.FORBIDDEN,
+        frame=_FRAME,
     ),
     Rule(
         "spec",
-        f"{_NOT_ALL} || !has(self.program) || self.strategy != '{_PS}'",
+        f"!has(self.program) || self.strategy != '{_PS}'",
         lambda spec: not _all_workers(spec) or spec.get("program") is None or spec["strategy"] != _PS,
         "workers of ParameterServer do not end by themselves: remove successPolicy, and the chief decides",
         _FIELD,
         Reason.FORBIDDEN,
+        frame=_FRAME,
     ),
     Rule(
         "spec",
-        f"{_NOT_ALL} || !has(self.replicaSpecs.evaluator) || !has(self.checkpoint) || "
-        f"!has(self.checkpoint.storage.volume) || "
+        "!has(self.replicaSpecs.evaluator) || !has(self.checkpoint) || "
+        "!has(self.checkpoint.storage.volume) || "
         f"(has(self.checkpoint.storage.mountOn) && self.checkpoint.storage.mountOn != '{MountOn.CHIEF.value}')",
         lambda spec: not _all_workers(spec) or not _evaluator_follows_chief(spec),
         "the evaluator needs the chief's node, and the chief may end before the workers: set "
         "checkpoint.storage.mountOn to All, or remove successPolicy",
         _FIELD,
         Reason.FORBIDDEN,
+        frame=_FRAME,
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
 
 from dtjob.api.checkpoint import Checkpoint, CheckpointStorage
 from dtjob.api.failure_policy import Backoff
@@ -20,24 +20,34 @@ _CHECKPOINT = Checkpoint(storage=CheckpointStorage()).model_dump(mode="json", by
 """The defaults of checkpoint."""
 
 
-def _with_program_only(block: str, field: str) -> Rule:
-    """A field that only the trainer image's supervisor reads. Field "" is the whole block."""
-    names = [name for name in (block, field) if name]
-    has = " && ".join(f"has(self.{'.'.join(names[: end + 1])})" for end in range(len(names)))
+def _if_there(block: str) -> str:
+    """The frame of rules about this block of the spec, `b`."""
+    return f"!has(self.{block}) || [self.{block}].all(b, {{}})"
 
-    def holds(spec: Value) -> bool:
-        value: Any = spec
-        for name in names:
-            value = None if value is None else value.get(name)
-        return value is None or spec.get("program") is not None
 
+def _only_with_program(block: str, field: str, unset: str, holds: Callable[[Value], bool]) -> Rule:
+    """A field that only dtjob's trainer reads. Without program `unset` must hold of its block, `b`."""
+    path = ".".join(filter(None, (block, field)))
     return Rule(
         "spec",
-        f"has(self.program) || !({has})",
-        holds,
-        f"{'.'.join(names)} has no effect without program: set program, or remove it",
-        ".".join(names),
+        f"has(self.program) || {unset}",
+        lambda spec: spec.get("program") is not None or spec.get(block) is None or holds(spec[block]),
+        f"{path} has no effect without program: set program, or remove it",
+        path,
         Reason.FORBIDDEN,
+        frame=_if_there(block),
+    )
+
+
+def _block_only_with_program(block: str) -> Rule:
+    return _only_with_program(block, "", "false", lambda _: False)
+
+
+def _default_without_program(field: str) -> Rule:
+    """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
+    default = _CHECKPOINT[field]
+    return _only_with_program(
+        "checkpoint", field, f"b.{field} == {default!r}", lambda block: block.get(field, default) == default
     )
 
 
@@ -46,29 +56,12 @@ def _option_of(option: str, strategies: tuple[Strategy, ...]) -> Rule:
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     return Rule(
         "spec",
-        f"!has(self.strategyOptions) || !has(self.strategyOptions.{option}) || "
-        f"self.strategy in [{', '.join(repr(name) for name in names)}]",
+        f"!has(b.{option}) || self.strategy in [{', '.join(repr(name) for name in names)}]",
         lambda spec: option not in (spec.get("strategyOptions") or {}) or spec["strategy"] in names,
         f"{option} is an option of strategy {listed} only: remove it, or set that strategy",
         f"strategyOptions.{option}",
         Reason.FORBIDDEN,
-    )
-
-
-def _differs_only_with_program(field: str) -> Rule:
-    """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
-    default = _CHECKPOINT[field]
-
-    def holds(spec: Value) -> bool:
-        return spec.get("program") is not None or (spec.get("checkpoint") or {}).get(field, default) == default
-
-    return Rule(
-        "spec",
-        f"has(self.program) || !has(self.checkpoint) || self.checkpoint.{field} == {default!r}",
-        holds,
-        f"checkpoint.{field} has no effect without program: set program, or remove it",
-        f"checkpoint.{field}",
-        Reason.FORBIDDEN,
+        frame=_if_there("strategyOptions"),
     )
 
 
@@ -80,19 +73,18 @@ TRAINER_RULES = (
         "must be a Python file (train.py) or the name of a module (trainer.main); arguments go into args",
         "entrypoint",
     ),
-    _with_program_only("checkpoint", "everySteps"),
-    *(_differs_only_with_program(field) for field in ("everySeconds", "maxToKeep", "writeMode")),
-    _with_program_only("strategyOptions", ""),
-    _with_program_only("evaluation", ""),
-    _with_program_only("tensorBoard", ""),
+    _only_with_program("checkpoint", "everySteps", "!has(b.everySteps)", lambda block: block.get("everySteps") is None),
+    *(_default_without_program(field) for field in ("everySeconds", "maxToKeep", "writeMode")),
+    *(_block_only_with_program(block) for block in ("strategyOptions", "evaluation", "tensorBoard")),
     Rule(
         "spec",
-        "!has(self.tensorBoard) || has(self.checkpoint)",
+        "has(self.checkpoint)",
         lambda spec: spec.get("tensorBoard") is None or spec.get("checkpoint") is not None,
         "logs for TensorBoard are written beside the checkpoints, and this job saves none: add checkpoint, or remove "
         "tensorBoard",
         "tensorBoard",
         Reason.FORBIDDEN,
+        frame=_if_there("tensorBoard"),
     ),
     Rule(
         "spec",
@@ -133,11 +125,12 @@ TRAINER_RULES = (
     ),
     Rule(
         "spec",
-        "!has(self.evaluation) || has(self.replicaSpecs.evaluator)",
+        "has(self.replicaSpecs.evaluator)",
         lambda spec: spec.get("evaluation") is None or "evaluator" in spec["replicaSpecs"],
         "this job has no evaluator: add `replicaSpecs.evaluator: {}`, or remove evaluation",
         "evaluation",
         Reason.FORBIDDEN,
+        frame=_if_there("evaluation"),
     ),
     Rule(
         "spec.failurePolicy.backoff",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replica_specs import Role
-from dtjob.crd.rule import Rule, Value
-from dtjob.crd.templates import training, training_cel
+from dtjob.crd.rule import Reason, Rule, Value
+from dtjob.crd.templates import each_training, pod, pod_frame, training
 
 _IN_TEMPLATE = "replicaSpecs.{role}.template.spec.containers[name=" + TRAINING_CONTAINER + "]"
 
@@ -16,37 +16,43 @@ def _template(role: str) -> str:
     return _IN_TEMPLATE.format(role=role)
 
 
-def _image(role: str) -> Rule:
-    replica = f"self.replicaSpecs.{role}"
+def _of_training(role: str, cel: str, holds: Callable[[Value], bool], message: str) -> Rule:
     return Rule(
         "spec",
-        f"!has(self.image) || !has({replica}) || !({training_cel(replica, 'has(c.image)')})",
-        lambda spec: spec.get("image") is None or not any(one.get("image") for one in _training_of(spec, role)),
-        f"spec.image and spec.{_template(role)}.image both set the image: keep one of them",
+        each_training(role, cel),
+        holds,
+        f"{message}: keep one of them",
         f"replicaSpecs.{role}.template.spec.containers",
+        Reason.FORBIDDEN,
         at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
+        frame=pod_frame(role),
+    )
+
+
+def _image(role: str) -> Rule:
+    return _of_training(
+        role,
+        "!has(self.image) || !has(c.image)",
+        lambda spec: spec.get("image") is None or not any(one.get("image") for one in _training_of(spec, role)),
+        f"spec.image and spec.{_template(role)}.image both set the image",
     )
 
 
 def _environment(role: str) -> Rule:
-    replica, given = f"self.replicaSpecs.{role}", "self.program.env"
-    shared = f"has(c.env) && sets.intersects({given}.map(v, v.name), c.env.map(v, v.name))"
-    return Rule(
-        "spec",
-        f"!has(self.program) || !has({given}) || !has({replica}) || !({training_cel(replica, shared)})",
+    # A look for each name in the list of names: pairs of variables would pass the API server's budget for a rule.
+    named = "[self.program.env.map(v, v.name)].exists(names, c.env.exists(v, v.name in names))"
+    return _of_training(
+        role,
+        f"!has(self.program) || !has(self.program.env) || !has(c.env) || !{named}",
         lambda spec: not set(_names((spec.get("program") or {}).get("env"))) & set(_template_names(spec, role)),
-        f"spec.program.env and spec.{_template(role)}.env both set a variable of one name: keep one of them",
-        f"replicaSpecs.{role}.template.spec.containers",
-        at_creation=True,
+        f"spec.program.env and spec.{_template(role)}.env both set a variable of one name",
     )
 
 
 def _priority_class(role: str) -> Rule:
-    template = f"self.replicaSpecs.{role}.template"
-    there = f"has(self.replicaSpecs.{role}) && has({template}) && has({template}.spec)"
     return Rule(
         "spec",
-        f"!has(self.scheduling.priorityClassName) || !({there} && has({template}.spec.priorityClassName))",
+        f"!has({pod(role)}.priorityClassName) || !has(self.scheduling.priorityClassName)",
         lambda spec: (
             (spec.get("scheduling") or {}).get("priorityClassName") is None
             or _pod(spec, role).get("priorityClassName") is None
@@ -54,6 +60,7 @@ def _priority_class(role: str) -> Rule:
         f"spec.scheduling.priorityClassName and spec.replicaSpecs.{role}.template.spec.priorityClassName both set the "
         "PriorityClass: keep one of them",
         f"replicaSpecs.{role}.template.spec.priorityClassName",
+        frame=pod_frame(role),
     )
 
 
@@ -77,7 +84,9 @@ def _template_names(spec: Value, role: str) -> Iterator[str]:
 TWICE_RULES = (
     Rule(
         "spec.replicaSpecs.*",
-        f"!has(self.resources) || !({training_cel('self', 'has(c.resources)')})",
+        "!has(self.resources) || !has(self.template) || !has(self.template.spec) || "
+        "!has(self.template.spec.containers) || "
+        f"!self.template.spec.containers.exists(c, c.name == '{TRAINING_CONTAINER}' && has(c.resources))",
         lambda replica: replica.get("resources") is None or not any("resources" in one for one in training(replica)),
         f"resources and template.spec.containers[name={TRAINING_CONTAINER}].resources both set the resources: keep "
         "one of them",

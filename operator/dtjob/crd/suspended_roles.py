@@ -43,18 +43,7 @@ class UnchangingRoles(Unchanging):
         yield "spec.replicaSpecs", always | {"rule": _same_roles()}
         for role in Role:
             yield f"spec.replicaSpecs.{role.value}", always | {"rule": _same_role(role)}
-        yield (
-            "spec",
-            entry
-            | {
-                "message": f"{super().message}; {_SIZE_CAN_CHANGE}",
-                "fieldPath": f".{self.field}.{Role.WORKER.value}.{SIZE}",
-                "rule": _same_size_or_elastic(),
-            },
-        )
-        new, old = "self.spec.replicaSpecs", "oldSelf.spec.replicaSpecs"
-        rule = f"{new} == {old} || {_SUSPENDED} || ({_same_but_size(new, old)})"
-        yield "", entry | {"rule": rule, "fieldPath": f".spec.{self.field}"}
+        yield "", entry | {"rule": _same_or_may_change(), "fieldPath": f".spec.{self.field}"}
 
     def allows(self, new: Value, old: Value, old_manifest: Value) -> bool:
         """Whether `replicaSpecs` may change so, in a job that was `old_manifest`."""
@@ -117,10 +106,13 @@ def _same_role(role: Role) -> str:
     return f"self == oldSelf || ({' && '.join([*parts, _same_containers()])})"
 
 
-def _same_size_or_elastic() -> str:
-    """CEL: the number of workers is the same, or may change."""
-    new, old = (f"{one}.replicaSpecs.{Role.WORKER.value}" for one in ("self", "oldSelf"))
-    return f"has(self.elasticPolicy) || !has({new}) || !has({old}) || {new}.{SIZE} == {old}.{SIZE}"
+def _same_or_may_change() -> str:
+    """CEL at the root: nothing differs; or the number of workers may, and so may the rest."""
+    new, old = "self.spec.replicaSpecs", "oldSelf.spec.replicaSpecs"
+    workers = " || ".join(f"!has({one}.{Role.WORKER.value})" for one in (new, old))
+    size = f"{new}.{Role.WORKER.value}.{SIZE} == {old}.{Role.WORKER.value}.{SIZE}"
+    may_size = f"has(self.spec.elasticPolicy) || {workers} || {size}"
+    return f"{new} == {old} || ({may_size}) && ({_SUSPENDED} || {_same_but_size(new, old)})"
 
 
 def _same_but_size(new: str, old: str) -> str:

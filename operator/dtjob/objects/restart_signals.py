@@ -23,12 +23,12 @@ REASONS = ("Error", "OOMKilled")
 
 def restart_signals(job: Job, task: Task) -> tuple[Signal, ...]:
     """The signals over which the training process of `task` is started again in its container, once it has done new
-    steps: those that no rule of the job's is about. None where maxRestartsWithoutProgress is 0, and of tasks that
-    train no steps."""
+    steps: those that no rule of the job's is about. None where maxRestartsWithoutProgress or maxRestarts is 0, and of
+    tasks that train no steps."""
     serves = job.spec.strategy is Strategy.PARAMETER_SERVER and task.role is not Role.CHIEF
     if (
         job.spec.program is None
-        or job.spec.failure_policy.max_restarts_without_progress == 0
+        or 0 in (job.spec.failure_policy.max_restarts_without_progress, job.spec.failure_policy.max_restarts)
         or serves
         or task.role is Role.EVALUATOR
     ):

@@ -156,21 +156,6 @@ class InstalledOperator(OperatorProcess):
         return self._kubeconfig
 
 
-def older_chart(directory: Path) -> Path:
-    """The chart as it might have been before: its CRD lets everything in."""
-    copy = directory / "older"
-    shutil.copytree(CHART, copy)
-    file = copy / "files" / "crd.yaml"
-    crd = yaml.safe_load(file.read_text())
-    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    schema.pop("x-kubernetes-validations", None)
-    crd["spec"]["versions"][0]["subresources"].pop("scale")  # which looks at the count by itself
-    schema["properties"] |= {"spec": anything, "status": anything}
-    file.write_text(yaml.safe_dump(crd))
-    return copy
-
-
 @dataclass(frozen=True)
 class Ports:
     """Where the release's operator answers on loopback."""

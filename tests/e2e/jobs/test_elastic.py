@@ -25,10 +25,10 @@ SHARE = Decimal("0.1")
 """Cores that each task asks for."""
 
 
-def elastic(count: int, most: int, **everyone: object) -> Object:
-    """A chief, and workers from 1 to `most`."""
+def elastic(replicas: int, **everyone: object) -> Object:
+    """A chief, and so many workers."""
     task = {"resources": {"requests": {"cpu": str(SHARE)}}, **everyone}
-    return {"chief": task, "worker": {"replicas": count, "min": 1, "max": most, **task}}
+    return {"chief": task, "worker": {"replicas": replicas, **task}}
 
 
 def wait_workers(job: TrainingJob, count: int) -> Object:
@@ -75,7 +75,8 @@ def told(api: Api, namespace: str) -> list[str]:
 
 
 def test_kubectl_scale(new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str) -> None:
-    manifest = until_told(api, namespace, trainer_image, elastic(2, 3))
+    bounds = {"minReplicas": 1, "maxReplicas": 3}
+    manifest = until_told(api, namespace, trainer_image, elastic(2), elasticPolicy=bounds)
     job = new_job(manifest)
     wait_workers(job, 2)
     job.wait_checkpoint()
@@ -106,8 +107,8 @@ def test_no_room_for_a_worker_and_room_again(
     node = cluster.nodes[0]
     filler = fill(api, namespace, node, trainer_image, left=SHARE * Decimal("2.5"))
     there = {"spec": {"nodeSelector": {"kubernetes.io/hostname": node}}}
-    policy = {"elasticity": {"scheduleTimeoutSeconds": 5, "growPeriodSeconds": 5}}
-    job = new_job(until_told(api, namespace, trainer_image, elastic(2, 2, template=there), **policy))
+    policy = {"minReplicas": 1, "maxReplicas": 2, "scheduleTimeoutSeconds": 5, "growPeriodSeconds": 5}
+    job = new_job(until_told(api, namespace, trainer_image, elastic(2, template=there), elasticPolicy=policy))
     waiting = job.wait(
         "that it waits for room", lambda found: found["status"].get("workers", {}).get("reason") == "Unschedulable"
     )

@@ -52,7 +52,7 @@ def test_digits_under_parameter_server(
     """Its volume is shared: every task mounts it. (The other jobs' is the chief's alone.)"""
     roles: Object = {"chief": {}, "worker": {"replicas": 2}, "ps": {}}
     manifest = digits(trainer_image, strategy="ParameterServer", epochs=15, replicaSpecs=roles)
-    manifest["spec"]["checkpoint"]["mount"] = "All"
+    manifest["spec"]["checkpoint"]["storage"]["mountOn"] = "All"
     job = new_job(manifest, shared=True)
     job.wait_up()
     assert set(job.pods()) == {"chief-0", "worker-0", "worker-1", "ps-0"}

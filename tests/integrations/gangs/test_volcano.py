@@ -76,7 +76,7 @@ def test_a_gang_takes_the_share_of_its_queue(
     wait_until(lambda: state(api, "team-a") == "Open", "the queue is open")
     with nodes_of(api, namespace) as nodes:
         nodes.add(3)
-        api.create("dtjobs", namespace, gang_job(namespace, PROVIDER, workers=2, gang={"queue": "team-a"}))
+        api.create("dtjobs", namespace, gang_job(namespace, PROVIDER, workers=2, gang={"volcano": {"queue": "team-a"}}))
         pods = api.wait("pods", namespace, lambda pods: len(pods) == 3)
         wait_until(lambda: phase(api, namespace) == "Pending", "the PodGroup waits for its queue")
         assert bound(pods) == set()

@@ -21,7 +21,7 @@ from tools.cluster.program import Program, answers
 from tools.cluster.rest import Api, ApiError, Object
 
 NAMESPACE = "kueue-system"
-FRAMEWORK = "DistributedTrainingJob.v1alpha1.training.dtjob.dev"
+FRAMEWORK = "DistributedTrainingJob.v1beta1.training.dtjob.dev"
 SECRET = "kueue-webhook-server-cert"
 KINDS = (
     "CustomResourceDefinition",

@@ -21,8 +21,9 @@ Step = Callable[[], None]
 def create_elastic(api: Api, namespace: str, page: dict[str, Object], name: str, workers: int) -> None:
     """The page's job with so many workers, at least one."""
     found = copy.deepcopy(page)
-    worker = found["DistributedTrainingJob"]["spec"]["replicaSpecs"]["worker"]
-    found["DistributedTrainingJob"]["spec"]["replicaSpecs"]["worker"] = {**worker, "count": workers, "min": 1}
+    spec = found["DistributedTrainingJob"]["spec"]
+    spec["elasticPolicy"] = {"minReplicas": 1}
+    spec["replicaSpecs"]["worker"] |= {"replicas": workers}
     create(api, namespace, found, name)
 
 

@@ -37,6 +37,8 @@ class Incident(StatusBlock):
     """No pod is created before this moment."""
     charged: Int32 = 0
     """Charged incidents since the last newer checkpoint."""
+    counted: Int32 = 0
+    """Charged incidents in the job's whole life. failurePolicy.maxRestarts limits them."""
     uncharged: Int32 = 0
     """Incidents that were not charged, since the last newer checkpoint or long run."""
     in_a_row: Int32 = 0

@@ -35,8 +35,7 @@ def type_of(schema: Schema, link: str = "") -> str:
         return _object(schema, link)
     least, most = ("minLength", "maxLength") if kind == "string" else ("minimum", "maximum")
     unit = " characters" if kind == "string" else ""
-    pattern = f", pattern `{schema['pattern']}`" if "pattern" in schema else ""
-    return f"{kind}{_limits(schema.get(least), schema.get(most), unit)}{pattern}"
+    return f"{kind}{_limits(schema.get(least), schema.get(most), unit)}"
 
 
 def default_of(schema: Schema, required: bool) -> str:

@@ -66,12 +66,14 @@ def next_incident(
             uncharged, in_a_row = previous.uncharged, previous.in_a_row
     in_a_row += 1
     is_one = is_charged(cause, action)
+    counted = previous.counted if previous is not None else 0
     started_at = whole(now)  # as the status will hold it: now and after a restart of the operator alike
     return Incident(
         started_at=started_at,
         cause=cause.value,
         not_before=started_at + wait_before(in_a_row, backoff),
         charged=charged + (1 if is_one else 0),
+        counted=counted + (1 if is_one else 0),
         uncharged=uncharged + (0 if is_one else 1),
         in_a_row=in_a_row,
         checkpoint_step=refilled_at,
@@ -92,7 +94,11 @@ def joined(incident: Incident, cause: Cause, action: RuleAction | None = None, c
         moved = -min(charges, incident.charged)
     elif not counts(incident) and is_charged(cause, action):
         moved = 1
-    charged, uncharged = incident.charged + moved, max(0, incident.uncharged - moved)
     return incident.but(
-        cause=cause.value, charged=charged, uncharged=uncharged, action=action.value if action else None, errors=None
+        cause=cause.value,
+        charged=incident.charged + moved,
+        counted=max(0, incident.counted + moved),
+        uncharged=max(0, incident.uncharged - moved),
+        action=action.value if action else None,
+        errors=None,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from dtjob import times
+from dtjob.api.failure_policy import FailurePolicy
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job
 from dtjob.api.replica_specs import Role
@@ -100,8 +101,8 @@ def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure)
     )
     if verdict.charged and verdict.of_a_rule is None and (over := program_failed(situation, first)):
         return wait_for_word(situation, first) or over
-    if verdict.charged and incident.charged > policy.max_restarts_without_progress:
-        return wait_for_word(situation, first) or GiveUp(first, _gave_up(situation.job, first, step))
+    if verdict.charged and (used_up := _used_up(policy, incident, step)):
+        return wait_for_word(situation, first) or GiveUp(first, f"{first.with_rule()}; {used_up}")
     if not verdict.charged and incident.uncharged > policy.max_disruptions_without_progress:
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
     errors = row_of_errors(situation, incident, first) if verdict.charged else None
@@ -115,9 +116,10 @@ def over_budget(situation: Situation, incident: Incident, first: Failure) -> Giv
     step = situation.status.checkpoint_step
     if before is not None and incident.uncharged > max(before.uncharged, policy.max_disruptions_without_progress):
         return GiveUp(first, _disrupted_too_often(situation.job, first, step), "MaxDisruptionsExceeded")
-    if before is None or incident.charged <= max(before.charged, policy.max_restarts_without_progress):
+    if before is None or incident.counted <= before.counted:
         return None
-    return GiveUp(first, _gave_up(situation.job, first, step))
+    used_up = _used_up(policy, incident, step)
+    return GiveUp(first, f"{first.with_rule()}; {used_up}") if used_up else None
 
 
 def end_over(situation: Situation, explained: Explain | Nothing) -> GiveUp | None:
@@ -239,12 +241,19 @@ def _first(failed: list[Failure]) -> Failure:
     return min(failed, key=lambda failure: (failure.cause.precedence, failure.time))
 
 
-def _gave_up(job: Job, first: Failure, checkpoint_step: int) -> str:
-    budget = job.spec.failure_policy.max_restarts_without_progress
-    if budget == 0:
-        return f"{first.with_rule()}; failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"
-    used_up = f"failurePolicy.maxRestartsWithoutProgress ({budget}) is used up"
-    return f"{first.with_rule()}; {used_up}{_without_progress(checkpoint_step)}"
+def _used_up(policy: FailurePolicy, incident: Incident, checkpoint_step: int) -> str | None:
+    """Which limit of the failure policy a charged incident exceeds, in words; None if it exceeds none."""
+    in_a_row, in_all = policy.max_restarts_without_progress, policy.max_restarts
+    if incident.charged > in_a_row:
+        if in_a_row == 0:
+            return "failurePolicy.maxRestartsWithoutProgress is 0, so training was not restarted"
+        since = _without_progress(checkpoint_step)
+        return f"failurePolicy.maxRestartsWithoutProgress ({in_a_row}) is used up{since}"
+    if in_all is not None and incident.counted > in_all:
+        if in_all == 0:
+            return "failurePolicy.maxRestarts is 0, so training was not restarted"
+        return f"failurePolicy.maxRestarts ({in_all}) is used up"
+    return None
 
 
 def _disrupted_too_often(job: Job, first: Failure, checkpoint_step: int) -> str:

@@ -38,7 +38,6 @@ def digits(
     *,
     epochs: int = 30,
     every_steps: int = 50,
-    replicas: Object | None = None,
     **spec: Any,
 ) -> Object:
     """The example as a job (23 steps an epoch), its checkpoints on the claim of the job's name."""
@@ -50,10 +49,11 @@ def digits(
             "strategy": strategy,
             "image": image,
             "program": {"entrypoint": "examples/digits.py", "args": [f"--epochs={epochs}"]},
-            "replicaSpecs": replicas or {"chief": {}, "worker": {"replicas": 2}},
+            "replicaSpecs": {"chief": {}, "worker": {"replicas": 2}},
             "checkpoint": {
                 "storage": {"volume": {"persistentVolumeClaim": {"claimName": name}}},
                 "everySteps": every_steps,
+                "everySeconds": 0,
             },
             **spec,
         },

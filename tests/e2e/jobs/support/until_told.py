@@ -34,15 +34,15 @@ _ENDLESS = 100_000
 """Epochs."""
 
 
-def until_told(api: Api, namespace: str, image: str, replicas: Object, name: str = "digits", **spec: Any) -> Object:
+def until_told(api: Api, namespace: str, image: str, roles: Object, name: str = "digits", **spec: Any) -> Object:
     """The job; makes the ConfigMap with its program, once in a namespace."""
     if _CONFIG_MAP not in [one["metadata"]["name"] for one in api.list("configmaps", namespace)]:
         metadata = {"name": _CONFIG_MAP}
         made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_FILE: _PROGRAM}}
         api.create("configmaps", namespace, made)
-    mounted = {role: _with_program(replica) for role, replica in replicas.items()}
+    mounted = {role: _with_program(replica) for role, replica in roles.items()}
     job = digits(image, name, epochs=_ENDLESS, replicaSpecs=mounted, **spec)
-    job["spec"]["program"]["entry"] = f"{_DIRECTORY}/{_FILE}"
+    job["spec"]["program"]["entrypoint"] = f"{_DIRECTORY}/{_FILE}"
     return job
 
 

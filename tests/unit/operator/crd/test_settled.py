@@ -46,10 +46,10 @@ def test_what_may_change_is_not(at: str, cel: str) -> None:
 def test_the_fields_of_settled_rules_cannot_change() -> None:
     """A field that becomes changeable, or changeable in part, takes the rules that read it along."""
     wholly = {field.field for field in UNCHANGING if type(field) is Unchanging}
-    settled = [rule for rule in RULES if is_settled(rule.at, rule.cel)]
+    settled = [rule for rule in RULES if is_settled(rule.at, rule.whole)]
     assert len(settled) > 30
     for rule in settled:
-        paths = re.findall(r"\bself((?:\.\w+)*)", rule.cel)
+        paths = re.findall(r"\bself((?:\.\w+)*)", rule.whole)
         reads = {".".join(filter(None, (rule.at, path.lstrip(".")))) for path in paths}
         tops = {path.removeprefix("spec.").split(".")[0] for path in reads}
         assert tops <= wholly | {"metadata", "replicaSpecs"}, rule.message

@@ -39,6 +39,7 @@ def test_a_task_that_trains_no_steps_gets_a_new_pod(task: str):
 
 def test_what_may_not_be_restarted_at_all_is_not():
     assert of("worker-0", failurePolicy={"maxRestartsWithoutProgress": 0}) == set()
+    assert of("worker-0", failurePolicy={"maxRestarts": 0}) == set()
     assert restart_signals(builders.job(program=False), builders.task("worker-0")) == ()
 
 

@@ -95,6 +95,7 @@ def test_a_node_shutdown_that_shows_after_the_restart_gives_the_charge_back():
     history.pods["digits-worker-1-0"]["status"] = ended
     status = history.look(at(9))
     assert (history.charged, status["restarts"]) == (0, {"total": 1, "causes": {"Disruption": 1}})
+    assert status["internal"]["incident"].get("counted", 0) == 0
     assert status["firstFailure"]["reason"] == "was disrupted (TerminationByKubelet)"
 
 

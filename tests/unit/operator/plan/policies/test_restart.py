@@ -264,6 +264,42 @@ def test_giving_up_says_why(budget: int, step: int, words: str):
     assert decision.why == f"worker-0 ran out of memory (OOMKilled); {words}"
 
 
+@pytest.mark.parametrize("before", [0, 4, 5])
+def test_max_restarts_limits_counted_restarts_of_the_whole_life(before: int):
+    """A newer checkpoint does not reset them."""
+    job = builders.job(failurePolicy={"maxRestarts": 5})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    previous = Incident(
+        started_at=NOW, cause=Cause.ERROR, not_before=NOW, charged=1, counted=before, in_a_row=1, checkpoint_step=50
+    )
+    decision = decide(job, pods, at(100), previous, step=90)
+    if before < 5:
+        assert isinstance(decision, Begin)
+        assert (decision.incident.charged, decision.incident.counted) == (1, before + 1)
+    else:
+        assert isinstance(decision, GiveUp)
+        assert decision.why == "worker-0 ran out of memory (OOMKilled); failurePolicy.maxRestarts (5) is used up"
+
+
+def test_max_restarts_of_0_allows_no_restart():
+    job = builders.job(failurePolicy={"maxRestarts": 0})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.out_of_memory(at(100))
+    decision = decide(job, pods, at(100))
+    assert isinstance(decision, GiveUp)
+    assert decision.why.endswith("failurePolicy.maxRestarts is 0, so training was not restarted")
+
+
+def test_max_restarts_does_not_count_disruptions():
+    job = builders.job(failurePolicy={"maxRestarts": 0})
+    pods = builders.all_pods(job)
+    pods["worker-0"]["status"] = builders.evicted()
+    decision = decide(job, pods)
+    assert isinstance(decision, Begin)
+    assert decision.incident.counted == 0
+
+
 def test_disruptions_are_never_charged():
     job = builders.job(failurePolicy={"maxRestartsWithoutProgress": 0})
     for status in (builders.disrupted(), builders.evicted(), builders.rejected()):

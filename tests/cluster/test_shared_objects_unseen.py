@@ -1,4 +1,4 @@
-"""Shared objects that changed while no operator looked: an upgrade, a backup, others' additions."""
+"""Shared objects that changed while no operator looked: drift, a backup, others' additions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from tests.cluster.support.shared_objects import FOREIGN, spec_of, wait_spec
 from tools.cluster.rest import Api
 
 
-def test_an_upgrade_reaches_the_objects_that_are_there(
+def test_an_operator_that_starts_mends_the_objects_that_are_there(
     operator: OperatorProcess, api: Api, namespace: str, auto_kubelet: Kubelet
 ) -> None:
-    """The policy and the Service are as an earlier release might have made them."""
     api.create("dtjobs", namespace, job())
     wait_phase(api, namespace, "Running")
     wanted = {kind: spec_of(api, kind, namespace) for kind in ("networkpolicies", "services")}
     operator.kill()
     everybody = {"ports": [{"port": 2223, "protocol": "TCP"}]}
-    older = {"spec": {"ingress": [wanted["networkpolicies"]["ingress"][0], everybody]}}
-    api.patch("networkpolicies", namespace, "digits", older)
+    other = {"spec": {"ingress": [wanted["networkpolicies"]["ingress"][0], everybody]}}
+    api.patch("networkpolicies", namespace, "digits", other)
     api.patch("services", namespace, "digits", {"spec": {"ports": wanted["services"]["ports"][:1]}})
     operator.start()
     for kind, spec in wanted.items():

@@ -1,0 +1,111 @@
+"""The reference page has every condition, and every reason of a phase and of a condition that the code gives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from dtjob.api.conditions import CONDITIONS, PHASES, REASONS_OF_PHASES
+from dtjob.api.phase import Phase
+from dtjob.plan.conditions import CONDITION_OF, Said, in_phase
+from dtjob.plan.decisions import GiveUp
+from dtjob.plan.failure import Cause
+from tests.unit.operator.builders import NOW
+from tests.unit.reasons import Call, NotNamedHere, calls
+
+REASON_OF_A_PHASE = {"Standing": 1, "set_phase": 2, "Pause": 0, "replace": "reason", "GiveUp": 2, "Overdue": 0}
+"""Who is given the reason of a phase, and as which argument."""
+PHASE_AT = {"Standing": 0, "set_phase": 1}
+PHASE_OF = {"Pause": Phase.SUSPENDED, "replace": Phase.SUSPENDED, "GiveUp": Phase.FAILED, "Overdue": Phase.FAILED}
+PASSED_ON = {
+    "phase.py: _cause_word(status)",  # a cause, or the name of the phase
+    "plan.py: decision.reason",  # GiveUp
+    "plan.py: late.reason",  # Overdue
+    "plan.py: *standing(situation)",  # Standing
+    "suspension.py: pause.reason",  # Pause
+    "status.py: type_",  # set_condition
+    "conditions.py: *words",  # in_phase, asked below
+    "checkpoints_kept.py: reason",  # Keeping
+    "queue_conditions.py: *there",  # Kueue's own reasons
+    "reachability.py: reason",  # _with and nothing_to_reach
+    "reachability.py: silence.reason",  # the name of an error
+}
+"""Arguments whose values come from elsewhere, and from where."""
+OF_CONDITIONS = {"set_condition": 3, "with_condition": 3}
+OF_ONE_CONDITION = {
+    "_with": ("StatusReachable", 2),
+    "nothing_to_reach": ("StatusReachable", 1),
+    "Keeping": ("CheckpointsKept", 1),
+}
+"""Who is given the reason of one condition, and as which argument."""
+
+
+_seen: set[str] = set()
+
+
+def values(call: Call, position: int | str) -> set[str]:
+    """What the argument may be; nothing if it is passed on from a call that is looked at too."""
+    try:
+        return call.values(position)
+    except NotNamedHere as unknown:
+        _seen.add(str(unknown))
+        return set()
+
+
+def phases_in_code() -> Iterator[tuple[str, str]]:
+    """Each phase and each of its reasons."""
+    for call in calls(*REASON_OF_A_PHASE):
+        at = REASON_OF_A_PHASE[call.callee]
+        if not call.has(at):
+            continue  # the default of GiveUp, or of another class
+        phases = {PHASE_OF[call.callee]} if call.callee in PHASE_OF else values(call, PHASE_AT[call.callee])
+        yield from ((phase, reason) for phase in phases for reason in values(call, at))
+    yield Phase.FAILED, GiveUp.reason
+    yield from ((Phase.RESTARTING, reason) for reason in (*Cause, Phase.RESTARTING))
+
+
+def conditions_in_code() -> dict[str, set[str]]:
+    """The reasons of each condition, without those of phases."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for call in calls(*OF_CONDITIONS):
+        for type_ in values(call, 1):
+            found[type_] |= values(call, OF_CONDITIONS[call.callee])
+    for call in calls(*OF_ONE_CONDITION):
+        type_, at = OF_ONE_CONDITION[call.callee]
+        found[type_] |= values(call, at)
+    for phase in Phase:
+        for one in in_phase((), Said(phase, "Reason", ""), NOW):
+            found[one.type] |= {one.reason} - {"Reason"}
+    return found
+
+
+def test_it_is_known_where_every_other_reason_comes_from() -> None:
+    """A reason in a new form fails here: then give it to one of the functions above, or say where it comes from."""
+    _seen.clear()
+    assert set(phases_in_code())
+    assert conditions_in_code()
+    assert _seen == PASSED_ON
+
+
+def test_every_phase_has_its_meaning() -> None:
+    assert list(PHASES) == list(Phase)
+
+
+def test_every_reason_of_a_phase_has_its_meaning() -> None:
+    anywhere = set(REASONS_OF_PHASES[None])
+    found = set(phases_in_code())
+    named = {(phase, reason) for phase, reasons in REASONS_OF_PHASES.items() if phase for reason in reasons}
+    assert {(phase, reason) for phase, reason in found if reason not in anywhere} == named
+    said = {reason for call in calls("say_instead") for reason in values(call, 1)}
+    assert said == anywhere
+
+
+def test_every_condition_has_its_meaning() -> None:
+    assert set(CONDITIONS) == set(conditions_in_code()) | set(CONDITION_OF.values())
+
+
+def test_every_reason_of_a_condition_has_its_meaning() -> None:
+    found = conditions_in_code()
+    for name in ("QuotaReserved", "Admitted"):
+        found[name].add("Pending")  # until Kueue gives a reason of its own
+    assert {name: set(one.reasons) for name, one in CONDITIONS.items()} == {name: found[name] for name in CONDITIONS}
