@@ -60,11 +60,25 @@ def test_an_epoch_ends_at_the_same_step_in_all_tasks(tmp_path: Path, kind: str, 
     assert ("must be the same in all" in run["worker-0"].output()) == (kind == "unlike")
 
 
-def test_a_pass_of_changing_data_that_spans_epochs_is_not_called_exact(tmp_path: Path) -> None:
-    """What is read ahead at an epoch's end is of the order before, and a restart reads it in the new one."""
-    with Cluster(tmp_path, "Default", {"chief": 1}, "spanning_pass.py", checkpoint={"everySteps": 100}) as run:
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        # what is read ahead at an epoch's end is of the order before, and a restart reads it in the new one
+        ([], "batches of the PyDataset are read ahead before its on_epoch_end(); leave out steps_per_epoch"),
+        (
+            ["generator"],
+            "the Dataset calls Python code (from_generator, py_function or numpy_function), which may",
+        ),
+    ],
+)
+def test_data_that_a_new_process_would_read_otherwise_is_not_called_exact(
+    tmp_path: Path, arguments: list[str], reason: str
+) -> None:
+    checkpoint = {"everySteps": 100}
+    with Cluster(tmp_path, "Default", {"chief": 1}, "spanning_pass.py", *arguments, checkpoint=checkpoint) as run:
         run.run()
         assert run["chief-0"].status["resume"] == "approximate"
+        assert f"resume is approximate: {reason}" in run["chief-0"].output()
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,19 @@ def test_callbacks_for_each_batch_in_one_task_alone_hear_of_each(tmp_path: Path,
     ("mode", "message"),
     [
         ("validation", "FitError: validation_data: chief-0 has it, and task worker-0 has none; give it to every task"),
+        (
+            "peek",
+            "DataError: x: in the first batch of a pass, task worker-0 reads other inputs than chief-0: some examples "
+            "would be trained on twice and others never; make the same Dataset in every task: ",
+        ),
+        (
+            "generator",
+            "DataError: x: in the first batch of a pass, task worker-0 reads other targets than chief-0: some",
+        ),
+        (
+            "interleave",
+            "DataError: x: a part of the Dataset has deterministic=False, such as map() or interleave(), so",
+        ),
         ("lengths", f"DataError: x: task worker-0 has 160 examples, chief-0 256; {SAME}"),
         ("shards", f"DataError: x: task worker-0 has another first or last example than chief-0; {SAME}"),
         pytest.param(
@@ -52,7 +65,7 @@ def test_callbacks_for_each_batch_in_one_task_alone_hear_of_each(tmp_path: Path,
             marks=pytest.mark.slow,
         ),
     ],
-    ids=["validation", "lengths", "shards", "last-batch"],
+    ids=["validation", "peek", "generator", "interleave", "lengths", "shards", "last-batch"],
 )
 def test_all_tasks_say_what_was_given_to_them_apart(tmp_path: Path, mode: str, message: str) -> None:
     with started(tmp_path, mode) as run:

@@ -24,7 +24,6 @@ BEFORE_THE_FIRST_STEP = [
         "expected axis -1 of input shape to have value 5, but received input with shape (None, 8) "
         "(x (None, 8), y (None,), the model takes (None, 5), and gives (None, 3)) (chief-0, exit code 1)",
     ),
-    ("forgotten_compile", "FitError: model is not compiled; call model.compile(optimizer, loss, metrics=…) before"),
     ("out_of_memory", "MemoryError: Unable to allocate 8.00 PiB for an array with shape (1125899906842624,)"),
     pytest.param(
         "wrong_targets",
@@ -66,6 +65,23 @@ def test_a_mistake_before_the_first_step_is_not_tried_again(tmp_path: Path, mist
     assert first["beforeFirstStep"] is True
     exception = first.get("exception", {})
     assert mistake == "exit_3" or f"{exception['type']}: {exception['message']}" in result["message"]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ("forgotten_compile", "FitError: model is not compiled; call model.compile(optimizer, loss, metrics=…) before"),
+        ("refused_later", "DataError: x:"),
+    ],
+)
+def test_what_the_trainer_refuses_is_not_tried_again(tmp_path: Path, mistake: str, words: str) -> None:
+    """Also if it comes after training: a restart would end there too."""
+    result, told = run(tmp_path, mistake)
+    assert result["reason"] == "ProgramFailed", told
+    assert result["restarts"]["total"] == 0
+    assert result["firstFailure"]["beforeFirstStep"] is (mistake == "forgotten_compile")
+    assert result["message"].startswith("the program failed, and a restart does not help: ")
+    assert words in result["message"]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ class TrainerError(Exception):
 
     ag_pass_through = True
     """Has AutoGraph hand it on as it is, where the program's own `tf.function` was left by it."""
+    permanent = False
+    """Whether the program itself must change, so that no restart of the task helps."""
 
 
 class TaskError(TrainerError, ValueError):
@@ -45,6 +47,8 @@ class MissingDeviceError(StrategyError):
 
 class ArgumentError(TrainerError, ValueError):
     """What the program gave to `fit` or `train` cannot be right; the message names the argument and the mend."""
+
+    permanent = True
 
 
 class FitError(ArgumentError):
@@ -78,6 +82,8 @@ class StepError(ArgumentError):
 class EvaluatorError(TrainerError, ValueError):
     """The evaluator cannot do its work as the program and job are written; the message says what to change."""
 
+    permanent = True
+
 
 class BestModelError(EvaluatorError):
     """The best model cannot be told; the message names the field of the manifest and the mend."""
@@ -86,10 +92,14 @@ class BestModelError(EvaluatorError):
 class ModelFitError(TrainerError, RuntimeError):
     """A method of `keras.Model` cannot work under the job's strategy; the message says what to use instead."""
 
+    permanent = True
+
 
 class StateError(TrainerError, RuntimeError):
     """A checkpoint belongs to another model, or a task has made other variables than the chief; the message says which
     and the mend."""
+
+    permanent = True
 
 
 class CheckpointError(TrainerError):

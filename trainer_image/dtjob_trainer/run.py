@@ -139,6 +139,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         server.serve(here, task)
     import keras
 
+    from dtjob_trainer.data import randomness
     from dtjob_trainer.models import initial_values, keras_saving, refused_methods
     from dtjob_trainer.strategies import ambient, create
 
@@ -149,6 +150,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     refused_methods.refuse_where_wrong(task)
     keras_saving.need_no_peers(task.traits)
     own_training.watch(here)
+    randomness.watch_interleave()
     here.shutdown.catch()
     keras.utils.set_random_seed(runtime.SEED)
 

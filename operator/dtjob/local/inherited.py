@@ -10,4 +10,4 @@ _NOT = ("DTJOB_", "TF_CONFIG")
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of a task that its manifest does not set, where `environ` is dtjob's."""
     own = {name: value for name, value in environ.items() if not name.startswith(_NOT)}
-    return {**own, "PYTHONUNBUFFERED": "1"}
+    return {**own, "PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"}

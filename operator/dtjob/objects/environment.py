@@ -19,6 +19,8 @@ TERMINATION_LOG = "/dev/termination-log"
 """Kubernetes' default terminationMessagePath."""
 TF_CONFIG = "TF_CONFIG"
 """The variable in which TensorFlow finds the cluster spec and the task's place in it."""
+HASH_SEED = "PYTHONHASHSEED"
+"""Python's seed of hashes of texts. It decides the order of sets, so that all tasks need the same."""
 
 Variable = dict[str, Any]
 """One entry of a container's `env`."""
@@ -49,6 +51,8 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         **_blocks(job, task),
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }
+    if all(variable.name != HASH_SEED for variable in job.spec.program.env):
+        values[HASH_SEED] = "0"
     return [*_literal(values), *_of_the_program(job.spec.program)]
 
 

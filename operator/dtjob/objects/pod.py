@@ -15,7 +15,7 @@ from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
-from dtjob.objects.environment import CLUSTER_DIRECTORY, TF_CONFIG, environment
+from dtjob.objects.environment import CLUSTER_DIRECTORY, HASH_SEED, TF_CONFIG, environment
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.nearness import brought_near
 from dtjob.objects.security import pod_security, with_security
@@ -128,13 +128,12 @@ def _training_container(
 
 
 def _variables(job: Job, task: Task, attempt: int, user: dict[str, Any]) -> list[dict[str, Any]]:
-    """Ours, then the user's; a TF_CONFIG of the user's own, which an image's own command may be given, is the only
-    one."""
+    """Ours, then the user's. TF_CONFIG (for an image's own command) and PYTHONHASHSEED are the user's own if the
+    template sets them."""
     theirs = user.get("env") or []
     ours = environment(job, task, attempt, user.get("terminationMessagePath"))
-    if any(variable["name"] == TF_CONFIG for variable in theirs):
-        ours = [variable for variable in ours if variable["name"] != TF_CONFIG]
-    return [*ours, *theirs]
+    replaced = {variable["name"] for variable in theirs} & {TF_CONFIG, HASH_SEED}
+    return [*(variable for variable in ours if variable["name"] not in replaced), *theirs]
 
 
 def _mounts_checkpoints(job: Job, task: Task) -> bool:

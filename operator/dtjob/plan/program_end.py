@@ -42,6 +42,8 @@ class ProgramEnd:
     """The exception's kind and last line, empty where none ended it."""
     transient: bool = False
     """The exception is one of connections or of storage that is away, which may pass by itself."""
+    permanent: bool = False
+    """The exception is one of the trainer's own that only another program or manifest mends."""
     straggler: str = ""
     """Where training has stalled, the task that is behind; else empty."""
     behind: str = ""
@@ -63,6 +65,7 @@ class ProgramEnd:
                     restored=step if stepped is False and isinstance(step, int) else None,
                     exception=_one_line(facts.get("exception")),
                     transient=_flag(facts.get("transient")) is True,
+                    permanent=_flag(facts.get("permanent")) is True,
                     straggler=_one_line(facts.get("straggler")),
                     behind=_one_line(facts.get("behind")),
                     said=message,

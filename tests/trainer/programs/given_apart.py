@@ -6,6 +6,7 @@ import sys
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 import dtjob_trainer as dt
 
@@ -48,6 +49,24 @@ match mode:
         given = shard(n if chief else n - 6)
     case "shards":
         given = shard(n)
+    case "peek":  # the chief alone looks at a shuffled sample, so that its next shuffle() has another seed
+        data = tf.data.Dataset.from_tensor_slices((x[:n], np.zeros((n, 1), np.float32)))
+        if chief:
+            list(data.shuffle(n).take(3))
+        given = {"x": data.shuffle(n).batch(BATCH)}
+    case "generator":  # of unknown length, in an order of its own in each task
+        order = range(n) if chief else range(n - 1, -1, -1)
+        spec = (tf.TensorSpec((8,), tf.float32), tf.TensorSpec((1,), tf.float32))
+        data = tf.data.Dataset.from_generator(lambda: ((x[row], y[row]) for row in order), output_signature=spec)
+        given = {"x": data.batch(BATCH)}
+    case "interleave":
+        files = tf.data.Dataset.range(4)
+        data = files.interleave(
+            lambda file: tf.data.Dataset.from_tensor_slices((x[:n], y[:n])).shard(4, file),
+            num_parallel_calls=2,
+            deterministic=False,
+        )
+        given = {"x": data.batch(BATCH)}
     case "structures":
         given = {"x": {"a": x[:n], "b": np.arange(n)}, "y": [y[:n]], "sample_weight": np.ones(n)}
 keras.utils.set_random_seed(1)
@@ -55,5 +74,7 @@ entry = keras.Input((8,), name="a")
 inputs = {"a": entry, "b": keras.Input((), name="b")} if mode == "structures" else entry
 model = keras.Model(inputs, keras.layers.Dense(1)(entry))
 model.compile("sgd", "mse", metrics=["mae"])
-history = dt.fit(model, **given, batch_size=BATCH, epochs=EPOCHS, verbose=0)
+if not isinstance(given["x"], tf.data.Dataset):
+    given["batch_size"] = BATCH
+history = dt.fit(model, **given, epochs=EPOCHS, verbose=0)
 print("told", json.dumps({"history": history.history, "heard": heard}), flush=True)

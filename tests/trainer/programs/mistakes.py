@@ -53,6 +53,12 @@ def forgotten_compile() -> None:
     dt.fit(keras.Sequential([keras.Input((8,)), keras.layers.Dense(3)]), X, Y, batch_size=16)
 
 
+def refused_later() -> None:
+    model = _model()
+    dt.fit(model, X, Y, batch_size=16)
+    dt.fit(model, X, Y[:5], batch_size=16)
+
+
 def out_of_memory() -> None:
     np.zeros((1 << 50,))
 

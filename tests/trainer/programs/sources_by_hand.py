@@ -47,6 +47,14 @@ def check_two_tasks() -> None:
     shaken_order.deterministic = False
     loose = dataset.map(lambda a, b: (a, b), num_parallel_calls=2, deterministic=False)
     refused(["x", "deterministic=False"], lambda: in_two_tasks(loose.batch(5)))
+    unordered = {"num_parallel_calls": 2, "deterministic": False}
+    inside = dataset.flat_map(lambda a, b: dataset.map(lambda c, d: (c, d), **unordered))
+    refused(["x", "deterministic=False"], lambda: in_two_tasks(inside.batch(5)))
+    assert in_two_tasks(dataset.shuffle(10).batch(5)).compared == "all"
+    assert in_two_tasks(dataset.map(lambda a, b: (shaken(a), b)).batch(5)).compared == "labels"
+    generated = tf.data.Dataset.from_generator(lambda: iter([(x, y)]), output_signature=dataset.batch(5).element_spec)
+    assert in_two_tasks(generated).compared == "targets"
+    assert not repeats(generated)
     assert not repeats(loose.batch(5))
     assert not repeats(dataset.with_options(shaken_order).batch(5))
     assert in_two_tasks(dataset.with_options(shaken_order).batch(5))._dataset.options().deterministic

@@ -138,12 +138,20 @@ def ended(code: int = 0, when: datetime = NOW, **terminated: Any) -> dict[str, A
     return _status("Succeeded" if code == 0 else "Failed", {"terminated": end})
 
 
-def last_line(code: int = 1, exception: str = "", *, stepped: bool | None = False, transient: bool = False) -> str:
+def last_line(
+    code: int = 1,
+    exception: str = "",
+    *,
+    stepped: bool | None = False,
+    transient: bool = False,
+    permanent: bool = False,
+) -> str:
     """A container's last log lines, the supervisor's own at their end (docs/contract.md)."""
     facts: dict[str, Any] = {"exitCode": code}
     facts |= {} if stepped is None else {"stepped": stepped}
     facts |= {"exception": exception} if exception else {}
     facts |= {"transient": True} if transient else {}
+    facts |= {"permanent": True} if permanent else {}
     pairs = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
     return (
         f"Traceback (most recent call last):\n{exception}\ntime=2026-11-21T10:00:00.000Z level=error task=chief-0 "

@@ -5,10 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dtjob_trainer.data.marks import Marks
 from dtjob_trainer.data.sharding import Eras, Sizes
+
+Compared = Literal["all", "targets", "labels"]
+"""What must be the same in batches that all tasks read: all of them; not the inputs, which Python code may draw at
+random; or the whole numbers and texts of targets, as random operations of TensorFlow may make everything else."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Batch:
     """Examples of this task's share."""
     total: int
     """Examples of the global batch."""
+    marks: tuple[float, ...] = ()
+    """What tells the global batch from another one, of the first batch of a pass that tasks compare."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,12 @@ class Source(ABC):
     """Whether some replica may get a share of no examples at some step."""
     exact: bool
     """Whether a restarted run sees the same data in the same order."""
+    inexact = ""
+    """Why not, if that is known."""
+    argument = "x"
+    """The argument that it was given as."""
+    compared: Compared | None = None
+    """What tasks compare of the first batch of each pass. None: tasks do not read the same batches."""
     sizes: Sizes | None = None
     """The examples of each step, where it is known how many there are in all."""
     once = False
@@ -127,6 +139,10 @@ class Source(ABC):
 
     def elements(self, number: int, first_step: int) -> Any:
         """The batches of `epoch` as a `tf.data.Dataset`, for steps to read; where `element_spec` is given."""
+        raise NotImplementedError
+
+    def marks_of(self, element: Any) -> tuple[float, ...]:
+        """What tells an element of `elements` from another one; of sources that are `compared`."""
         raise NotImplementedError
 
     def cut(self, element: Any, step: Any) -> Cutting:

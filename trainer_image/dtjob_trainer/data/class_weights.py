@@ -30,7 +30,8 @@ class ClassWeighted(Source):
         self.sizes, self.once, self.own_ends = source.sizes, source.once, source.own_ends
         self.most, self.element_spec, self.numbered = source.most, source.element_spec, source.numbered
         self.own_shares, self.batch, self.cut_by_batch = source.own_shares, source.batch, source.cut_by_batch
-        self.marks = source.marks
+        self.marks, self.inexact = source.marks, source.inexact
+        self.argument, self.compared = source.argument, source.compared
 
     def shared(self, eras: Eras) -> None:
         """Tell the source itself."""
@@ -43,6 +44,10 @@ class ClassWeighted(Source):
     def elements(self, number: int, first_step: int) -> Any:
         """The same as a Dataset."""
         return self._source.elements(number, first_step)
+
+    def marks_of(self, element: Any) -> tuple[float, ...]:
+        """What tells an element from another one."""
+        return self._source.marks_of(element)
 
     def cut(self, element: Any, step: Any) -> Cutting:
         """In the graph: this task's part of an element."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -31,6 +32,9 @@ _KEEP_BATCHES = frozenset({
 class DatasetSource(Source):
     """A batched `tf.data.Dataset`, whose every element is a global batch; each task takes its rows of it."""
 
+    reads_python = False
+    """Whether its Python code is ours, which reads batches of the program in an order that we give."""
+
     def __init__(self, dataset: Any, place: Place, wanted: Wanted) -> None:
         cardinality, argument = int(dataset.cardinality()), wanted.argument
         elements.check(dataset.element_spec, argument, remote=place.remote)
@@ -40,8 +44,8 @@ class DatasetSource(Source):
         if place.shards > 1:
             if randomness.in_any_order(dataset):
                 raise DataError(
-                    f"{argument}: a part of the Dataset has deterministic=False, so that each task would cut its share "
-                    "from other batches; leave that out"
+                    f"{argument}: a part of the Dataset has deterministic=False, such as map() or interleave(), so "
+                    "that each task would cut its share from other batches; leave that out"
                 )
             dataset = dataset.with_options(_in_order())
         self.steps = min(cardinality, wanted.at_most or cardinality) if cardinality > 0 else None
@@ -52,13 +56,19 @@ class DatasetSource(Source):
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
         self.batch = batch_size_of(dataset)
-        self.exact = randomness.repeats(dataset, from_begin=True)
+        self.inexact = randomness.unrepeatable(dataset, from_begin=True, python=not self.reads_python)
+        self.exact, self.argument = not self.inexact, argument
+        if place.shards > 1:
+            python = self.reads_python or randomness.calls_python(dataset)
+            self.compared = "labels" if randomness.draws(dataset) else "targets" if python else "all"
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`; skips (and so decodes) what came before `first_step`."""
-        held = [iter(self.elements(number, first_step))]
+        held, first = [iter(self.elements(number, first_step))], self.compared is not None
         for element in islice(held[0], None if self._at_most is None else max(self._at_most - first_step, 0)):
-            yield self._batch(element)
+            batch = self._batch(element)
+            yield replace(batch, marks=self.marks_of(element)) if first else batch
+            first = False
         if next(held[0], None) is None:  # to its end, without which a cache() in it would begin anew
             read_out.free(held)
 
@@ -82,6 +92,10 @@ class DatasetSource(Source):
         if self._from_begin is None:
             self._from_begin = dataset.prefetch(ahead)
         return self._from_begin
+
+    def marks_of(self, element: Any) -> tuple[float, ...]:
+        """What tells an element from another one."""
+        return tuple(elements.marks_of(element))
 
     def cut(self, element: Any, step: Any) -> Cutting:
         """In the graph: this task's rows of `element`."""

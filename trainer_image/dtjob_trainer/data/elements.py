@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from dtjob_trainer.data import marks
 from dtjob_trainer.errors import DataError
 
 KINDS = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec)
 """What the parts of an element may be."""
+
+_COPIED = 2**16
+"""Elements up to which to copy all of a tensor takes less than an operation of TensorFlow."""
 
 
 def check(spec: Any, argument: str, *, remote: bool) -> None:
@@ -103,3 +108,26 @@ def bytes_of(inputs: Any) -> int:
     """About how much memory a batch that is there takes."""
     tensors = tf.nest.flatten(inputs, expand_composites=True)
     return sum(tensor.dtype.size * int(tf.size(tensor)) for tensor in map(tf.convert_to_tensor, tensors))
+
+
+def marks_of(element: Any) -> list[float]:
+    """What tells a batch from another one: marks of x, y and weights, of a few rows of each."""
+    parts = (*as_inputs(element), None, None)[:3]
+    return [mark for part in parts for mark in _marks_of_part(part)]
+
+
+def _marks_of_part(part: Any) -> list[float]:
+    tensors = tf.nest.flatten(part, expand_composites=True) if part is not None else []
+    if not tensors:
+        return marks.of_rows(-1, [])
+    return marks.of_rows(rows_in(part), [_some_rows(tensor) for tensor in tensors if tensor.shape.rank])
+
+
+def _some_rows(tensor: Any) -> Any:
+    """Some rows of a tensor, as NumPy has them."""
+    rows = tensor.shape[0]
+    chosen = np.linspace(0, rows - 1, min(rows, marks.ROWS_SEEN)).astype(np.int64)
+    if tensor.shape.num_elements() <= _COPIED:
+        return tensor.numpy()[chosen]
+    with tf.device("CPU:0"):
+        return tf.gather(tensor, chosen).numpy()

@@ -79,7 +79,8 @@ class FunctionSource(Source):
         unknown = sizes is None
         self.may_be_empty = place.replicas > 1 if sizes is None else sizes.smallest_share(place.replicas) == 0
         self.own_ends = unknown and place.shards > 1 and not wanted.drop_last
-        self.exact = randomness.repeats(dataset, from_begin=told is None)
+        self.inexact = randomness.unrepeatable(dataset, from_begin=told is None)
+        self.exact = not self.inexact
         self._first: tuple[int, tuple[Any, ...]] | None = None
         """A pass and its first row."""
 

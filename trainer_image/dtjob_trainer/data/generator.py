@@ -25,6 +25,7 @@ class GeneratorSource(DatasetSource):
     """
 
     once = True
+    reads_python = True
 
     def __init__(self, generator: Iterator[Any], place: Place, wanted: Wanted) -> None:
         """Raises DataError where there are several processes: no two of them would read the same batches."""

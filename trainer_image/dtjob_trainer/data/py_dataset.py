@@ -25,6 +25,8 @@ class PyDatasetSource(DatasetSource):
     What comes before the step at which a restarted run goes on is never read.
     """
 
+    reads_python = True
+
     def __init__(self, data: Any, place: Place, wanted: Wanted) -> None:
         """`wanted.shuffle`: give the batches a new order in each pass, unless there is no end of them (as Keras)."""
         self._data, self._argument = data, wanted.argument
@@ -42,7 +44,10 @@ class PyDatasetSource(DatasetSource):
         self.cut_by_batch = self._seed is not None
         spans = wanted.steps is not None and (batches is None or wanted.steps < batches)
         if spans and _changes_with_epochs(data):
-            self.exact = False  # what is read ahead at an epoch's end is of the order before, and a restart has none
+            self.exact = False
+            self.inexact = (
+                "batches of the PyDataset are read ahead before its on_epoch_end(); leave out steps_per_epoch"
+            )
         if batches is not None:
             self.steps = min(batches, wanted.at_most or batches)
 

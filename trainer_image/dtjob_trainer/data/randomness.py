@@ -5,6 +5,7 @@ TensorFlow is asked by the objects that are given; it is not imported here.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,14 @@ STATE_OPERATIONS = frozenset({
 })  # fmt: skip
 """Operations that change variables, as a `tf.random.Generator` or a Keras layer has them: no checkpoint holds these."""
 
+PYTHON_OPERATIONS = frozenset({"EagerPyFunc", "PyFunc"})
+"""Operations that call Python code. `PyFuncStateless` does too, but there the program says that it keeps no state."""
+_INSTEAD = "give arrays, a keras.utils.PyDataset, or a data function that uses its DataContext"
+_PYTHON = (
+    "the Dataset calls Python code (from_generator, py_function or numpy_function), which may keep a state that no "
+    f"checkpoint has; {_INSTEAD}"
+)
+
 
 def in_graph(graph: Any) -> set[str]:
     """The types of RANDOM_OPERATIONS in `graph` (a `tf.Graph`) and the functions that it calls."""
@@ -45,43 +54,83 @@ def in_graph(graph: Any) -> set[str]:
 
 def operations(graph: Any) -> set[str]:
     """The types of all operations in `graph` (a `tf.Graph`) and the functions that it calls."""
+    return {node.op for node in _nodes(graph)}
+
+
+def _nodes(graph: Any) -> list[Any]:
+    """All nodes in `graph` and the functions that it calls."""
     definition = graph.as_graph_def()
-    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
-    return {node.op for node in nodes}
+    return [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
 
 
-def repeats(dataset: Any, *, from_begin: bool) -> bool:
-    """Whether a restarted run sees the same elements of `dataset`, as far as its pipeline shows.
+def unrepeatable(dataset: Any, *, from_begin: bool, python: bool = True) -> str:
+    """Why a restarted run may see other elements of `dataset`, as far as its pipeline shows. Empty: it does not.
 
     - from_begin: whether it is read from its first element on, and what was seen before is skipped; else the user's
       function delivers the rest alone. Random operations give each iterator the same numbers from its begin on, as the
       program's seeds are set, but only in this order: functions that run in parallel draw in any.
-
-    Not seen: what Python code in from_generator or py_function does.
+    - python: whether Python code that it calls is the program's.
     """
     if in_any_order(dataset) or dataset.options().deterministic is False:
-        return False
+        return "a part of the Dataset has deterministic=False; leave that out"
     for part in _pipeline(dataset):
-        found: set[str] = set()
-        for function in part._functions():
-            found |= operations(function.function.graph)
-        name = type(part).__name__
+        found, name = _operations_of(part), type(part).__name__
         if "Shuffle" in name or any("Shuffle" in each and "Dataset" in each for each in found):
-            return False
+            return f"the Dataset uses shuffle(), of which a new process begins with the first order; {_INSTEAD}"
         if found & STATE_OPERATIONS:
-            return False
+            return "a function of the Dataset changes variables, which no checkpoint has; use tf.random.stateless_…"
         parallel = "Parallel" in name or any(each.startswith("Parallel") for each in found)
         if found & RANDOM_OPERATIONS and (parallel or not from_begin):
-            return False
-    return True
+            how = "in parallel, in any order" if parallel else "anew after a restart"
+            return f"functions of the Dataset draw random numbers {how}; use tf.random.stateless_…"
+    return _PYTHON if python and calls_python(dataset) else ""
+
+
+def draws(dataset: Any) -> bool:
+    """Whether functions of `dataset` draw random numbers, or change variables."""
+    return any(_operations_of(part) & (RANDOM_OPERATIONS | STATE_OPERATIONS) for part in _pipeline(dataset))
+
+
+def calls_python(dataset: Any) -> bool:
+    """Whether `dataset` calls Python code of which it is not said that it keeps no state."""
+    return any(_operations_of(part) & PYTHON_OPERATIONS for part in _pipeline(dataset))
 
 
 def in_any_order(dataset: Any) -> bool:
-    """Whether a part of `dataset` was told `deterministic=False`, which no option of the whole overrides.
+    """Whether a part of `dataset`, or of Datasets in its functions, was told `deterministic=False`, which no option of
+    the whole overrides."""
+    return any(
+        getattr(part, "_deterministic", None) == "false"
+        or any(_is_in_any_order(function.function.graph) for function in part._functions())
+        for part in _pipeline(dataset)
+    )
 
-    Not seen: interleave(), which does not keep what it was told, and parts inside functions.
-    """
-    return any(getattr(part, "_deterministic", None) == "false" for part in _pipeline(dataset))
+
+def watch_interleave() -> None:
+    """Have `Dataset.interleave` keep on its Datasets, as `map` does, whether it was told `deterministic=False`."""
+    from tensorflow.python.data.ops import interleave_op
+
+    kind = interleave_op._ParallelInterleaveDataset
+    original = kind.__init__
+
+    @functools.wraps(original)
+    def keeping(self: Any, *args: Any, deterministic: bool | None = None, **kwargs: Any) -> None:
+        original(self, *args, deterministic=deterministic, **kwargs)
+        self._deterministic = "default" if deterministic is None else str(bool(deterministic)).lower()
+
+    kind.__init__ = keeping
+
+
+def _is_in_any_order(graph: Any) -> bool:
+    return any(
+        "deterministic" in getattr(node, "attr", ()) and node.attr["deterministic"].s == b"false"
+        for node in _nodes(graph)
+    )
+
+
+def _operations_of(part: Any) -> set[str]:
+    """The types of all operations in the functions of a part of a pipeline."""
+    return set().union(*(operations(function.function.graph) for function in part._functions()))
 
 
 def _pipeline(dataset: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,10 @@ class Stream:
     One element is read ahead, so that it is known whether there is another batch, and no step begins without one.
     """
 
-    def __init__(self, source: Source, number: int, first_step: int) -> None:
-        """Pass `number`, from `first_step` of it on. Reads the first element."""
+    def __init__(
+        self, source: Source, number: int, first_step: int, see: Callable[[Sequence[float]], None] | None = None
+    ) -> None:
+        """Pass `number`, from `first_step` of it on. Reads the first element, and lets `see` have its marks."""
         self._source, self._number, self._began = source, number, first_step
         self.step = first_step
         """Steps of the pass that are done."""
@@ -27,6 +30,8 @@ class Stream:
         self.ahead = flat(ahead)
         """The element of the next step as a `tf.experimental.Optional`, as one tensor; empty where there is none."""
         self._there = bool(ahead.has_value())
+        if see is not None:
+            see(source.marks_of(ahead.get_value()) if self._there else ())
         self._check()
 
     @property

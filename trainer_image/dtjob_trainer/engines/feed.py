@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -16,12 +16,17 @@ from dtjob_trainer.data.sharding import Eras, eras_of_pass
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.strategies.collective import Group
 
+See = Callable[[Source, Sequence[float]], None]
+"""Compares the marks of the first batch of a pass with those of other tasks."""
+
 
 class Feed(Protocol):
     """The inputs of one step after the other."""
 
     exact: bool
     """Whether a restarted run sees the same data."""
+    inexact: str
+    """Why not, if that is known."""
     signature: Any
     """The inputs as `tf.TypeSpec`s."""
 
@@ -44,13 +49,16 @@ class Feed(Protocol):
 class SourceFeed:
     """Arrays, a Dataset or a data function, sharded by us as for `fit`."""
 
-    def __init__(self, source: Source, rows: int | None) -> None:
-        """`rows`: examples of this task at each step; None where the size of batches may change (one replica only)."""
-        self._source, self._rows = source, rows
+    def __init__(self, source: Source, rows: int | None, see: See | None = None) -> None:
+        """`rows`: examples of this task at each step; None where the size of batches may change (one replica only).
+
+        - see: gets the source and the marks of the first batch of each pass, if tasks compare them.
+        """
+        self._source, self._rows, self._see = source, rows, see
         self._history: Eras = ()
         self._pass, self._pass_began = 0, 0
         """The number of a pass and the step at which it began, from which those after it are counted."""
-        self.exact = source.exact
+        self.exact, self.inexact = source.exact, source.inexact
 
         def fixed(spec: Any) -> Any:
             shape = [rows, *spec.shape[1:]]
@@ -88,6 +96,8 @@ class SourceFeed:
             number, first_step = self._place(step)
             self._source.shared(eras_of_pass(self._history, step - first_step))
             for batch in self._source.epoch(number, first_step):
+                if batch.marks and self._see is not None:
+                    self._see(self._source, batch.marks)
                 found = elements.rows_in(batch.inputs)
                 if self._rows is not None and found != self._rows:
                     raise DataError(f"data: a batch has {found} examples for this task instead of {self._rows}")
@@ -122,6 +132,7 @@ class DistributedFeed:
     """A dataset that the program has distributed itself, by the strategy's methods. It starts anew after a restart."""
 
     exact = False
+    inexact = ""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
@@ -153,7 +164,9 @@ class DistributedFeed:
         return group.strategy.run(body, args=(inputs,))
 
 
-def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, seed: int) -> Feed:
+def make(
+    data: Any, *, batch_size: int | None, total_steps: int, place: Place, seed: int, see: See | None = None
+) -> Feed:
     """The feed of what `train` was given as `data`. Raises DataError where it cannot be trained on as asked."""
     if isinstance(data, tf.distribute.DistributedDataset):
         if place.remote:
@@ -171,7 +184,7 @@ def make(data: Any, *, batch_size: int | None, total_steps: int, place: Place, s
         if int(data.cardinality()) < 0:  # one pass without an end
             data, wanted = data.repeat(), one_long_epoch
         source = sources.make(data, None, None, wanted, place)
-        return SourceFeed(source, rows // place.shards if rows is not None else None)
+        return SourceFeed(source, rows // place.shards if rows is not None else None, see)
     if sources.is_batched(data):
         raise DataError(
             f"data: a {type(data).__name__} is for fit alone; give arrays, a batched tf.data.Dataset "

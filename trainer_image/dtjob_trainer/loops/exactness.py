@@ -45,7 +45,7 @@ def of_custom_step(concrete: Any, feed: Feed, known: Trackables, traits: Traits)
     if traits.asynchronous:
         found.append(f"{traits.name} is asynchronous")
     if not feed.exact:
-        found.append("the data is shuffled, drawn at random or distributed by the program, so that it starts anew")
+        found.append(feed.inexact or "the program has distributed the data itself, so that it starts anew")
     random = randomness.in_graph(concrete.graph)
     if random:
         found.append(

@@ -17,11 +17,13 @@ from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop
 from dtjob_trainer.models import choose, initial_values
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.own_fit import runs_own_fit
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.collective import Group
 
 
 @runtime.may_be_cut_off
+@runs_own_fit
 def fit(
     model: Any,
     x: Any = None,
@@ -95,6 +97,9 @@ def fit(
     A `train_step` of the model's own is written for one device, and what it computes taken as a mean over examples.
     BatchNormalization normalises by each replica's own rows, and so does not do what it does on one device;
     docs/reference/strategies.md says what other layers and metrics do.
+
+    If the model's class overrides `fit()`, as keras_hub's tasks do to preprocess, that override is called with the
+    arguments that were given. Its `super().fit()` then trains here.
 
     Of compile()'s options, `run_eagerly` is refused, and `jit_compile` holds under Default and OneDevice: where Keras
     would, XLA compiles the step. With several replicas it is left aside, and the log says so.

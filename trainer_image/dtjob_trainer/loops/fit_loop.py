@@ -77,6 +77,7 @@ class FitLoop(TrainingRun):
         return self._keras_history
 
     def _train(self) -> None:
+        self._warn_of([self._source.inexact] if self._source.inexact else [])
         while self._goes_on() or self._epoch_logs is not None:
             self._train_epoch()
 

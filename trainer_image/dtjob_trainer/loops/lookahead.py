@@ -13,6 +13,7 @@ import numpy as np
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion, Stream
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.loops.same_batches import SameBatches
 
 if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
     from dtjob_trainer.strategies.collective import Group
@@ -47,6 +48,7 @@ class Pass:
         self._ready: deque[Batch] = deque()
         self._ahead = 1
         self._ended = False
+        self._same = SameBatches(source, group, tell)
 
     def take(self, most: int) -> list[Batch] | Portion:
         """The next `most` batches; fewer where it ends, none where it has ended."""
@@ -67,6 +69,7 @@ class Pass:
             else:
                 self._ready.extend(islice(self._batches, 1))
                 self._ended = not self._ready
+            self._compare()
         return bool(self._ready)
 
     @property
@@ -78,8 +81,15 @@ class Pass:
 
     def _opened(self) -> Stream:
         if self._stream is None:
-            self._stream = Stream(self._source, self._number, self._first_step)
+            see = self._same.see if self._same.wanted else None
+            self._stream = Stream(self._source, self._number, self._first_step, see)
         return self._stream
+
+    def _compare(self) -> None:
+        """See that the first batch of the pass is the same in all tasks. Collective."""
+        if self._same.wanted:
+            self._same.see(self._ready[0].marks if self._ready else ())
+        self._same.wanted = False
 
     def _agree(self) -> None:
         """Read some batches and agree with all tasks on those that there are. Collective."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data.batches import Place
+from dtjob_trainer.data.batches import Place, Source
 from dtjob_trainer.engines import choose, feed
 from dtjob_trainer.errors import TrainError
 from dtjob_trainer.loops import exactness
+from dtjob_trainer.loops.same_batches import SameBatches
 from dtjob_trainer.loops.train_loop import TrainLoop
 from dtjob_trainer.models import initial_values, optimizer_steps, optimizers
 from dtjob_trainer.models.trackables import Trackables
@@ -60,7 +61,11 @@ def train(
     group = Group(here.strategy, here.task)
     place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
     here.progress.report(state="starting", totalSteps=total_steps)
-    inputs = feed.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed)
+
+    def see(source: Source, marks: Sequence[float]) -> None:
+        SameBatches(source, group, here.warn).see(marks)
+
+    inputs = feed.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed, see=see)
     known = Trackables(variables, group)
     of_keras_3 = [each for each in known.optimizers if isinstance(each, keras.optimizers.Optimizer)]
     for each in of_keras_3:

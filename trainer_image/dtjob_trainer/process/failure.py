@@ -1,4 +1,4 @@
-"""Describes the exception that ends a training process: its class, one line, and whether it may pass by itself."""
+"""Describes the exception that ends a training process: its class, one line, and whether a restart may help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dtjob_trainer.errors import MissingDeviceError
+from dtjob_trainer.errors import MissingDeviceError, TrainerError
 from dtjob_trainer.process.peer_loss import NCCL_ERRORS, SHARED_GPU
 
 LONGEST_LINE = 400
@@ -90,7 +90,9 @@ def line_of(error: BaseException) -> str:
 def described(error: BaseException) -> dict[str, Any]:
     """The key `exception` of a report (docs/contract.md)."""
     told: dict[str, Any] = {"type": kind_of(error), "message": line_of(error)}
-    return {**told, "transient": True} if may_pass(error) else told
+    if may_pass(error):
+        return {**told, "transient": True}
+    return {**told, "permanent": True} if isinstance(error, TrainerError) and error.permanent else told
 
 
 def may_pass(error: BaseException) -> bool:

@@ -42,7 +42,10 @@ class Group:
         """Tasks that train together."""
         self.index = 0
         """This task's place among them; 0 is the chief task."""
+        self.members: tuple[str, ...] = ()
+        """The ids of the tasks that train together, if there are several."""
         if task is not None and task.traits.collective and task.in_cluster:
+            self.members = tuple(task.members)
             self.tasks, self.index = len(task.members), task.members.index(task.id)
         self.local = self.replicas // self.tasks
         """Replicas of this task."""

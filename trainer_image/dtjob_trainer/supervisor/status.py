@@ -147,7 +147,7 @@ class TaskStatus:
         if isinstance(told, dict):
             line = ": ".join(str(told[part]) for part in ("type", "message") if told.get(part))
             facts["exception"] = line[:LONGEST_EXCEPTION]
-            facts |= {"transient": True} if told.get("transient") is True else {}
+            facts |= {name: True for name in ("transient", "permanent") if told.get(name) is True}
         return facts
 
     def _stepped(self) -> dict[str, bool]:

@@ -1,5 +1,8 @@
 """A program that fails before its first step, twice alike: it has a mistake in it, and no restart mends that.
 
+An error of the trainer's own that only another program mends ends the job at once, whenever it comes: its supervisor
+says so (`ProgramEnd.permanent`). Examples are an argument of `fit` or a call that is refused after training.
+
 What a pod's failure has to do with steps is its supervisor's word (`ProgramEnd`): of an image of the user's own nobody
 knows. Of a job that has ever done a step, none of this is held against the program: what it restores, or reads, may be
 away for a while. Nor are disruptions, lost peers, kills from outside, and errors of connections or of storage that is
@@ -34,13 +37,18 @@ NOT_THE_PROGRAMS = (RESTARTED_IN_VAIN, COULD_NOT_KILL)
 OF_ITS_OWN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS)
 """Signals that a process brings upon itself. The others come from outside."""
 
+OF_A_LOST_PEER = (signal.SIGABRT,)
+"""TensorFlow ends itself with these if it loses a peer, so that they say nothing about a program of several tasks."""
+
 
 def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
-    """The end of a job over the failure `first`, where the incident before it was a failure alike, and both came before
-    the job's first step; else None.
+    """The end of a job over the failure `first`, if that is permanent, or if the incident before it was a failure alike
+    and both came before the job's first step; else None.
 
     What a user's own rule says of this failure goes before it: who calls this has asked that.
     """
+    if first.cause is Cause.ERROR and first.end.permanent:
+        return GiveUp(first, _why_at_once(first), REASON)
     mistake, previous = mistake_of(situation, first), situation.status.internal.incident
     if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
         return None
@@ -71,8 +79,9 @@ def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
             return True
         case Cause.ERROR:
             return first.exit_code not in NOT_THE_PROGRAMS and not first.end.transient
-        case Cause.SIGNAL:  # TensorFlow aborts where a peer is lost
-            return signal_of(first.exit_code or 0) in OF_ITS_OWN and len(situation.training) == 1
+        case Cause.SIGNAL:
+            number, alone = signal_of(first.exit_code or 0), len(situation.training) == 1
+            return number in OF_ITS_OWN and (alone or number not in OF_A_LOST_PEER)
         case _:
             return False
 
@@ -96,6 +105,11 @@ def _went_on_from_more(situation: Situation, report: Mapping[str, Any]) -> bool:
     earlier, start = situation.written.restored, start_of(report)
     is_known = start in (ProcessStart(), situation.written.internal.chief_start)
     return not is_known and report.get("restoredStep", 0) > (earlier.step if earlier else 0)
+
+
+def _why_at_once(first: Failure) -> str:
+    where, mend = f"{first.task.id}, exit code {first.exit_code}", "mend the program and start the job anew"
+    return f"the program failed, and a restart does not help: {first.end.exception} ({where}); {mend}"
 
 
 def _why(first: Failure) -> str:

@@ -152,8 +152,10 @@ def restart_evaluator(
     if failure is None:
         return Nothing()
     failure, verdict = ruled(situation, failure)
-    if verdict.action is RuleAction.LEAVE_FAILED:
-        return GiveUpEvaluation(f"{failure.with_rule()}: it is not replaced, and nothing evaluates what is saved")
+    in_vain = failure.end.permanent and verdict.of_a_rule is None
+    if in_vain or verdict.action is RuleAction.LEAVE_FAILED:
+        why = "a restart does not help" if in_vain else "it is not replaced"
+        return GiveUpEvaluation(f"{failure.with_rule()}: {why}, and nothing evaluates what is saved")
     if evaluator.pod is not None:
         wait = wait_before(evaluator.attempt + 1, situation.job.spec.failure_policy.backoff)
         if situation.now < created_at(evaluator.pod) + wait:

@@ -63,6 +63,14 @@ def test_the_supervisor_is_told_who_it_is_and_whom_to_ask():
     assert "TF_CONFIG" not in values
 
 
+def test_every_task_hashes_texts_alike_unless_the_program_sets_a_seed_of_its_own():
+    assert told(builders.job())["PYTHONHASHSEED"] == "0"
+    program = {"entrypoint": "train.py", "env": [{"name": "PYTHONHASHSEED", "value": "7"}]}
+    found = environment(builders.job(program=program), builders.task("worker-0"), 0)
+    assert [one["value"] for one in found if one["name"] == "PYTHONHASHSEED"] == ["7"]
+    assert "PYTHONHASHSEED" not in told(builders.job(program=False))
+
+
 def test_only_the_evaluator_is_told_what_to_evaluate():
     evaluation = {"checkpoints": "Every", "best": {"metric": "loss", "mode": "Min"}}
     job = builders.job(evaluator=True, checkpoint=CHECKPOINT, evaluation=evaluation)

@@ -46,3 +46,17 @@ def test_what_is_no_number_does_no_harm() -> None:
 
 def test_none_of_no_arrays() -> None:
     assert marks.of([]) == (0, 0)
+
+
+def test_of_the_rows_of_a_batch_each_has_its_mark() -> None:
+    rows, exact, *near = marks.of_rows(12, [np.arange(8), FLOATS[:8]])
+    assert (rows, len(near)) == (12, marks.ROWS_SEEN)
+    assert marks.of_rows(12, [np.arange(8), FLOATS[:8]]) == [rows, exact, *near]
+    others = marks.of_rows(12, [np.arange(1, 9), FLOATS[[0, 1, 2, 9, 4, 5, 6, 7]]])
+    assert others[1] != exact
+    assert [before != after for before, after in zip(near, others[2:], strict=True)] == [n == 3 for n in range(8)]
+    assert 3 * len(marks.of_rows(-1, [])) == len(marks.NO_BATCH)
+
+
+def test_few_rows_and_single_numbers_have_marks_too() -> None:
+    assert marks.of_rows(1, [np.float32([3.0])])[2:] == [3.0, *[0.0] * 7]

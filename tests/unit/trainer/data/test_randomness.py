@@ -70,14 +70,43 @@ def test_random_operations_are_found_in_called_functions_too() -> None:
         (MapDataset("Mul", source=ShuffleDataset()), True, False),
         (LooseDataset(), True, False),
         (MapDataset(deterministic=False), True, False),
+        (MapDataset("PyFunc"), True, False),  # Python code may keep a state
+        (MapDataset("EagerPyFunc"), True, False),
+        (MapDataset("PyFuncStateless"), True, True),  # the program says that it keeps none
     ],
 )
 def test_a_pipeline_repeats_only_what_a_new_process_would_draw_again(
     dataset: Any, from_begin: bool, repeats: bool
 ) -> None:
-    assert randomness.repeats(dataset, from_begin=from_begin) is repeats
+    assert (not randomness.unrepeatable(dataset, from_begin=from_begin)) is repeats
 
 
 def test_a_part_told_to_give_any_order_is_found_wherever_it_is() -> None:
     assert randomness.in_any_order(MapDataset(source=LooseDataset()))
     assert not randomness.in_any_order(MapDataset(source=MapDataset(deterministic=False)))
+
+
+def test_python_code_of_ours_keeps_no_state_of_the_programs() -> None:
+    assert not randomness.unrepeatable(MapDataset("PyFunc"), from_begin=True, python=False)
+    assert "from_generator" in randomness.unrepeatable(MapDataset("PyFunc"), from_begin=True)
+
+
+def test_a_part_inside_of_a_function_told_to_give_any_order_is_found() -> None:
+    loose = MapDataset("RangeDataset")
+    node = SimpleNamespace(op="ParallelMapDatasetV2", attr={"deterministic": SimpleNamespace(s=b"false")})
+    definition = SimpleNamespace(node=[], library=SimpleNamespace(function=[SimpleNamespace(node_def=[node])]))
+    loose._functions = lambda: [  # type: ignore[method-assign]
+        SimpleNamespace(function=SimpleNamespace(graph=SimpleNamespace(as_graph_def=lambda: definition)))
+    ]
+    assert randomness.in_any_order(loose)
+    node.attr["deterministic"].s = b"default"
+    assert not randomness.in_any_order(loose)
+
+
+@pytest.mark.parametrize(
+    ("operation", "draws", "python"),
+    [("Mul", False, False), ("RandomUniform", True, False), ("RngReadAndSkip", True, False), ("PyFunc", False, True)],
+)
+def test_what_functions_do_is_found_in_all_parts(operation: str, draws: bool, python: bool) -> None:
+    dataset = MapDataset("Mul", source=MapDataset(operation))
+    assert (randomness.draws(dataset), randomness.calls_python(dataset)) == (draws, python)

@@ -19,7 +19,7 @@ ROWS = 256
 class Rows:
     """256 rows in batches, of which each says its pass and its first row."""
 
-    exact, cut_by_batch = True, False
+    exact, inexact, cut_by_batch = True, "", False
 
     def __init__(self, batch: int, known: bool = True) -> None:
         self.batch, self.steps = batch, ROWS // batch if known else None
@@ -32,7 +32,7 @@ class Rows:
 
     def epoch(self, number: int, first_step: int) -> Iterator[Any]:
         for first in range(first_step * self.batch, ROWS, self.batch):
-            yield SimpleNamespace(inputs=(np.array([[number, first]] * self.batch),))
+            yield SimpleNamespace(inputs=(np.array([[number, first]] * self.batch),), marks=())
 
 
 def feed(batch: int, known: bool = True) -> SourceFeed:
@@ -79,3 +79,15 @@ def test_data_without_an_end_goes_on_at_the_same_example(cut_by_batch: bool) -> 
     made._source.cut_by_batch = cut_by_batch
     made.take_up(feed(32, known=False).kept(3), 3)
     assert seen(made, 3, 2) == [(0, 96), (0, 112)]
+
+
+def test_the_marks_of_the_first_batch_of_each_pass_are_compared() -> None:
+    class Marked(Rows):
+        def epoch(self, number: int, first_step: int) -> Iterator[Any]:
+            for step, batch in enumerate(super().epoch(number, first_step)):
+                yield SimpleNamespace(inputs=batch.inputs, marks=(float(number),) if step == 0 else ())
+
+    source: Any = Marked(64)
+    compared: list[Any] = []
+    seen(SourceFeed(source, 64, lambda *told: compared.append(told)), 3, 6)
+    assert compared == [(source, (0.0,)), (source, (1.0,)), (source, (2.0,))]

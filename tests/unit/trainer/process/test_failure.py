@@ -7,7 +7,15 @@ from email.message import Message
 
 import pytest
 
-from dtjob_trainer.errors import FitError, MissingDeviceError, StrategyError
+from dtjob_trainer.errors import (
+    CheckpointError,
+    DataError,
+    FitError,
+    MissingDeviceError,
+    ModelFitError,
+    StateError,
+    StrategyError,
+)
 from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass, note_shapes, note_shared_gpus
 
 KERAS = (
@@ -180,3 +188,25 @@ def test_where_an_error_comes_from_counts() -> None:
     assert described(error) == {"type": "ValueError", "message": "URL fetch failure"}
     error.__context__ = error
     assert not may_pass(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "permanent"),
+    [
+        (FitError("epochs"), True),
+        (DataError("x"), True),
+        (ModelFitError("Model.evaluate"), True),
+        (StateError("the checkpoint is of another model"), True),
+        (StrategyError("this node has no GPU"), False),  # another node may have one
+        (CheckpointError("the disk is full"), False),
+        (ValueError("of the program's own"), False),
+    ],
+)
+def test_what_the_trainer_refuses_is_mended_by_no_restart(error: BaseException, permanent: bool) -> None:
+    assert described(error).get("permanent", False) is permanent
+
+
+def test_a_refusal_because_of_what_may_pass_is_not_permanent() -> None:
+    error = DataError("x: its files cannot be read")
+    error.__cause__ = ConnectionResetError("reset")
+    assert described(error) == {"type": "DataError", "message": "x: its files cannot be read", "transient": True}

@@ -130,6 +130,8 @@ def test_a_failure_is_told_with_its_exception() -> None:
     assert told == {"exitCode": 1, "stepped": False, "exception": told["exception"], "transient": True}
     assert str(told["exception"]).startswith("TimeoutError: xxx")
     assert len(str(told["exception"])) == LONGEST_EXCEPTION
+    status.merge({"exception": {"type": "FitError", "message": "epochs", "permanent": True}})
+    assert status.of_failure(1)["permanent"] is True
     status.merge({"step": 1, "exception": {"type": "AssertionError", "message": ""}})
     assert status.of_failure(1) == {"exitCode": 1, "stepped": True, "exception": "AssertionError"}
     status.started(1, 51)

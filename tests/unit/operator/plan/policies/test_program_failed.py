@@ -218,6 +218,50 @@ def test_signals_of_a_group_may_come_from_a_lost_peer():
     assert run.status["restarts"]["total"] == 3
 
 
+def test_a_segmentation_fault_of_a_group_is_the_programs_fault():
+    run = of("MultiWorkerMirrored")
+    assert run.fails("worker-0", status=builders.failed(139))["phase"] != "Failed"
+    assert run.fails("worker-1", status=builders.failed(139))["reason"] == REASON
+    assert "SIGSEGV (worker-1, exit code 139)" in run.status["message"]
+
+
+REFUSED = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=True, permanent=True)
+
+
+@pytest.mark.parametrize("stepped", [True, False, None])
+def test_an_error_that_no_restart_mends_ends_the_job_at_once(stepped: bool | None):
+    run = of("MultiWorkerMirrored")
+    end = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=stepped, permanent=True)
+    status = run.fails("worker-0", status=end)
+    assert (status["phase"], status["reason"]) == ("Failed", REASON)
+    assert status["message"] == (
+        "the program failed, and a restart does not help: ModelFitError: Model.evaluate cannot be used (worker-0, exit "
+        "code 1); mend the program and start the job anew"
+    )
+    assert status["restarts"]["total"] == 0
+
+
+def test_a_disruption_of_its_pod_goes_before_an_error_that_no_restart_mends():
+    run = single()
+    run.fails(status={**REFUSED, "conditions": builders.disrupted()["conditions"]})
+    assert run.status["phase"] != "Failed"
+
+
+def test_a_rule_goes_before_an_error_that_no_restart_mends():
+    rule = {"action": "Restart", "onExitCodes": {"operator": "In", "values": [1]}}
+    policy = {"maxRestartsWithoutProgress": 3, "backoff": {"initialSeconds": 0, "maxSeconds": 0}, "rules": [rule]}
+    run = Run(builders.job("Mirrored", failurePolicy=policy))
+    assert run.fails(status=REFUSED)["restarts"]["total"] == 1
+
+
+def test_an_evaluator_that_no_restart_mends_is_given_up_and_the_job_goes_on():
+    run = single(evaluator=True)
+    run.fails("evaluator-0", status=REFUSED)
+    assert run.status["phase"] != "Failed"
+    assert "evaluator" not in run.status["restarts"]
+    assert any("a restart does not help, and nothing evaluates what is saved" in event for event in run.events)
+
+
 def test_the_evaluator_fails_no_job():
     run = single(evaluator=True)
     for _ in range(3):

@@ -1,0 +1,81 @@
+"""dtjob_trainer.models.own_fit: an override of fit() runs, and trains by ours. The classes here stand for Keras's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dtjob_trainer.errors import FitError
+from dtjob_trainer.models.own_fit import own_fit_of, runs_own_fit
+
+
+class Trainer:
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        return "keras", args, kwargs
+
+
+class Model(Trainer):
+    pass
+
+
+Trainer.__module__ = Model.__module__ = "keras.src.models.model"
+
+
+class Own(Model):
+    def fit(self, x: Any, *, factor: int = 1, **kwargs: Any) -> Any:
+        return super().fit(x * factor, **kwargs)
+
+
+class Heir(Own):
+    pass
+
+
+@runs_own_fit
+def fit(model: Any, x: Any = None, epochs: int = 1, validation_split: float = 0.0, *, save: Any = None) -> Any:
+    return "ours", x, epochs, validation_split, save
+
+
+def test_the_class_that_overrides_fit_is_found() -> None:
+    assert (own_fit_of(Model()), own_fit_of(Own()), own_fit_of(Heir()), own_fit_of(3)) == (None, Own, Own, None)
+
+
+def test_ours_trains_inside_of_the_override() -> None:
+    made: Any = fit
+    assert made(Heir(), 2, factor=3, epochs=5, save="m.keras") == ("ours", 6, 5, 0.0, "m.keras")
+    assert made(model=Own(), x=2) == ("ours", 2, 1, 0.0, None)
+    assert made(Model(), 2) == ("ours", 2, 1, 0.0, None)
+
+
+def test_none_means_the_default_as_in_keras() -> None:
+    made: Any = fit
+    assert made(Own(), 2, validation_split=None) == ("ours", 2, 1, 0.0, None)
+
+
+def test_afterwards_all_models_train_as_before() -> None:
+    class Failing(Model):
+        def fit(self, *args: Any, **kwargs: Any) -> Any:
+            assert Model().fit(1) == ("keras", (1,), {})  # another model, meanwhile
+            raise KeyError("its own")
+
+    with pytest.raises(KeyError, match="its own"):
+        fit(Failing(), 1)
+    assert "fit" not in vars(Model)
+    assert Own().fit(4) == ("keras", (4,), {})
+
+
+def test_what_stood_at_the_class_stands_there_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a refusal of `Model.fit` does."""
+    refusal = lambda self: "refused"  # noqa: E731
+    monkeypatch.setattr(Model, "fit", refusal, raising=False)
+    assert fit(Own(), 2)[0] == "ours"
+    assert vars(Model)["fit"] is refusal
+
+
+def test_an_override_that_never_calls_super_is_refused() -> None:
+    class Alone(Model):
+        def fit(self, *args: Any, **kwargs: Any) -> Any:
+            return "trained by itself"
+
+    with pytest.raises(FitError, match=r"Alone\.fit\(\) does not call super\(\)\.fit\(\)"):
+        fit(Alone(), 1)
