@@ -105,6 +105,7 @@ def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(
     assert spec == {
         **GOOD["smallest"]["spec"],
         "suspend": False,
+        "successPolicy": "Chief",
         "cleanPodPolicy": "Running",
         "failurePolicy": {
             "maxRestartsWithoutProgress": 10,
