@@ -155,7 +155,7 @@ def test_a_status_write_goes_through_and_keeps_what_the_schema_does_not_know(api
 
 def test_explain_reads_well(kubectl: Kubectl) -> None:
     text = " ".join(kubectl("explain", "dtjob.spec.replicaSpecs").stdout.split())
-    for part in ("chief", "worker", "ps", "evaluator", "Evaluates checkpoints beside the training"):
+    for part in ("chief", "worker", "ps", "evaluator", "evaluates checkpoints beside the training"):
         assert part in text
     assert "-required-" in kubectl("explain", "dtjob.spec").stdout
 
