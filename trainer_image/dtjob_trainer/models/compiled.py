@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import metric_updates, optimizers, own_step, returned
+from dtjob_trainer.models import metric_updates, optimizers, own_step, returned, slices
 from dtjob_trainer.models.losses import Cut, current_cut, setting
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.variables import Array, State
@@ -110,11 +110,12 @@ class TrainedModel(ABC):
         As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is
         cut. Of a model with its own `train_step`: what this replica leaves of all that gives (`Returned`).
         """
-        if self.own_step:
-            alone = not self.scales_itself
-            return self._own("train", lambda: self._own_train(x, y, sample_weight), cut, alone=alone)
-        with setting(metric_updates.counting, cut):
-            return self._train(cut, x, y, sample_weight)
+        with setting(slices.batch_of_step, (x, y, sample_weight)):
+            if self.own_step:
+                alone = not self.scales_itself
+                return self._own("train", lambda: self._own_train(x, y, sample_weight), cut, alone=alone)
+            with setting(metric_updates.counting, cut):
+                return self._train(cut, x, y, sample_weight)
 
     @property
     def scales_itself(self) -> bool:

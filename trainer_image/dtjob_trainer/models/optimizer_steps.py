@@ -16,7 +16,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.models import averages, replicas
+from dtjob_trainer.models import averages, replicas, slices
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.loss_scale import LossScale
 from dtjob_trainer.models.optimizers import innermost, outermost
@@ -55,14 +55,12 @@ def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[
 
 def _sum_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None) -> Any:
     """`apply` (Keras's own, of one optimizer) on the sums of `grads` over all replicas."""
-    present = [number for number, grad in enumerate(grads) if grad is not None]
-    summed = list(grads)
-    if present:
-        context = tf.distribute.get_replica_context()
-        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, [grads[number] for number in present])
-        for number, value in zip(present, sums, strict=True):
-            summed[number] = value
-    return apply(summed, trainable_variables)
+    context = tf.distribute.get_replica_context()
+    return apply(slices.summed(grads, lambda parts: _sums(context, parts)), trainable_variables)
+
+
+def _sums(context: Any, parts: list[Any]) -> list[Any]:
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, parts) if parts else []
 
 
 def _update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:

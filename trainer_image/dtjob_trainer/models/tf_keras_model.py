@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import keras
@@ -16,6 +17,7 @@ from tensorflow.python.distribute.ps_values import AggregatingVariable
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 from tf_keras.src.engine.functional import Functional
+from tf_keras.src.optimizers import utils as optimizer_utils
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
@@ -24,6 +26,7 @@ from dtjob_trainer.models import (
     losses,
     optimizers,
     returned,
+    slices,
     stand_ins,
     tf_keras_losses,
     tf_keras_metrics,
@@ -155,6 +158,10 @@ class LegacyModel(TrainedModel):
         """While this lasts, tf_keras's losses are those of the global batch; its optimizers sum first by themselves."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(tf_keras_losses.of_global_batch())
+            if self._traits.synchronous and self._traits.distributed:
+                sum_pairs = optimizer_utils.all_reduce_sum_gradients
+                summed = partial(_summed, sum_pairs)
+                stack.enter_context(losses.replaced(optimizer_utils, all_reduce_sum_gradients=summed))
             if self._traits.central_storage:
                 stack.enter_context(
                     losses.replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
@@ -263,6 +270,18 @@ class LegacyModel(TrainedModel):
             self.model.compiled_metrics.update_state(y, y_pred, sample_weight)
         else:
             self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
+
+
+def _summed(sum_pairs: Callable[[list[Any]], list[Any]], gradients: Iterable[Any]) -> list[Any]:
+    """The sums over replicas of (gradient, variable) pairs by `sum_pairs`, with the slices that one device has."""
+    pairs = list(gradients)
+    optimizer_utils.filter_empty_gradients(pairs)  # which warns of those that have none
+
+    def sum_all(parts: list[Any]) -> list[Any]:
+        return [total for total, _ in sum_pairs([(part, pairs[0][1]) for part in parts])]
+
+    totals = slices.summed([gradient for gradient, _ in pairs], sum_all)
+    return [(total, variable) for total, (_, variable) in zip(totals, pairs, strict=True)]
 
 
 def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:
