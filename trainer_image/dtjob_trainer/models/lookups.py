@@ -6,7 +6,7 @@ Only the operations that give the indices are computed, apart from the step that
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -42,7 +42,7 @@ def kind_of(indices: Any, batch: Any) -> Kind:
         return Kind.OF_ROWS
     try:
         with tf.init_scope():
-            found = list(_tried(indices, [part for part in keras.tree.flatten(batch) if part is not None]))
+            found = _tried(indices, [part for part in keras.tree.flatten(batch) if part is not None])
     except Exception:  # any operation may refuse made-up numbers
         return Kind.OF_ROWS
     few_zeros, many_zeros, few_ones, many_ones = found
@@ -58,19 +58,20 @@ def _same(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
     return bool(np.array_equal(one, other))
 
 
-def _tried(indices: Any, batch: Sequence[Any]) -> Iterator[npt.NDArray[Any]]:
+def _tried(indices: Any, batch: Sequence[Any]) -> list[npt.NDArray[Any]]:
     """What `indices` is for each made-up batch. Raises ValueError where that does not depend on the batch alone."""
-    sources = {part.ref(): (number, place) for number, whole in enumerate(batch) for place, part in _tensors(whole)}
-    definition, used = _definition(indices, {key.deref().name for key in sources})
-    for rows, content in TRIES:
-        with tf.Graph().as_default():
+    sources = {part.name: (number, place) for number, whole in enumerate(batch) for place, part in _tensors(whole)}
+    definition, used = _definition(indices, set(sources))
+    with tf.Graph().as_default():
+        results = []
+        for rows, content in TRIES:
             made_up = [dict(_tensors(_made_up(whole, rows, content))) for whole in batch]
-            inputs = {key.deref().name: made_up[n][place] for key, (n, place) in sources.items()}
-            inputs = {name: tensor for name, tensor in inputs.items() if name in used}
-            (result,) = tf.import_graph_def(definition, inputs, [indices.name])
-            config = tf.compat.v1.ConfigProto(device_count={"GPU": 0}, allow_soft_placement=True)
-            with tf.compat.v1.Session(config=config) as session:
-                yield session.run(result)
+            inputs = {name: made_up[number][place] for name, (number, place) in sources.items() if name in used}
+            results += tf.import_graph_def(definition, inputs, [indices.name])
+        config = tf.compat.v1.ConfigProto(device_count={"GPU": 0}, allow_soft_placement=True)
+        with tf.compat.v1.Session(config=config) as session:
+            found: list[npt.NDArray[Any]] = session.run(results)
+            return found
 
 
 def _tensors(part: Any) -> list[tuple[int, Any]]:
