@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import metric_updates, optimizers, own_step, returned, slices
+from dtjob_trainer.models import metric_updates, optimizers, own_step, recurrent, returned, slices
 from dtjob_trainer.models.losses import Cut, current_cut, setting
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.variables import Array, State
@@ -89,6 +89,12 @@ class TrainedModel(ABC):
                 "model was compiled with run_eagerly=True, but steps run as graphs, where tensors have no numpy(); "
                 "leave it out, and write losses and metrics in operations of Keras or TensorFlow"
             )
+
+    def check_stateful(self) -> None:
+        """Raise FitError for recurrent layers whose states several replicas or workers would need parts of."""
+        why = recurrent.why_not(self.model) if self._in_parts else None
+        if why is not None:
+            raise FitError(why)
 
     @abstractmethod
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:

@@ -22,6 +22,7 @@ from dtjob_trainer.models import (
     optimizer_steps,
     optimizers,
     own_step,
+    recurrent,
     returned,
     stand_ins,
 )
@@ -74,6 +75,7 @@ class KerasModel(TrainedModel):
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
         self.check_eagerly()
+        self.check_stateful()
         self._check_optimizers()
 
     def remarks(self) -> Iterator[str]:
@@ -213,6 +215,7 @@ class KerasModel(TrainedModel):
         for place, optimizer in enumerate(self.optimizers):
             shared |= named(OPTIMIZER.format(place), optimizer.variables)
         local |= named("seed", [self._generator.state]) | named("metric", self.model.metrics_variables)
+        local |= named("recurrent", recurrent.states_of(self.model))
         return State(group, shared, local, averaged)
 
     def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:

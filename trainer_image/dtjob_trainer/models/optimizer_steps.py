@@ -16,7 +16,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.models import averages, replicas, slices
+from dtjob_trainer.models import averages, overwritten, replicas, slices
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.loss_scale import LossScale
 from dtjob_trainer.models.optimizers import innermost, outermost
@@ -40,7 +40,7 @@ def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[
     - is_wrapped: another optimizer applies it, and gives it sums.
     """
     if traits.synchronous and not is_wrapped:
-        yield optimizer, "apply", partial(_sum_and_apply, optimizer.apply)
+        yield optimizer, "apply", partial(_sum_and_apply, optimizer, optimizer.apply)
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         scale = LossScale(optimizer)
         yield optimizer, "_tf_apply", scale.apply
@@ -53,10 +53,19 @@ def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[
             yield inner, "_backend_apply_gradients", partial(_update, inner)
 
 
-def _sum_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None) -> Any:
-    """`apply` (Keras's own, of one optimizer) on the sums of `grads` over all replicas."""
-    context = tf.distribute.get_replica_context()
-    return apply(slices.summed(grads, lambda parts: _sums(context, parts)), trainable_variables)
+def _sum_and_apply(
+    optimizer: Any, apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None
+) -> Any:
+    """`apply` (Keras's own, of one optimizer) on what one device has in place of all replicas' `grads`."""
+    if trainable_variables is not None:
+        trainable_variables = list(trainable_variables)
+    known = optimizer._trainable_variables if trainable_variables is None else trainable_variables
+    apart = [place for place in overwritten.places(known) if grads[place] is not None]
+    grads = [overwritten.of_each(grad) if place in apart else grad for place, grad in enumerate(grads)]
+    summed = slices.summed(grads, partial(_sums, tf.distribute.get_replica_context()))
+    for place in apart:
+        summed[place] = overwritten.largest(summed[place])
+    return apply(summed, trainable_variables)
 
 
 def _sums(context: Any, parts: list[Any]) -> list[Any]:

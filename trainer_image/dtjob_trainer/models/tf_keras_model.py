@@ -25,6 +25,7 @@ from dtjob_trainer.models import (
     added_sums,
     losses,
     optimizers,
+    recurrent,
     returned,
     slices,
     stand_ins,
@@ -79,6 +80,7 @@ class LegacyModel(TrainedModel):
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
         self.check_eagerly()
+        self.check_stateful()
         if backend.floatx() != keras.config.floatx():
             raise FitError(
                 f"tf_keras computes in {backend.floatx()}, but data is read as {keras.config.floatx()}; call "
@@ -209,6 +211,7 @@ class LegacyModel(TrainedModel):
             shared |= named(f"optimizer-{place}", own)
         shared |= named("counter", [Plain(self.model._train_counter)])
         local |= named("seed", [Plain(v) for layer in self._random() for v in _seeds(layer)])
+        local |= named("recurrent", [Plain(v) for v in recurrent.states_of(self.model)])
         metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
         return State(group, shared, local | named("metric", metrics), averaged)
 
