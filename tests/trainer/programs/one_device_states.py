@@ -12,6 +12,7 @@ from one_device_setup import (
     layers,
     metrics,
     optimizers,
+    sequences,
     train,
     weights,
     x,

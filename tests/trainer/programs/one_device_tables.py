@@ -2,13 +2,18 @@
 
 import numpy as np
 import tensorflow as tf
-from one_device_setup import CLIPPED, LEGACY, N, batched, case, compiled, keras, layers, optimizers, train, y
+from one_device_setup import CLIPPED, N, batched, case, compiled, keras, layers, optimizers, train, y
 
 LENGTH, WORDS = 6, 9
 words = np.random.default_rng(11).integers(0, WORDS, (N, LENGTH))
 PLACES = np.abs(np.arange(LENGTH)[:, None] - np.arange(LENGTH)).ravel()
 """Distances, of which some are there several times."""
-OPTIMIZERS = {"adam": ("Adam", {}), "rmsprop": ("RMSprop", {}), "adagrad": ("Adagrad", {}), "clipped": ("Adam", CLIPPED)}
+OPTIMIZERS = {
+    "adam": ("Adam", {}),
+    "rmsprop": ("RMSprop", {}),
+    "adagrad": ("Adagrad", {}),
+    "clipped": ("Adam", CLIPPED),
+}
 
 
 class Tokens(keras.layers.Layer):

@@ -21,6 +21,7 @@ from dtjob_trainer.models import (
     losses,
     optimizer_steps,
     optimizers,
+    own_gradients,
     own_step,
     recurrent,
     returned,
@@ -103,7 +104,8 @@ class KerasModel(TrainedModel):
         """Build the optimizers that a `train_step` of the model's own applies."""
         if self.own_step:
             sharded_variables.check_own_step(self.model)
-            with one_generator(self._generator), self._of_all_replicas():
+            watched = own_gradients.applied_by(self.optimizers, self._watch)
+            with one_generator(self._generator), self._of_all_replicas(), self._watch.tapes(), watched:
                 specs = (x, y, sample_weight)
                 own_step.build_optimizers(self.model, self.optimizers, self._own_train, specs, self._traits)
             self._check_optimizers()
@@ -193,6 +195,7 @@ class KerasModel(TrainedModel):
             own_step.averaging(self.optimizers if self.own_step and self._traits.synchronous else []),
             one_generator(self._generator),
             self._of_all_replicas(),
+            own_gradients.summed(),
         ):
             yield
 

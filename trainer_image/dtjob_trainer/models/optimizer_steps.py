@@ -16,7 +16,7 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.models import averages, overwritten, replicas, slices
+from dtjob_trainer.models import averages, indexed_slices, overwritten, replicas
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.loss_scale import LossScale
 from dtjob_trainer.models.optimizers import innermost, outermost
@@ -62,7 +62,7 @@ def _sum_and_apply(
     known = optimizer._trainable_variables if trainable_variables is None else trainable_variables
     apart = [place for place in overwritten.places(known) if grads[place] is not None]
     grads = [overwritten.of_each(grad) if place in apart else grad for place, grad in enumerate(grads)]
-    summed = slices.summed(grads, partial(_sums, tf.distribute.get_replica_context()))
+    summed = indexed_slices.summed(grads, partial(_sums, tf.distribute.get_replica_context()))
     for place in apart:
         summed[place] = overwritten.largest(summed[place])
     return apply(summed, trainable_variables)

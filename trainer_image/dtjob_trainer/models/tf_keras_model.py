@@ -23,11 +23,12 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.models import (
     added_sums,
+    indexed_slices,
     losses,
     optimizers,
+    own_gradients,
     recurrent,
     returned,
-    slices,
     stand_ins,
     tf_keras_losses,
     tf_keras_metrics,
@@ -113,7 +114,7 @@ class LegacyModel(TrainedModel):
         def step(*args: Any) -> Any:
             return strategy.run(replica, args=args)
 
-        with tf_keras_losses.of_global_batch():
+        with tf_keras_losses.of_global_batch(), self._watch.tapes(), self._watching_sums():
             step.get_concrete_function(x, y, sample_weight, None if self.own_step else _outputs(model))
         if model.optimizer is not None and not self.own_step:
             model.optimizer.build(model.trainable_variables)
@@ -161,9 +162,9 @@ class LegacyModel(TrainedModel):
         with contextlib.ExitStack() as stack:
             stack.enter_context(tf_keras_losses.of_global_batch())
             if self._traits.synchronous and self._traits.distributed:
-                sum_pairs = optimizer_utils.all_reduce_sum_gradients
-                summed = partial(_summed, sum_pairs)
+                summed = partial(_summed, optimizer_utils.all_reduce_sum_gradients)
                 stack.enter_context(losses.replaced(optimizer_utils, all_reduce_sum_gradients=summed))
+                stack.enter_context(own_gradients.summed())
             if self._traits.central_storage:
                 stack.enter_context(
                     losses.replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
@@ -175,6 +176,17 @@ class LegacyModel(TrainedModel):
             if self.own_step or self.own_test:
                 stack.enter_context(returned.noting_results(self.model.metrics))
             yield
+
+    def _watching_sums(self) -> AbstractContextManager[Any]:
+        """While this lasts, see what a step of the model's own has summed over the replicas."""
+        own = optimizer_utils.all_reduce_sum_gradients
+
+        def sum_pairs(gradients: Iterable[Any]) -> Any:
+            pairs = list(gradients)
+            self._watch.see([gradient for gradient, _ in pairs])
+            return own(pairs)
+
+        return losses.replaced(optimizer_utils, all_reduce_sum_gradients=sum_pairs)
 
     def _of_own_step(self, cut: Cut, variables: Any) -> AbstractContextManager[Any]:
         """Around the whole of such a step there is `_counting` already."""
@@ -283,7 +295,7 @@ def _summed(sum_pairs: Callable[[list[Any]], list[Any]], gradients: Iterable[Any
     def sum_all(parts: list[Any]) -> list[Any]:
         return [total for total, _ in sum_pairs([(part, pairs[0][1]) for part in parts])]
 
-    totals = slices.summed([gradient for gradient, _ in pairs], sum_all)
+    totals = indexed_slices.summed([gradient for gradient, _ in pairs], sum_all)
     return [(total, variable) for total, (_, variable) in zip(totals, pairs, strict=True)]
 
 
