@@ -14,15 +14,8 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import (
-    indexed_slices,
-    metric_updates,
-    optimizers,
-    own_gradients,
-    own_step,
-    recurrent,
-    returned,
-)
+from dtjob_trainer.models import metric_updates, optimizers, own_step, recurrent, returned
+from dtjob_trainer.models.gradients import indexed_slices, own_gradients
 from dtjob_trainer.models.losses import Cut, current_cut, setting
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.variables import Array, State

@@ -21,13 +21,13 @@ from dtjob_trainer.models import (
     losses,
     optimizer_steps,
     optimizers,
-    own_gradients,
     own_step,
     recurrent,
     returned,
     stand_ins,
 )
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.gradients import own_gradients
 from dtjob_trainer.models.keras3_generator import global_generator, one_generator
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of

@@ -16,7 +16,8 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.models import averages, indexed_slices, overwritten, replicas
+from dtjob_trainer.models import averages, replicas
+from dtjob_trainer.models.gradients import indexed_slices, overwritten
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.loss_scale import LossScale
 from dtjob_trainer.models.optimizers import innermost, outermost

@@ -23,10 +23,8 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.models import (
     added_sums,
-    indexed_slices,
     losses,
     optimizers,
-    own_gradients,
     recurrent,
     returned,
     stand_ins,
@@ -34,6 +32,7 @@ from dtjob_trainer.models import (
     tf_keras_metrics,
 )
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.gradients import indexed_slices, own_gradients
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group

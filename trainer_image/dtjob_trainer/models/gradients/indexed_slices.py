@@ -15,8 +15,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.models import lookups
-from dtjob_trainer.models.lookups import Kind
+from dtjob_trainer.models.gradients import lookups
+from dtjob_trainer.models.gradients.lookups import Kind
 
 batch_of_step: ContextVar[Any] = ContextVar("batch_of_step", default=None)
 """The tensors (in any structure) of the rows that the replica trains on whose step is being traced."""
