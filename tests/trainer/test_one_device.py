@@ -15,7 +15,7 @@ STEPS = (
     "clipping,accumulation,accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,"
     "epochs_of_a_number_of_steps,mixed_precision,callbacks,stop_within_an_epoch"
 )
-KERAS_3 = STEPS + ",several_optimizers_in_one,loss_scale_and_accumulation,stop_within_a_validation"
+KERAS_3 = STEPS + ",several_optimizers_in_one,loss_scale_and_accumulation,stop_within_a_validation,float8"
 """What there is in Keras 3 alone, too."""
 OPTIMIZERS = "every_optimizer,every_schedule_and_weight_decay"
 AVERAGES = "moving_averages,averages_of_every_kind,averages_in_validation"
@@ -27,11 +27,12 @@ SOME = (
 )
 OFTEN = (
     "weighted_arrays,masks_and_weights,clipping,accumulation,several_optimizers_in_one,guide_vae,returned_values,"
-    "metrics_that_keep,layers_that_count,averages_in_validation"
+    "metrics_that_keep,layers_that_count,averages_in_validation,tables,float8,step_that_clips"
 )
 """Those that `make test` runs."""
 OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing"
 STATES = "metrics_that_keep,metrics_of_a_step_that_keep,layers_that_count,layers_that_normalise"
+TABLES = "every_table,tables_of_an_own_step,step_that_clips"
 COMBINED = f"{OWN_STEPS},{STATES}"
 """What replicas put together; Keras 3 has guide_steps, too."""
 UNCALLED = f"own_train_step,guide_gan,guide_vae,{STATES}"
@@ -73,6 +74,13 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
                 ("tf_keras", "OneDevice", {"chief": 1}, 0, f"{SOME},{COMBINED}"),
                 ("tf_keras", "CentralStorage", {"chief": 1}, 2, ARRAYS),
                 ("tf_keras", "ParameterServer", {"chief": 1, "worker": 1, "ps": 1}, 0, ASYNCHRONOUS),
+                ("keras", "OneDevice", {"chief": 1}, 0, "stateful,float8"),
+                ("tf_keras", "Default", {"chief": 1}, 0, "stateful"),
+                ("keras", "Mirrored", {"chief": 1}, 3, TABLES),
+                ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, f"{TABLES},float8"),
+                ("keras", "CentralStorage", {"chief": 1}, 2, f"{TABLES},float8"),
+                ("tf_keras", "Mirrored", {"chief": 1}, 3, TABLES),
+                ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, TABLES),
                 ("keras", "Default", {"chief": 1}, 0, f"{IN_ONE_TASK},stop_within_a_validation"),
                 ("keras", "OneDevice", {"chief": 1}, 0, IN_ONE_TASK),
                 ("keras", "Mirrored", {"chief": 1}, 2, IN_ONE_TASK),

@@ -122,3 +122,11 @@ def mixed_precision():
         finally:
             set_policy("float32")
     return found
+
+
+@case
+def float8():
+    """Keras 3's alone: scales and maxima, which are overwritten with their gradients."""
+    stack = [keras.Input((5,)), layers.Dense(4, "tanh", dtype="float8_from_float32"), layers.Dense(1)]
+    optimizer = optimizers.LossScaleOptimizer(adam(), initial_scale=8.0)
+    return train(compiled(keras.Sequential(stack), optimizer, "mse"), 9.0 * x, y)

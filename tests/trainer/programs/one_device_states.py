@@ -12,6 +12,7 @@ from one_device_setup import (
     layers,
     metrics,
     optimizers,
+    sequences,
     train,
     weights,
     x,
@@ -196,3 +197,11 @@ def layers_that_normalise():
             compiled(dense(layer), "sgd", "mse"), *part, batch_size=12 if LEGACY else 20, validation_data=(xv, yv)
         )
     return found
+
+
+@case
+def stateful():
+    """Recurrent layers that go on where the batch before has ended."""
+    rows, targets = sequences[:60], y[:60]
+    stack = [keras.Input(batch_shape=(20, 6, 3)), layers.LSTM(4, stateful=True), layers.Dense(1)]
+    return train(compiled(keras.Sequential(stack), "adam", "mse"), rows, targets)

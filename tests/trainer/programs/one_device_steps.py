@@ -254,3 +254,41 @@ def step_that_updates_nothing():
     seen = []
     calls = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append((batch, logs["loss"])))
     return train(of(OnlyLoss), x, y, validation_data=(xv[:VALID], yv), callbacks=[calls]) | {"seen": seen}
+
+
+class Clips(keras.Sequential):
+    """Clips gradients by itself, and takes no step that would be too large."""
+
+    def train_step(self, data):
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(inputs, training=True) - targets) ** 2)
+        found = self.trainable_weights
+        gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, found), 0.5)
+        gradients = [tf.where(norm < 3.0, tf.convert_to_tensor(each), 0.0) for each in gradients]
+        self.optimizer.apply_gradients(zip(gradients, found, strict=True))
+        return {"error": loss}
+
+
+class ClipsTables(keras.Sequential):
+    """Clips the gradient of a table, which stays one of slices."""
+
+    def train_step(self, data):
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(inputs, training=True) - targets) ** 2)
+        found = self.trainable_weights
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, found), 0.2)
+        self.optimizer.apply_gradients(zip(gradients, found, strict=True))
+        return {"error": loss}
+
+
+@case
+def step_that_clips():
+    words = np.random.default_rng(11).integers(0, 9, (len(x), 4))
+    stack = [keras.Input((4,), dtype="int32"), layers.Embedding(9, 3), layers.Flatten(), layers.Dense(1)]
+    adam = optimizers.Adam(0.02)
+    return {
+        "dense": train(of(Clips, loss=None), x, y),
+        "table": train(compiled(ClipsTables(stack), adam, None), words, y),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +14,8 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models import metric_updates, optimizers, own_step, returned
+from dtjob_trainer.models import metric_updates, optimizers, own_step, recurrent, returned
+from dtjob_trainer.models.gradients import indexed_slices, own_gradients
 from dtjob_trainer.models.losses import Cut, current_cut, setting
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.variables import Array, State
@@ -33,6 +35,7 @@ class TrainedModel(ABC):
         self.returned = {"train": Returned(), "evaluate": Returned()}
         """What steps of the model's own return, by kind."""
         self._updates = metric_updates.Updates(self.package)
+        self._watch = own_gradients.Watch()
 
     @property
     def own_step(self) -> bool:
@@ -90,6 +93,12 @@ class TrainedModel(ABC):
                 "leave it out, and write losses and metrics in operations of Keras or TensorFlow"
             )
 
+    def check_stateful(self) -> None:
+        """Raise FitError for recurrent layers whose states several replicas or workers would need parts of."""
+        why = recurrent.why_not(self.model) if self._in_parts else None
+        if why is not None:
+            raise FitError(why)
+
     @abstractmethod
     def build(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Make every variable of model, metrics and optimizer, from shapes alone; x, y and weights are a batch's specs.
@@ -110,11 +119,12 @@ class TrainedModel(ABC):
         As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is
         cut. Of a model with its own `train_step`: what this replica leaves of all that gives (`Returned`).
         """
-        if self.own_step:
-            alone = not self.scales_itself
-            return self._own("train", lambda: self._own_train(x, y, sample_weight), cut, alone=alone)
-        with setting(metric_updates.counting, cut):
-            return self._train(cut, x, y, sample_weight)
+        with setting(indexed_slices.batch_of_step, (x, y, sample_weight)):
+            if self.own_step:
+                alone = not self.scales_itself
+                return self._own("train", lambda: self._own_train(x, y, sample_weight), cut, alone=alone)
+            with setting(metric_updates.counting, cut):
+                return self._train(cut, x, y, sample_weight)
 
     @property
     def scales_itself(self) -> bool:
@@ -134,7 +144,10 @@ class TrainedModel(ABC):
 
     def _own_train(self, x: Any, y: Any, sample_weight: Any) -> Any:
         """The model's own `train_step`, given what Keras gives it."""
-        return self.model.train_step(self.pack(x, y, sample_weight))
+        cut = current_cut.get()
+        acts = cut is not None and cut.replicas > 1 and self._watch.changes
+        with own_gradients.acting(cut) if cut is not None and acts else contextlib.nullcontext():
+            return self.model.train_step(self.pack(x, y, sample_weight))
 
     @abstractmethod
     def pack(self, x: Any, y: Any, sample_weight: Any) -> Any:

@@ -22,10 +22,12 @@ from dtjob_trainer.models import (
     optimizer_steps,
     optimizers,
     own_step,
+    recurrent,
     returned,
     stand_ins,
 )
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.gradients import own_gradients
 from dtjob_trainer.models.keras3_generator import global_generator, one_generator
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
@@ -74,6 +76,7 @@ class KerasModel(TrainedModel):
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
         self.check_eagerly()
+        self.check_stateful()
         self._check_optimizers()
 
     def remarks(self) -> Iterator[str]:
@@ -101,7 +104,8 @@ class KerasModel(TrainedModel):
         """Build the optimizers that a `train_step` of the model's own applies."""
         if self.own_step:
             sharded_variables.check_own_step(self.model)
-            with one_generator(self._generator), self._of_all_replicas():
+            watched = own_gradients.applied_by(self.optimizers, self._watch)
+            with one_generator(self._generator), self._of_all_replicas(), self._watch.tapes(), watched:
                 specs = (x, y, sample_weight)
                 own_step.build_optimizers(self.model, self.optimizers, self._own_train, specs, self._traits)
             self._check_optimizers()
@@ -191,6 +195,7 @@ class KerasModel(TrainedModel):
             own_step.averaging(self.optimizers if self.own_step and self._traits.synchronous else []),
             one_generator(self._generator),
             self._of_all_replicas(),
+            own_gradients.summed(),
         ):
             yield
 
@@ -213,6 +218,7 @@ class KerasModel(TrainedModel):
         for place, optimizer in enumerate(self.optimizers):
             shared |= named(OPTIMIZER.format(place), optimizer.variables)
         local |= named("seed", [self._generator.state]) | named("metric", self.model.metrics_variables)
+        local |= named("recurrent", recurrent.states_of(self.model))
         return State(group, shared, local, averaged)
 
     def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.models import averages, replicas
+from dtjob_trainer.models.gradients import indexed_slices, overwritten
 from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.loss_scale import LossScale
 from dtjob_trainer.models.optimizers import innermost, outermost
@@ -40,7 +41,7 @@ def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[
     - is_wrapped: another optimizer applies it, and gives it sums.
     """
     if traits.synchronous and not is_wrapped:
-        yield optimizer, "apply", partial(_sum_and_apply, optimizer.apply)
+        yield optimizer, "apply", partial(_sum_and_apply, optimizer, optimizer.apply)
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         scale = LossScale(optimizer)
         yield optimizer, "_tf_apply", scale.apply
@@ -53,16 +54,23 @@ def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[
             yield inner, "_backend_apply_gradients", partial(_update, inner)
 
 
-def _sum_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None) -> Any:
-    """`apply` (Keras's own, of one optimizer) on the sums of `grads` over all replicas."""
-    present = [number for number, grad in enumerate(grads) if grad is not None]
-    summed = list(grads)
-    if present:
-        context = tf.distribute.get_replica_context()
-        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, [grads[number] for number in present])
-        for number, value in zip(present, sums, strict=True):
-            summed[number] = value
+def _sum_and_apply(
+    optimizer: Any, apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None
+) -> Any:
+    """`apply` (Keras's own, of one optimizer) on what one device has in place of all replicas' `grads`."""
+    if trainable_variables is not None:
+        trainable_variables = list(trainable_variables)
+    known = optimizer._trainable_variables if trainable_variables is None else trainable_variables
+    apart = [place for place in overwritten.places(known) if grads[place] is not None]
+    grads = [overwritten.of_each(grad) if place in apart else grad for place, grad in enumerate(grads)]
+    summed = indexed_slices.summed(grads, partial(_sums, tf.distribute.get_replica_context()))
+    for place in apart:
+        summed[place] = overwritten.largest(summed[place])
     return apply(summed, trainable_variables)
+
+
+def _sums(context: Any, parts: list[Any]) -> list[Any]:
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, parts) if parts else []
 
 
 def _update(optimizer: Any, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import keras
@@ -16,6 +17,7 @@ from tensorflow.python.distribute.ps_values import AggregatingVariable
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 from tf_keras.src.engine.functional import Functional
+from tf_keras.src.optimizers import utils as optimizer_utils
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
@@ -23,12 +25,14 @@ from dtjob_trainer.models import (
     added_sums,
     losses,
     optimizers,
+    recurrent,
     returned,
     stand_ins,
     tf_keras_losses,
     tf_keras_metrics,
 )
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.gradients import indexed_slices, own_gradients
 from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group
@@ -76,6 +80,7 @@ class LegacyModel(TrainedModel):
         if model.optimizer is None and not self.own_step:
             raise FitError("model was compiled without an optimizer; name one in model.compile()")
         self.check_eagerly()
+        self.check_stateful()
         if backend.floatx() != keras.config.floatx():
             raise FitError(
                 f"tf_keras computes in {backend.floatx()}, but data is read as {keras.config.floatx()}; call "
@@ -108,7 +113,7 @@ class LegacyModel(TrainedModel):
         def step(*args: Any) -> Any:
             return strategy.run(replica, args=args)
 
-        with tf_keras_losses.of_global_batch():
+        with tf_keras_losses.of_global_batch(), self._watch.tapes(), self._watching_sums():
             step.get_concrete_function(x, y, sample_weight, None if self.own_step else _outputs(model))
         if model.optimizer is not None and not self.own_step:
             model.optimizer.build(model.trainable_variables)
@@ -155,6 +160,10 @@ class LegacyModel(TrainedModel):
         """While this lasts, tf_keras's losses are those of the global batch; its optimizers sum first by themselves."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(tf_keras_losses.of_global_batch())
+            if self._traits.synchronous and self._traits.distributed:
+                summed = partial(_summed, optimizer_utils.all_reduce_sum_gradients)
+                stack.enter_context(losses.replaced(optimizer_utils, all_reduce_sum_gradients=summed))
+                stack.enter_context(own_gradients.summed())
             if self._traits.central_storage:
                 stack.enter_context(
                     losses.replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
@@ -166,6 +175,17 @@ class LegacyModel(TrainedModel):
             if self.own_step or self.own_test:
                 stack.enter_context(returned.noting_results(self.model.metrics))
             yield
+
+    def _watching_sums(self) -> AbstractContextManager[Any]:
+        """While this lasts, see what a step of the model's own has summed over the replicas."""
+        own = optimizer_utils.all_reduce_sum_gradients
+
+        def sum_pairs(gradients: Iterable[Any]) -> Any:
+            pairs = list(gradients)
+            self._watch.see([gradient for gradient, _ in pairs])
+            return own(pairs)
+
+        return losses.replaced(optimizer_utils, all_reduce_sum_gradients=sum_pairs)
 
     def _of_own_step(self, cut: Cut, variables: Any) -> AbstractContextManager[Any]:
         """Around the whole of such a step there is `_counting` already."""
@@ -202,6 +222,7 @@ class LegacyModel(TrainedModel):
             shared |= named(f"optimizer-{place}", own)
         shared |= named("counter", [Plain(self.model._train_counter)])
         local |= named("seed", [Plain(v) for layer in self._random() for v in _seeds(layer)])
+        local |= named("recurrent", [Plain(v) for v in recurrent.states_of(self.model)])
         metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
         return State(group, shared, local | named("metric", metrics), averaged)
 
@@ -263,6 +284,18 @@ class LegacyModel(TrainedModel):
             self.model.compiled_metrics.update_state(y, y_pred, sample_weight)
         else:
             self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
+
+
+def _summed(sum_pairs: Callable[[list[Any]], list[Any]], gradients: Iterable[Any]) -> list[Any]:
+    """The sums over replicas of (gradient, variable) pairs by `sum_pairs`, with the slices that one device has."""
+    pairs = list(gradients)
+    optimizer_utils.filter_empty_gradients(pairs)  # which warns of those that have none
+
+    def sum_all(parts: list[Any]) -> list[Any]:
+        return [total for total, _ in sum_pairs([(part, pairs[0][1]) for part in parts])]
+
+    totals = indexed_slices.summed([gradient for gradient, _ in pairs], sum_all)
+    return [(total, variable) for total, (_, variable) in zip(totals, pairs, strict=True)]
 
 
 def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:

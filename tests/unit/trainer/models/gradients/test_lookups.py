@@ -1,0 +1,85 @@
+"""What look-ups depend on, as made-up batches show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.models.gradients.lookups import Kind, kind_of
+
+IDS = tf.TensorSpec([None, 6], tf.int32)
+OPEN = tf.TensorSpec([None, None], tf.int32)
+DISTANCES = [0, 1, 1, 0]
+
+OF_ROWS: list[Callable[[Any], Any]] = [
+    lambda ids: tf.reshape(ids, [-1]),
+    lambda ids: tf.where(ids < 0, ids + 9, ids),
+    lambda ids: tf.range(tf.shape(ids)[0]),
+    lambda ids: tf.reshape(tf.zeros_like(ids) + tf.range(6), [-1]),
+    lambda ids: tf.boolean_mask(ids, ids > 0),
+    lambda ids: tf.boolean_mask(ids, ids > 5),  # of made-up rows none
+    lambda ids: tf.reduce_max(ids, 0),
+    lambda ids: tf.random.uniform([6], 0, 9, tf.int32),
+]
+FOR_ALL_ROWS: list[Callable[[Any], Any]] = [
+    lambda ids: tf.range(6),
+    lambda ids: tf.constant(DISTANCES),
+    lambda ids: tf.range(tf.shape(ids)[1]),
+    lambda ids: tf.cond(tf.shape(ids)[1] > 3, lambda: tf.constant(DISTANCES), lambda: tf.range(3)),
+]
+DIFFERENT: list[Callable[[Any], Any]] = [
+    lambda ids: tf.unique(tf.reshape(ids, [-1]))[0],
+    lambda ids: tf.unique(tf.reshape(ids, [-1]))[0] + 1,
+]
+
+
+def found(look_up: Callable[[Any], Any], spec: Any, *, known: bool = True) -> Kind:
+    kinds = []
+
+    @tf.function(autograph=False)  # type: ignore[untyped-decorator]
+    def step(ids: Any) -> Any:
+        kinds.append(kind_of(look_up(ids), (ids, None) if known else None))
+        return tf.constant(0)
+
+    step.get_concrete_function(spec)
+    return kinds[0]
+
+
+@pytest.mark.parametrize("look_up", OF_ROWS)
+def test_each_row_has_its_own(look_up: Callable[[Any], Any]) -> None:
+    assert found(look_up, IDS) is Kind.OF_ROWS
+
+
+@pytest.mark.parametrize("look_up", FOR_ALL_ROWS)
+def test_all_rows_have_the_same(look_up: Callable[[Any], Any]) -> None:
+    assert found(look_up, IDS) is Kind.FOR_ALL_ROWS
+
+
+@pytest.mark.parametrize("look_up", DIFFERENT)
+def test_each_is_there_once(look_up: Callable[[Any], Any]) -> None:
+    assert found(look_up, IDS) is Kind.DIFFERENT
+
+
+def test_places_of_an_open_length_may_be_of_unlike_numbers_on_replicas() -> None:
+    assert found(lambda ids: tf.range(tf.shape(ids)[1]), OPEN) is Kind.DIFFERENT
+
+
+def test_a_batch_that_is_not_known_is_taken_for_rows() -> None:
+    assert found(lambda ids: tf.range(6), IDS, known=False) is Kind.OF_ROWS
+
+
+@pytest.mark.parametrize(
+    "spec", [tf.RaggedTensorSpec([None, None], tf.int64), tf.SparseTensorSpec([None, 6], tf.int64)]
+)
+def test_ragged_and_sparse_rows_have_their_own(spec: Any) -> None:
+    values = (lambda ids: ids.flat_values) if isinstance(spec, tf.RaggedTensorSpec) else (lambda ids: ids.values)
+    assert found(values, spec) is Kind.OF_ROWS
+    assert found(lambda ids: tf.range(6), spec) is Kind.FOR_ALL_ROWS
+
+
+def test_words_may_be_rows() -> None:
+    spec = tf.TensorSpec([None, 2], tf.string)
+    assert found(lambda words: tf.reshape(tf.strings.length(words), [-1]), spec) is Kind.OF_ROWS

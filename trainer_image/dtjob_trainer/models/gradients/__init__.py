@@ -1,0 +1,1 @@
+"""How the gradients of several replicas become those that one device has."""
