@@ -265,7 +265,7 @@ class Clips(keras.Sequential):
             loss = tf.reduce_mean((self(inputs, training=True) - targets) ** 2)
         found = self.trainable_weights
         gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, found), 0.5)
-        gradients = [tf.where(norm < 3.0, tf.convert_to_tensor(each), 0.0) for each in gradients]
+        gradients = [tf.where(norm < 5.5, tf.convert_to_tensor(each), 0.0) for each in gradients]
         self.optimizer.apply_gradients(zip(gradients, found, strict=True))
         return {"error": loss}
 
