@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from dtjob_trainer.models import additivity, global_rows
 from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.losses import Cut, setting
+from dtjob_trainer.models.cuts import Cut, setting
 
 counting: ContextVar[Cut | None] = ContextVar("counting", default=None)
 """The cut of the replica whose step is being traced."""

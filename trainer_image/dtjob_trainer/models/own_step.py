@@ -21,10 +21,10 @@ import tensorflow as tf
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.losses import current_cut, replaced, weighed
+from dtjob_trainer.models.cuts import current_cut, replaced, weighed
 from dtjob_trainer.models.optimizers import outermost
 
-_OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context", "compute_average_loss", "scale_regularization_loss"}
+_OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context"}
 """What a step names that is written for several replicas."""
 
 _HOMES = tuple(

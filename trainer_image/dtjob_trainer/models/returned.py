@@ -19,7 +19,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.losses import Cut, setting
+from dtjob_trainer.models.cuts import Cut, setting
 from dtjob_trainer.strategies.collective import Group
 
 Array = npt.NDArray[Any]

@@ -18,7 +18,7 @@ from tf_keras.src.optimizers import utils as optimizer_utils
 from tf_keras.src.utils import losses_utils
 
 from dtjob_trainer.errors import LossError
-from dtjob_trainer.models.losses import Cut, current_cut, replaced, setting, unscaled, weighed
+from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled, weighed
 from dtjob_trainer.models.metric_updates import counting
 
 _own_reduction = losses_utils.reduce_weighted_loss

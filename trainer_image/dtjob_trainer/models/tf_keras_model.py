@@ -21,7 +21,6 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.models import (
     added_sums,
-    losses,
     optimizers,
     returned,
     stand_ins,
@@ -29,7 +28,7 @@ from dtjob_trainer.models import (
     tf_keras_metrics,
 )
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting
 from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group
 
@@ -94,7 +93,7 @@ class LegacyModel(TrainedModel):
         def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
             with _autograph():
                 if self.own_step:
-                    with losses.setting(losses.current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
+                    with setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
                         self._own_train(x, y, sample_weight)
                     return tf.constant(0)
                 y_pred = model(x, training=True) if y_pred is None else y_pred
@@ -157,7 +156,7 @@ class LegacyModel(TrainedModel):
             stack.enter_context(tf_keras_losses.of_global_batch())
             if self._traits.central_storage:
                 stack.enter_context(
-                    losses.replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
+                    replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
                 )
             if self._in_parts:
                 own = self._of_own_step if self.own_step or self.own_test else None
@@ -247,7 +246,7 @@ class LegacyModel(TrainedModel):
             yield
             return
         if self._traits.central_storage:
-            with losses.setting(_adding, cut):
+            with setting(_adding, cut):
                 yield
             return
         variables = [v for metric in self.model.metrics for v in metric.variables]

@@ -1,0 +1,241 @@
+"""Losses that are no means over rows, or not known to be: sums, ratios, and rows held against other rows."""
+
+import numpy as np
+import tensorflow as tf
+from one_device_setup import (
+    BATCH,
+    LEGACY,
+    N,
+    batched,
+    case,
+    classes,
+    compiled,
+    dense,
+    keras,
+    layers,
+    losses,
+    metrics,
+    optimizers,
+    random,
+    train,
+    weights,
+    x,
+    xv,
+    y,
+    yv,
+)
+
+labels = (y > 0).astype("float32")
+tokens = random.integers(1, 9, (N, 4))
+targets = (tokens * 5) % 7 + 1
+for row in range(N):
+    if row % BATCH >= BATCH // 2:  # the later rows of each batch have far more padding
+        targets[row, 1 + row % 3 :] = 0
+targets[N - 1] = 0  # the last batch has nothing else
+targets[2 * BATCH + BATCH // 2 : 3 * BATCH] = 0
+
+
+def sgd(rate=0.05):
+    return optimizers.SGD(rate)
+
+
+def fitted(loss, rate=0.05, **arguments):
+    return train(compiled(dense(), sgd(rate), loss), x, y, validation_data=(xv, yv), **arguments)
+
+
+def anew(**cases):
+    """Each case from the same beginning."""
+    found = {}
+    for name, function in cases.items():
+        keras.utils.set_random_seed(3)
+        found[name] = function()
+    return found
+
+
+def absolute(y_true, y_pred):
+    return tf.abs(y_true - y_pred)
+
+
+class OverFixedSize(losses.Loss):
+    def call(self, y_true, y_pred):
+        return tf.reduce_sum(absolute(y_true, y_pred)) / BATCH
+
+
+class Calls(losses.Loss):
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        return tf.reduce_mean(absolute(tf.cast(y_true, y_pred.dtype), y_pred))
+
+
+class CallsSum(losses.Loss):
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        return 0.1 * tf.reduce_sum(absolute(tf.cast(y_true, y_pred.dtype), y_pred))
+
+
+def averaged(y_true, y_pred):
+    return tf.nn.compute_average_loss(tf.reduce_sum(absolute(y_true, y_pred), 1), global_batch_size=BATCH)
+
+
+def averaged_over_all(y_true, y_pred):
+    return tf.nn.compute_average_loss(tf.reduce_sum(absolute(y_true, y_pred), 1))
+
+
+def root(y_true, y_pred):
+    return tf.sqrt(tf.reduce_mean(tf.square(y_true - y_pred)))
+
+
+def contrastive(y_true, y_pred):
+    """Each row against all others."""
+    near = tf.cast(tf.equal(y_true > 0, tf.transpose(y_true > 0)), y_pred.dtype)
+    apart = tf.abs(y_pred - tf.transpose(y_pred))
+    return tf.reduce_mean(near * apart + (1 - near) * tf.nn.relu(1 - apart), 1)
+
+
+def ranking(y_true, y_pred):
+    better = tf.cast(y_true > tf.transpose(y_true), y_pred.dtype)
+    return tf.reduce_sum(better * tf.nn.softplus(tf.transpose(y_pred) - y_pred)) / (1 + tf.reduce_sum(better))
+
+
+@case
+def sums_over_rows():
+    def weighted():
+        model = compiled(dense(), sgd(0.002), lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2))
+        return train(model, x, y)
+
+    return anew(
+        sum=lambda: fitted(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        fixed=lambda: fitted(OverFixedSize()),
+        averaged=lambda: fitted(averaged),
+        call=lambda: fitted(CallsSum(), 0.01),
+        again=weighted,
+    )
+
+
+@case
+def means_over_rows():
+    return anew(
+        mean=lambda: fitted(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2)),
+        each=lambda: fitted(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2, -1)),
+        averaged=lambda: fitted(averaged_over_all),
+        call=lambda: fitted(Calls()),
+    )
+
+
+@case
+def rows_against_rows():
+    def with_weights():
+        return train(compiled(dense(), sgd(), root), x, y, sample_weight=weights)
+
+    return anew(
+        contrastive=lambda: fitted(contrastive, 0.2),
+        ranking=lambda: fitted(ranking, 0.2),
+        root=lambda: fitted(root),
+        weights=with_weights,
+    )
+
+
+def masked(y_true, logits):
+    """The mean over tokens that are no padding."""
+    mask = tf.cast(y_true != 0, logits.dtype)
+    each = losses.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
+    return tf.reduce_sum(each * mask) / tf.reduce_sum(mask)
+
+
+def safe_masked(y_true, logits):
+    mask = tf.cast(y_true != 0, logits.dtype)
+    each = losses.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
+    return tf.math.divide_no_nan(tf.reduce_sum(each * mask), tf.reduce_sum(mask))
+
+
+def text_model(kind=keras.Sequential, **arguments):
+    stack = [keras.Input((4,), dtype="int32"), layers.Embedding(9, 3), layers.Dense(9)]
+    model = kind(stack)
+    model.compile(sgd(0.5), jit_compile=False, **arguments)
+    return model
+
+
+@case
+def masked_means():
+    full = 2 * BATCH  # later batches end in rows of padding alone
+    return {
+        "padding in one replica": train(text_model(loss=masked), tokens[:full], targets[:full]),
+        "padding alone": train(text_model(loss=safe_masked), tokens, targets),
+    }
+
+
+class Endpoint(layers.Layer):
+    def __init__(self, loss, **arguments):
+        super().__init__(**arguments)
+        self.loss_fn = loss
+
+    def call(self, logits, targets):
+        self.add_loss(self.loss_fn(targets, logits))
+        return logits
+
+
+def ending_in(loss, rate=0.1):
+    inputs, wanted = keras.Input((5,)), keras.Input((1,))
+    outputs = Endpoint(loss)(layers.Dense(1, kernel_initializer="ones", kernel_regularizer="l2")(inputs), wanted)
+    model = keras.Model([inputs, wanted], outputs)
+    model.compile(sgd(rate), jit_compile=False)
+    held_out = ((xv, (yv > 0).astype("float32")),)
+    return train(model, [x, labels], validation_data=held_out)
+
+
+@case
+def losses_of_layers():
+    return anew(
+        object=lambda: ending_in(losses.BinaryCrossentropy(from_logits=True)),
+        sum=lambda: ending_in(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        total=lambda: ending_in(losses.MeanSquaredError("sum"), 0.002),
+        ranking=lambda: ending_in(ranking),
+        root=lambda: ending_in(root),
+    )
+
+
+class Step(keras.Sequential):
+    """A step of its own with a loss function of its own."""
+
+    def compile(self, optimizer, loss_fn, **arguments):
+        super().compile(optimizer, jit_compile=False, **arguments)
+        self.loss_fn, self.tracker = loss_fn, metrics.Mean(name="loss")
+
+    @property
+    def metrics(self):
+        return [self.tracker]
+
+    def train_step(self, data):
+        inputs, targets = data
+        with tf.GradientTape() as tape:
+            loss = self.loss_fn(targets, self(inputs, training=True))
+        found = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, found), found, strict=True))
+        self.tracker.update_state(loss)
+        return {"loss": self.tracker.result(), "now": loss}
+
+
+def helper(y_true, y_pred):
+    return averaged(y_true, y_pred) + tf.nn.scale_regularization_loss(tf.constant(2.0))
+
+
+def stepped(loss, rate=0.05):
+    model = Step([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(1)])
+    model.compile(sgd(rate), loss)
+    return train(model, x, y)
+
+
+@case
+def losses_of_own_steps():
+    return anew(
+        mean=lambda: stepped(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2)),
+        sum=lambda: stepped(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        each=lambda: stepped(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        averaged=lambda: stepped(averaged),
+        averaged_over_all=lambda: stepped(averaged_over_all),
+        helper=lambda: stepped(helper),
+        fixed=lambda: stepped(OverFixedSize()),
+        call=lambda: stepped(Calls()),
+        root=lambda: stepped(root),
+        log=lambda: stepped(lambda y, y_pred: tf.math.log(losses.MeanSquaredError()(y, y_pred) + 1.0)),
+        contrastive=lambda: stepped(lambda y, y_pred: tf.reduce_mean(contrastive(y, y_pred)), 0.2),
+        ranking=lambda: stepped(ranking, 0.2),
+    )
