@@ -210,7 +210,7 @@ class Step(keras.Sequential):
         found = self.trainable_weights
         self.optimizer.apply_gradients(zip(tape.gradient(loss, found), found, strict=True))
         self.tracker.update_state(loss)
-        return {"loss": self.tracker.result(), "now": loss}
+        return {"loss": self.tracker.result(), "now": tf.reduce_mean(loss)}
 
 
 def helper(y_true, y_pred):
@@ -220,7 +220,7 @@ def helper(y_true, y_pred):
 def stepped(loss, rate=0.05):
     model = Step([keras.Input((5,)), layers.Dense(4, "tanh"), layers.Dense(1)])
     model.compile(sgd(rate), loss)
-    return train(model, x, y)
+    return train(model, x[:54], y[:54])  # the last batch has many rows, whose loss is reported
 
 
 @case
@@ -228,7 +228,7 @@ def losses_of_own_steps():
     return anew(
         mean=lambda: stepped(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2)),
         sum=lambda: stepped(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
-        each=lambda: stepped(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        each=lambda: stepped(lambda y, y_pred: (y_pred - y) ** 2, 0.002),
         averaged=lambda: stepped(averaged),
         averaged_over_all=lambda: stepped(averaged_over_all),
         helper=lambda: stepped(helper),

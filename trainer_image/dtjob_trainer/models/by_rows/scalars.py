@@ -24,7 +24,7 @@ from dtjob_trainer.models.by_rows import trials
 from dtjob_trainer.models.by_rows.slices import Edge, Slice, UnknownPartError, cut_out, key_of, maker_of
 from dtjob_trainer.models.cuts import Cut, setting
 
-_PACKAGES = (sysconfig.get_paths()["purelib"], str(Path(__file__).parents[2]), "<")
+_PACKAGES = (*(sysconfig.get_paths()[name] for name in ("purelib", "stdlib")), str(Path(__file__).parents[2]), "<")
 """Where files are that are not the program's own; the last is how Python begins the name of what is no file."""
 
 
@@ -37,7 +37,7 @@ class Traced:
     means: set[Any] = field(default_factory=set)
     """Keys of losses that stand for means over rows already."""
     spoken: dict[Any, Any] = field(default_factory=dict)
-    """By key of a loss that gradients were taken of: what stands for it, as `alone` gives it."""
+    """By key of a loss that gradients were taken of, or of a number that is reported: `alone` of it."""
 
     @property
     def edge(self) -> Edge:
@@ -93,6 +93,23 @@ def share(value: Any, cut: Cut, name: str | None = None) -> Any:
     return cut.mean(whole(part, cut, name) if kind == "neither" and part is not None else value)
 
 
+def reported(value: Any, cut: Cut) -> Any:
+    """`alone` of a `value` that a step reports, also where it is no loss; numbers made of gradients stay."""
+    traced = current()
+    if traced is None or not _is_symbolic(value) or value.shape.rank != 0 or not value.dtype.is_floating:
+        return value
+    key = key_of(value)
+    if key not in traced.spoken:
+        try:
+            part = cut_out(value, traced.edge)
+        except UnknownPartError:
+            return value
+        kind = "mean" if part.follows_gradients else trials.kind_of(part)
+        others = {"sum": summed, "neither": lambda value, cut: whole(part, cut)}
+        traced.spoken[key] = others[kind](value, cut) if kind in others else value
+    return traced.spoken[key]
+
+
 def summed(value: Any, cut: Cut) -> Any:
     """`alone` of a `value` that is a sum over rows."""
     return cut.by_itself.spoken(cut.counted(value))
@@ -137,7 +154,7 @@ def _warn(value: Any, name: str | None, message: str) -> None:
         if text in _warned:
             return
         _warned.add(text)
-    what = message if name is not None else f"a loss is made here: {message}"
+    what = message if name is not None else f"the loss or metric that is computed here: {message}"
     warnings.warn_explicit(what, UserWarning, file, line)
 
 

@@ -92,6 +92,11 @@ class Slice:
         return not any(_CUSTOM_GRADIENT in operation.node_def.attr for operation in self.operations)
 
     @property
+    def follows_gradients(self) -> bool:
+        """Whether it is made of gradients."""
+        return any("gradient_tape" in operation.name for operation in self.operations)
+
+    @property
     def constants(self) -> list[float]:
         """The single numbers that the program has written into it, each once."""
         found = {}
