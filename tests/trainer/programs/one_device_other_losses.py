@@ -183,8 +183,9 @@ def ending_in(loss, rate=0.1):
 
 @case
 def losses_of_layers():
+    how = {"reduction": "sum"} if LEGACY else {}  # tf_keras takes no other inside a layer
     return anew(
-        object=lambda: ending_in(losses.BinaryCrossentropy(from_logits=True)),
+        object=lambda: ending_in(losses.BinaryCrossentropy(from_logits=True, **how), 0.02),
         sum=lambda: ending_in(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
         total=lambda: ending_in(losses.MeanSquaredError("sum"), 0.002),
         ranking=lambda: ending_in(ranking),

@@ -61,17 +61,10 @@ def _reduce(
     values: Any, sample_weight: Any = None, mask: Any = None, reduction: Any = "sum_over_batch_size", dtype: Any = None
 ) -> Any:
     """As Keras's `reduce_weighted_values`, with the divisors of the global batch."""
-
-    def reduced(cut: Cut) -> Any:
-        if cut.alone and reduction in (None, "none"):
-            return _own_reduction(values, sample_weight, mask, reduction, dtype)
-        return cut.spoken(_reduced_share(cut, values, sample_weight, mask, reduction, dtype))
-
-    cut = current_cut.get()
-    if cut is not None:
-        return reduced(cut)
-    found = objects.reducing(values, reduced)
-    return _own_reduction(values, sample_weight, mask, reduction, dtype) if found is None else found
+    cut = current_cut.get() or objects.cut_of(values)
+    if cut is None or (cut.alone and reduction in (None, "none")):
+        return _own_reduction(values, sample_weight, mask, reduction, dtype)
+    return cut.spoken(_reduced_share(cut, values, sample_weight, mask, reduction, dtype))
 
 
 def _reduced_share(cut: Cut, values: Any, sample_weight: Any, mask: Any, reduction: Any, dtype: Any) -> Any:
@@ -88,8 +81,6 @@ def _reduced_share(cut: Cut, values: Any, sample_weight: Any, mask: Any, reducti
         weights = keras.ops.cast(weights, values.dtype)
         values, weights = keras_loss.squeeze_or_expand_to_same_rank(values, weights)
         values = values * weights
-    if values.shape.rank == 0:
-        return cut.mean(values)
     summed = tf.reduce_sum(values)
     if reduction == "sum":
         return cut.counted(summed)

@@ -28,7 +28,7 @@ from dtjob_trainer.models import (
     tf_keras_metrics,
 )
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting
+from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
 from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group
 
@@ -96,7 +96,8 @@ class LegacyModel(TrainedModel):
                     with setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
                         self._own_train(x, y, sample_weight)
                     return tf.constant(0)
-                y_pred = model(x, training=True) if y_pred is None else y_pred
+                with setting(unscaled, True):
+                    y_pred = model(x, training=True) if y_pred is None else y_pred
                 if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
                     model.compiled_loss.build(y_pred)
                 if not model.compiled_metrics.built and _is_keras_own(model, "compute_metrics"):
@@ -133,7 +134,7 @@ class LegacyModel(TrainedModel):
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         with self._counting(cut, trains=True):
             with tf.GradientTape() as tape:
-                y_pred = self.model(x, training=True)
+                y_pred = self._call(cut, x, training=True)
                 loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
             self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
             self._update_metrics(x, y, y_pred, sample_weight)
@@ -141,10 +142,15 @@ class LegacyModel(TrainedModel):
 
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         with self._counting(cut):
-            y_pred = self.model(x, training=False)
+            y_pred = self._call(cut, x, training=False)
             loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
             self._update_metrics(x, y, y_pred, sample_weight)
         return tf.cast(loss, tf.float32)
+
+    def _call(self, cut: Cut, x: Any, *, training: bool) -> Any:
+        """The model's outputs. Losses that its layers compute, as for `add_loss`, are those of this replica's rows."""
+        with setting(current_cut, cut.by_itself if cut.replicas > 1 else None):
+            return self.model(x, training=training)
 
     def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
         return tf_keras_metrics.states_of_all([v for metric in self._metrics() for v in metric.variables], group)

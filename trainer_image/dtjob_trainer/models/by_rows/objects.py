@@ -30,8 +30,8 @@ class Called:
 
     cut: Cut
     name: str
-    reduced: Any = None
-    """What `reducing` has made of the values."""
+    by_rows: bool | None = None
+    """Whether there is a value for each row, of that row alone; None while that is not known."""
 
 
 _called: ContextVar[Called | None] = ContextVar("called", default=None)
@@ -50,19 +50,24 @@ def heard(base: type, package: str) -> Iterator[None]:
         yield
 
 
-def reducing(values: Any, reduce: Callable[[Cut], Any]) -> Any | None:
-    """What `reduce` makes of `values` of a loss that is being called, where there is one for each row; else None."""
-    called = _called.get()
-    traced = scalars.current()
-    if called is None or traced is None or not values.shape.rank:
+def cut_of(values: Any) -> Cut | None:
+    """The cut to reduce `values` with, of a loss that is being called, where there is a value for each row.
+
+    None outside such a call, and where its scalar has to be tried.
+    """
+    called, traced = _called.get(), scalars.current()
+    if called is None or traced is None:
         return None
+    if called.by_rows is None:
+        called.by_rows = bool(values.shape.rank) and _is_for_each_row(values, traced)
+    return called.cut if called.by_rows else None
+
+
+def _is_for_each_row(values: Any, traced: scalars.Traced) -> bool:
     try:
-        if trials.kind_of(cut_out(values, traced.edge)) != "each":
-            return None
+        return trials.kind_of(cut_out(values, traced.edge)) == "each"
     except UnknownPartError:
-        return None
-    called.reduced = reduce(called.cut)
-    return called.reduced
+        return False
 
 
 def _with_call(base: type) -> list[type]:
@@ -82,7 +87,8 @@ def _hearing(own: Callable[..., Any], is_base: bool, package: str) -> Callable[.
         cut, traced = current_cut.get(), scalars.current()
         arguments = (self, y_true, y_pred, sample_weight, *args)
         if cut is None or traced is None:
-            return own(*arguments, **kwargs)
+            with setting(_called, None):
+                return own(*arguments, **kwargs)
         if is_base and _is_own(self, package) and _have_columns(y_pred):
             value = own(*arguments, **kwargs)
         else:
@@ -90,7 +96,7 @@ def _hearing(own: Callable[..., Any], is_base: bool, package: str) -> Callable[.
             called = Called(cut, self.name or type(self).__name__)
             with setting(current_cut, None), setting(unscaled, True), setting(_called, called if is_base else None):
                 value = own(*arguments, **kwargs)
-            if value is not called.reduced and not value.shape.rank:
+            if not called.by_rows and not value.shape.rank:
                 value = (scalars.alone if cut.alone else scalars.share)(value, cut, called.name)
         if cut.alone and not value.shape.rank:
             value = tf.identity(value)  # so that no other tensor is taken for it

@@ -129,7 +129,7 @@ def seen(value: Any, name: str | None = None) -> tuple[Slice | None, trials.Kind
         if kind == "neither" and not part.differentiable:
             raise UnknownPartError("the program has written a gradient of its own")
     except UnknownPartError as error:
-        _warn(value, name, f"it cannot be seen whether it is a mean over rows: {error}; it is taken as one")
+        _warn(value, name, f"is taken as a mean over rows, which may be wrong: {error}")
         return None, "mean"
     return part, kind
 
@@ -139,7 +139,7 @@ def whole(part: Slice, cut: Cut, name: str | None = None) -> Any:
     _warn(
         part.target,
         name,
-        "it is neither a mean nor a sum over rows, so each replica computes it over all rows of the global batch. Each "
+        "is neither a mean nor a sum over rows, so each replica computes it over all rows of the global batch. Each "
         "step gathers these rows, and the loss costs each replica as much as it costs one device.",
     )
     return part.function()(*global_rows.joined([(s.tensor, s.kind) for s in part.sources], cut))
@@ -154,7 +154,7 @@ def _warn(value: Any, name: str | None, message: str) -> None:
         if text in _warned:
             return
         _warned.add(text)
-    what = message if name is not None else f"the loss or metric that is computed here: {message}"
+    what = f"{'it' if name is not None else 'the loss or metric of this line'} {message}"
     warnings.warn_explicit(what, UserWarning, file, line)
 
 
