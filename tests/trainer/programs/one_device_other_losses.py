@@ -1,14 +1,11 @@
 """Losses that are no means over rows, or not known to be: sums, ratios, and rows held against other rows."""
 
-import numpy as np
 import tensorflow as tf
 from one_device_setup import (
     BATCH,
     LEGACY,
     N,
-    batched,
     case,
-    classes,
     compiled,
     dense,
     keras,

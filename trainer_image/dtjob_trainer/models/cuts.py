@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -81,7 +81,7 @@ def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def replaced(module: Any, **functions: Callable[..., Any]) -> Iterator[None]:
+def replaced(module: Any, **functions: Any) -> Iterator[None]:
     """While this lasts, `module`'s functions of these names are `functions`."""
     own = {name: getattr(module, name) for name in functions}
     try:

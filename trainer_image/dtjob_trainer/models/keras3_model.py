@@ -27,8 +27,8 @@ from dtjob_trainer.models import (
 )
 from dtjob_trainer.models.by_rows import average_loss, tapes
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.keras3_generator import global_generator, one_generator
 from dtjob_trainer.models.cuts import Cut, current_cut, setting, unscaled
+from dtjob_trainer.models.keras3_generator import global_generator, one_generator
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group

@@ -22,8 +22,8 @@ import tensorflow as tf
 
 from dtjob_trainer.models import additivity, global_rows
 from dtjob_trainer.models.by_rows import scalars
-from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.cuts import Cut, setting
+from dtjob_trainer.models.instances import overridden
 
 counting: ContextVar[Cut | None] = ContextVar("counting", default=None)
 """The cut of the replica whose step is being traced."""

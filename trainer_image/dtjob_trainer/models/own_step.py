@@ -20,8 +20,8 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
-from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.cuts import current_cut, replaced, weighed
+from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.optimizers import outermost
 
 _OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context"}

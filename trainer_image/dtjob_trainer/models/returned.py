@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.models.by_rows import scalars
 from dtjob_trainer.models.cuts import Cut, current_cut, setting
+from dtjob_trainer.models.instances import overridden
 from dtjob_trainer.strategies.collective import Group
 
 Array = npt.NDArray[Any]

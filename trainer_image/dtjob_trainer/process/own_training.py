@@ -18,7 +18,8 @@ def watch(here: Runtime) -> None:
 
     @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def gradient(self: Any, *args: Any, **kwargs: Any) -> Any:
-        tape.gradient = original
+        if tape.gradient is gradient:  # what others have put in its place since stays
+            tape.gradient = original
         if not here.began:
             here.progress.report(trainsItself=True)
         return original(self, *args, **kwargs)

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.autograph.impl.api import autograph_artifact
 
 from dtjob_trainer.models.by_rows import scalars
 from dtjob_trainer.models.cuts import replaced
@@ -32,7 +33,8 @@ def _noting(own: Callable[..., Any]) -> Callable[..., Any]:
             scalars.note_rows(traced, [each for each in tf.nest.flatten(outputs) if _open(each) <= most])
         return outputs
 
-    return call
+    found: Callable[..., Any] = autograph_artifact(call)
+    return found
 
 
 def _open(value: Any) -> int:

@@ -14,6 +14,7 @@ from functools import wraps
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.autograph.impl.api import autograph_artifact
 
 from dtjob_trainer.models.by_rows import scalars, trials
 from dtjob_trainer.models.by_rows.slices import UnknownPartError, cut_out, key_of
@@ -103,7 +104,8 @@ def _hearing(own: Callable[..., Any], is_base: bool, package: str) -> Callable[.
             traced.means.add(key_of(value))
         return value
 
-    return call
+    found: Callable[..., Any] = autograph_artifact(call)
+    return found
 
 
 def _note_arguments(traced: scalars.Traced, arguments: Any) -> None:

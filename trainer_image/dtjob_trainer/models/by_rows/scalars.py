@@ -105,8 +105,10 @@ def reported(value: Any, cut: Cut) -> Any:
         except UnknownPartError:
             return value
         kind = "mean" if part.follows_gradients else trials.kind_of(part)
-        others = {"sum": summed, "neither": lambda value, cut: whole(part, cut)}
-        traced.spoken[key] = others[kind](value, cut) if kind in others else value
+        if kind == "neither":
+            traced.spoken[key] = whole(part, cut)
+        else:
+            traced.spoken[key] = summed(value, cut) if kind == "sum" else value
     return traced.spoken[key]
 
 

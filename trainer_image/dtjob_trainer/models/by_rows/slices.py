@@ -99,7 +99,7 @@ class Slice:
     @property
     def constants(self) -> list[float]:
         """The single numbers that the program has written into it, each once."""
-        found = {}
+        found: dict[float, None] = {}
         for operation in self.operations:
             if operation.type == "Const" and operation.outputs[0].shape.rank == 0:
                 value = tf.get_static_value(operation.outputs[0])

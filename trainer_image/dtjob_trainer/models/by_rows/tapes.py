@@ -13,6 +13,7 @@ from typing import Any
 
 import keras
 import tensorflow as tf
+from tensorflow.python.autograph.impl.api import autograph_artifact
 from tensorflow.python.eager.backprop import GradientTape
 
 from dtjob_trainer.models.by_rows import scalars
@@ -55,7 +56,8 @@ def _hearing(own: Callable[..., Any]) -> Callable[..., Any]:
         traced.spoken[key_of(target)] = spoken
         return found
 
-    return gradient
+    found: Callable[..., Any] = autograph_artifact(gradient)
+    return found
 
 
 def _of_all_rows(part: Slice, cut: Cut) -> tuple[Any, list[Any], list[Any]]:
