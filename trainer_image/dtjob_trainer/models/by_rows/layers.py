@@ -30,7 +30,8 @@ def _noting(own: Callable[..., Any]) -> Callable[..., Any]:
         outputs, traced = own(self, *args, **kwargs), scalars.current()
         if traced is not None:
             most = max(map(_open, tf.nest.flatten((args, kwargs))), default=0)
-            scalars.note_rows(traced, [each for each in tf.nest.flatten(outputs) if _open(each) <= most])
+            dense = [each for each in tf.nest.flatten(outputs) if _open(each) <= most]
+            scalars.note_rows(traced, dense)
         return outputs
 
     found: Callable[..., Any] = autograph_artifact(call)

@@ -36,13 +36,15 @@ class Traced:
     """Keys of tensors whose rows are the batch's: its data and what layers make of it."""
     means: set[Any] = field(default_factory=set)
     """Keys of losses that stand for means over rows already."""
+    parts: set[Any] = field(default_factory=set)
+    """Keys of the components of ragged and sparse tensors."""
     spoken: dict[Any, Any] = field(default_factory=dict)
     """By key of a loss that gradients were taken of, or of a number that is reported: `alone` of it."""
 
     @property
     def edge(self) -> Edge:
         """Where parts of the step begin."""
-        return Edge(self.rows, self.means)
+        return Edge(self.rows, self.means, self.parts)
 
 
 _traced: ContextVar[Traced | None] = ContextVar("traced", default=None)
@@ -68,9 +70,11 @@ def tracing(cut: Cut, data: Any) -> Iterator[None]:
 
 
 def note_rows(traced: Traced, structure: Any) -> None:
-    """Note the tensors of `structure` that have rows."""
+    """Note the tensors of `structure` that have rows, and the components of those that are ragged or sparse."""
     for tensor in tf.nest.flatten(structure):
-        if _is_symbolic(tensor) and tensor.shape.rank and tensor.shape[0] is None:
+        if isinstance(tensor, tf.RaggedTensor | tf.SparseTensor):
+            traced.parts |= {key_of(part) for part in tf.nest.flatten(tensor, expand_composites=True)}
+        elif _is_symbolic(tensor) and tensor.shape.rank and tensor.shape[0] is None:
             traced.rows.add(key_of(tensor))
 
 

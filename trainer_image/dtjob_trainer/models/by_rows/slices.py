@@ -33,8 +33,10 @@ class Source:
 class Edge:
     """The tensors at which parts of a step begin, by `key_of`."""
 
-    rows: Collection[Any]
-    means: Collection[Any]
+    rows: Collection[Any] = ()
+    means: Collection[Any] = ()
+    parts: Collection[Any] = ()
+    """Components of ragged and sparse tensors, which have no rows to join."""
 
 
 class UnknownPartError(Exception):
@@ -142,6 +144,8 @@ def _source_of(tensor: Any, key: Any, edge: Edge) -> Source | None:
     """The source that `tensor` is, None where it is computed of others."""
     if key in edge.means:
         return Source(tensor, "mean")
+    if key in edge.parts:
+        raise UnknownPartError("it depends on a ragged or sparse tensor")
     operation = tensor.op
     begins = (
         key in edge.rows
@@ -163,8 +167,8 @@ def _take_functions(operation: Any, graph: Any) -> None:
     for attribute in operation.node_def.attr.values():
         for called in (attribute.func, *attribute.list.func):
             function = known.get(called.name)
-            if function is not None and called.name not in graph._functions:
-                function.add_to_graph(graph)
+            if function is not None:
+                graph._add_function_recursive(function)
 
 
 def maker_of(operation: Any, passed_over: Callable[[str], bool]) -> tuple[str, int] | None:

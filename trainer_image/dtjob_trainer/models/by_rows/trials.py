@@ -102,14 +102,18 @@ def _made_up(part: Slice) -> Iterator[list[list[Any]]]:
         special.append(float("nan"))
     for way in [*range(3)] * TIMES:
         yield _drawn(part.sources, way, random)
+    of_rows = [place for place, source in enumerate(part.sources) if source.kind == "rows"]
     for value in special:
-        yield _drawn(part.sources, 2, random, value)
+        for place in of_rows:
+            yield _drawn(part.sources, 2, random, place, value)
 
 
-def _drawn(sources: list[Source], way: int, random: Any, value: float | None = None) -> list[list[Any]]:
-    """Numbers drawn in one `way`; those of rows are `value` here and there."""
+def _drawn(
+    sources: list[Source], way: int, random: Any, special: int | None = None, value: float | None = None
+) -> list[list[Any]]:
+    """Numbers drawn in one `way`; those of the source in the place `special` are `value` here and there."""
     triples = []
-    for source in sources:
+    for place, source in enumerate(sources):
         if source.kind == "free":
             alike = tf.constant(_free(source.tensor, random), source.tensor.dtype)
             triples.append([alike] * 3)
@@ -118,7 +122,8 @@ def _drawn(sources: list[Source], way: int, random: Any, value: float | None = N
             means = (a, b, (PARTS[0] * a + PARTS[1] * b) / ROWS)
             triples.append([tf.constant(mean, source.tensor.dtype) for mean in means])
         else:
-            whole = tf.constant(_rows(source.tensor, way, random, value), source.tensor.dtype)
+            numbers = _rows(source.tensor, way, random, value if place == special else None)
+            whole = tf.constant(numbers, source.tensor.dtype)
             triples.append([whole[: PARTS[0]], whole[PARTS[0] :], whole])
     return [list(each) for each in zip(*triples, strict=True)]
 
