@@ -92,18 +92,17 @@ def ranking(y_true, y_pred):
     return tf.reduce_sum(better * tf.nn.softplus(tf.transpose(y_pred) - y_pred)) / (1 + tf.reduce_sum(better))
 
 
+def summed(y_true, y_pred):
+    return tf.reduce_sum((y_pred - y_true) ** 2)
+
+
 @case
 def sums_over_rows():
-    def weighted():
-        model = compiled(dense(), sgd(0.002), lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2))
-        return train(model, x, y)
-
     return anew(
-        sum=lambda: fitted(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        sum=lambda: fitted(summed, 0.002),
         fixed=lambda: fitted(OverFixedSize()),
         averaged=lambda: fitted(averaged),
         call=lambda: fitted(CallsSum(), 0.01),
-        again=weighted,
     )
 
 
@@ -183,7 +182,7 @@ def losses_of_layers():
     how = {"reduction": "sum"} if LEGACY else {}  # tf_keras takes no other inside a layer
     return anew(
         object=lambda: ending_in(losses.BinaryCrossentropy(from_logits=True, **how), 0.02),
-        sum=lambda: ending_in(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        sum=lambda: ending_in(summed, 0.002),
         total=lambda: ending_in(losses.MeanSquaredError("sum"), 0.002),
         ranking=lambda: ending_in(ranking),
         root=lambda: ending_in(root),
@@ -225,7 +224,7 @@ def stepped(loss, rate=0.05):
 def losses_of_own_steps():
     return anew(
         mean=lambda: stepped(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2)),
-        sum=lambda: stepped(lambda y, y_pred: tf.reduce_sum((y_pred - y) ** 2), 0.002),
+        sum=lambda: stepped(summed, 0.002),
         each=lambda: stepped(lambda y, y_pred: (y_pred - y) ** 2, 0.002),
         averaged=lambda: stepped(averaged),
         averaged_over_all=lambda: stepped(averaged_over_all),
@@ -236,4 +235,71 @@ def losses_of_own_steps():
         log=lambda: stepped(lambda y, y_pred: tf.math.log(losses.MeanSquaredError()(y, y_pred) + 1.0)),
         contrastive=lambda: stepped(lambda y, y_pred: tf.reduce_mean(contrastive(y, y_pred)), 0.2),
         ranking=lambda: stepped(ranking, 0.2),
+    )
+
+
+class Computes(keras.Sequential):
+    def __init__(self, stack, own_loss):
+        super().__init__(stack)
+        self.own_loss = own_loss
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, *args, **kwargs):
+        before = super().compute_loss(x, y, y_pred, sample_weight, *args, **kwargs)
+        return self.own_loss(y, y_pred) + 0.01 * before
+
+
+def computed(loss, rate=0.05):
+    stack = [keras.Input((5,)), layers.Dense(4, "tanh", kernel_regularizer="l2"), layers.Dense(1)]
+    return train(compiled(Computes(stack, loss), sgd(rate), "mse"), x, y, validation_data=(xv, yv))
+
+
+@case
+def losses_of_own_compute_loss():
+    return anew(
+        mean=lambda: computed(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2)),
+        sum=lambda: computed(summed, 0.002),
+        root=lambda: computed(root),
+    )
+
+
+class Bare(keras.Model):
+    """Looks its rows up in a variable, without a layer, and reports what it evaluates."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = self.add_weight(shape=(9, 9), initializer="glorot_uniform", name="table")
+        self.built = True
+
+    def call(self, inputs):
+        return tf.gather(tf.convert_to_tensor(self.table), inputs)
+
+    def train_step(self, data):
+        inputs, wanted = data
+        with tf.GradientTape() as tape:
+            loss = safe_masked(wanted, tf.gather(tf.convert_to_tensor(self.table), inputs))
+        found = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, found), found, strict=True))
+        return {"total": loss}
+
+    def test_step(self, data):
+        inputs, wanted = data
+        return {"total": safe_masked(wanted, self(inputs))}
+
+
+@case
+def losses_without_layers():
+    model = compiled(Bare(), sgd(0.5), None)
+    return train(model, tokens, targets, validation_data=(tokens[: 2 * BATCH], targets[: 2 * BATCH]))
+
+
+@case
+def some_other_losses():
+    """One of each kind, for every run of the tests."""
+    return anew(
+        sum=lambda: fitted(summed, 0.002),
+        contrastive=lambda: fitted(contrastive, 0.2),
+        layer=lambda: ending_in(losses.MeanSquaredError("sum" if LEGACY else "sum_over_batch_size"), 0.002),
+        helper=lambda: stepped(averaged),
+        step=lambda: stepped(root),
+        padding=lambda: train(text_model(loss=safe_masked), tokens, targets),
     )

@@ -85,7 +85,7 @@ class TrainingRun(ABC):
         if what is None:
             return {}
         self._here.log(
-            f"training ends with weights that are {what}: the model is unusable; look for a division by zero in a loss, "
+            f"training ends with weights that are {what}, so the model is unusable; look for a division by zero, "
             "or lower the learning rate",
             level="warning",
             step=self._step,
