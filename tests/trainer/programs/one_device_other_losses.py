@@ -206,6 +206,7 @@ class Step(keras.Sequential):
             loss = self.loss_fn(targets, self(inputs, training=True))
         found = self.trainable_weights
         self.optimizer.apply_gradients(zip(tape.gradient(loss, found), found, strict=True))
+        loss = tf.add_n(loss) if isinstance(loss, list) else loss
         self.tracker.update_state(loss)
         return {"loss": self.tracker.result(), "now": tf.reduce_mean(loss)}
 
@@ -232,6 +233,7 @@ def losses_of_own_steps():
         fixed=lambda: stepped(OverFixedSize()),
         call=lambda: stepped(Calls()),
         root=lambda: stepped(root),
+        several=lambda: stepped(lambda y, y_pred: [summed(y, y_pred), averaged(y, y_pred)], 0.002),
         log=lambda: stepped(lambda y, y_pred: tf.math.log(losses.MeanSquaredError()(y, y_pred) + 1.0)),
         contrastive=lambda: stepped(lambda y, y_pred: tf.reduce_mean(contrastive(y, y_pred)), 0.2),
         ranking=lambda: stepped(ranking, 0.2),

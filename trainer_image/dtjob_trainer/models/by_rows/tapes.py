@@ -37,23 +37,26 @@ def _hearing(own: Callable[..., Any]) -> Callable[..., Any]:
             return own(self, target, sources, output_gradients, *args, **kwargs)
 
         ours = cut is not None and cut.alone and traced is not None and output_gradients is None
-        if not ours or not _is_loss(target) or not _are_variables(sources):
+        targets = tf.nest.flatten(target)
+        if not ours or not all(map(_is_loss, targets)) or not _are_variables(sources):
             return take(target, output_gradients)
         assert cut is not None
         assert traced is not None
-        loss = tf.reduce_sum(target) if target.shape.rank else target  # as the tape takes it
+        loss = _as_one(targets)
         part, kind = scalars.seen(loss)
         spoken, found = loss, None
         if kind == "sum":
             spoken = scalars.summed(loss, cut)
-            factor = tf.cast(cut.total, target.dtype) / tf.cast(tf.maximum(cut.examples, 1), target.dtype)
-            found = take(target, tf.fill(tf.shape(target), cut.counted(factor)))
+            factor = tf.cast(cut.total, loss.dtype) / tf.cast(tf.maximum(cut.examples, 1), loss.dtype)
+            factor = cut.counted(factor)
+            found = take(targets, [tf.fill(tf.shape(each), tf.cast(factor, each.dtype)) for each in targets])
         elif kind == "neither" and part is not None:
             spoken, tensors, gradients = _of_all_rows(part, cut)
             found = take(tensors, gradients)
         else:
             found = take(target, None)
-        traced.spoken[key_of(target)] = spoken
+        if loss is target:
+            traced.spoken[key_of(target)] = spoken
         return found
 
     found: Callable[..., Any] = autograph_artifact(gradient)
@@ -69,6 +72,13 @@ def _of_all_rows(part: Slice, cut: Cut) -> tuple[Any, list[Any], list[Any]]:
     pairs = zip(tensors, tape.gradient(loss, tensors), strict=True)
     known = [(tensor, tf.convert_to_tensor(gradient)) for tensor, gradient in pairs if gradient is not None]
     return loss, [tensor for tensor, _ in known], [gradient for _, gradient in known]
+
+
+def _as_one(targets: list[Any]) -> Any:
+    """The loss that the tape takes `targets` for: the sum of all their values."""
+    if len(targets) == 1 and targets[0].shape.rank == 0:
+        return targets[0]
+    return tf.add_n([tf.reduce_sum(tf.cast(each, targets[0].dtype)) for each in targets])
 
 
 def _is_loss(target: Any) -> bool:
