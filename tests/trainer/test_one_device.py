@@ -27,12 +27,17 @@ SOME = (
 )
 OFTEN = (
     "weighted_arrays,masks_and_weights,clipping,accumulation,several_optimizers_in_one,guide_vae,returned_values,"
-    "metrics_that_keep,layers_that_count,averages_in_validation,tables,float8,step_that_clips"
+    "metrics_that_keep,layers_that_count,averages_in_validation,tables,float8,step_that_clips,some_other_losses"
 )
 """Those that `make test` runs."""
 OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing"
 STATES = "metrics_that_keep,metrics_of_a_step_that_keep,layers_that_count,layers_that_normalise"
 TABLES = "every_table,tables_of_an_own_step,step_that_clips"
+OTHER_LOSSES = (
+    "sums_over_rows,means_over_rows,rows_against_rows,masked_means,losses_of_layers,losses_of_own_steps,"
+    "losses_of_own_compute_loss,losses_without_layers"
+)
+"""Those that are no means over rows, or not known to be."""
 COMBINED = f"{OWN_STEPS},{STATES}"
 """What replicas put together; Keras 3 has guide_steps, too."""
 UNCALLED = f"own_train_step,guide_gan,guide_vae,{STATES}"
@@ -81,6 +86,11 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
                 ("keras", "CentralStorage", {"chief": 1}, 2, f"{TABLES},float8"),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, TABLES),
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, TABLES),
+                ("keras", "Mirrored", {"chief": 1}, 3, OTHER_LOSSES),
+                ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
+                ("keras", "CentralStorage", {"chief": 1}, 2, OTHER_LOSSES),
+                ("tf_keras", "Mirrored", {"chief": 1}, 3, OTHER_LOSSES),
+                ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
                 ("keras", "Default", {"chief": 1}, 0, f"{IN_ONE_TASK},stop_within_a_validation"),
                 ("keras", "OneDevice", {"chief": 1}, 0, IN_ONE_TASK),
                 ("keras", "Mirrored", {"chief": 1}, 2, IN_ONE_TASK),

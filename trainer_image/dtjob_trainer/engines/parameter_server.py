@@ -12,7 +12,7 @@ from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Kind, Work
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
 
 BATCHES_AHEAD = 4

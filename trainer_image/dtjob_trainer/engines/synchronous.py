@@ -20,7 +20,7 @@ from dtjob_trainer.engines import collectives
 from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Kind, Work
 from dtjob_trainer.engines.pace import Pace
 from dtjob_trainer.models.compiled import TrainedModel
-from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
 
 

@@ -92,9 +92,9 @@ def fit(
     - seed: seed of the order of the data.
     - save: where the chief writes the trained model; a relative path lies below the checkpoint directory.
 
-    Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. Taken as
-    means over examples, as nobody can know better: `add_loss`, losses that give one number, an own `compute_loss`.
-    A `train_step` of the model's own is written for one device, and what it computes taken as a mean over examples.
+    Losses, metrics and gradients are those of the global batch, as one device has them, however it is cut. Losses of
+    the program are tried on made-up rows: means over rows, sums, and what is neither. The last are computed over all
+    rows by each replica, and the log names them. A `train_step` of the model's own is written for one device.
     BatchNormalization normalises by each replica's own rows, and so does not do what it does on one device;
     docs/reference/strategies.md says what other layers and metrics do.
 

@@ -68,7 +68,7 @@ class TrainingRun(ABC):
         here.pulse.steps_done = self._steps_done
         self._train()
         self._wait()
-        here.progress.report(state="saving", step=self._step, **self._watch.keys())
+        here.progress.report(state="saving", step=self._step, **self._watch.keys(), **self._unusable())
         if self._position() != self._saved:
             self._save()
         with self._watch.saving():
@@ -78,6 +78,19 @@ class TrainingRun(ABC):
         here.shutdown.training_ends()
         self._finish()
         self._group.leave_together()
+
+    def _unusable(self) -> dict[str, str]:
+        """What to report, and to warn of, where the trained weights are no numbers."""
+        what = self._state.unusable() if self._here.is_chief else None
+        if what is None:
+            return {}
+        self._here.log(
+            f"training ends with weights that are {what}, so the model is unusable; look for a division by zero, "
+            "or lower the learning rate",
+            level="warning",
+            step=self._step,
+        )
+        return {"weights": what}
 
     @abstractmethod
     def _train(self) -> None:

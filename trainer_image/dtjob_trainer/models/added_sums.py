@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.distribute.values import DistributedVariable
 
-from dtjob_trainer.models.losses import Cut, replaced
+from dtjob_trainer.models.cuts import Cut, replaced
 from dtjob_trainer.models.metric_updates import counting
 
 

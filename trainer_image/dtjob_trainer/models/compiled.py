@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -15,8 +14,9 @@ import tensorflow as tf
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import metric_updates, optimizers, own_step, recurrent, returned
+from dtjob_trainer.models.by_rows import scalars
+from dtjob_trainer.models.cuts import Cut, current_cut, setting
 from dtjob_trainer.models.gradients import indexed_slices, own_gradients
-from dtjob_trainer.models.losses import Cut, current_cut, setting
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.variables import Array, State
 from dtjob_trainer.strategies.collective import Group
@@ -119,7 +119,8 @@ class TrainedModel(ABC):
         As shares sum up to what one device gets from the whole batch, so do their gradients, however unevenly it is
         cut. Of a model with its own `train_step`: what this replica leaves of all that gives (`Returned`).
         """
-        with setting(indexed_slices.batch_of_step, (x, y, sample_weight)):
+        batch = (x, y, sample_weight)
+        with scalars.tracing(cut, batch), setting(indexed_slices.batch_of_step, batch):
             if self.own_step:
                 alone = not self.scales_itself
                 return self._own("train", lambda: self._own_train(x, y, sample_weight), cut, alone=alone)
@@ -138,7 +139,7 @@ class TrainedModel(ABC):
 
     def _own(self, kind: Literal["train", "evaluate"], step: Callable[[], Any], cut: Cut, *, alone: bool) -> Any:
         """Run a step of the model's own; `alone`: on this replica's rows as if there were no others."""
-        acting = dataclasses.replace(cut, alone=True) if alone and cut.replicas > 1 else None
+        acting = cut.by_itself if alone and cut.replicas > 1 else None
         with setting(current_cut, acting), setting(metric_updates.counting, cut):
             return self.returned[kind].of_replica(step, cut)
 
@@ -175,11 +176,12 @@ class TrainedModel(ABC):
 
         Of a model with its own `test_step`: as of `train_replica`.
         """
-        if self.own_test:
-            data = self.pack(x, y, sample_weight)
-            return self._own("evaluate", lambda: self.model.test_step(data), cut, alone=True)
-        with setting(metric_updates.counting, cut):
-            return self._evaluate(cut, x, y, sample_weight)
+        with scalars.tracing(cut, (x, y, sample_weight)):
+            if self.own_test:
+                data = self.pack(x, y, sample_weight)
+                return self._own("evaluate", lambda: self.model.test_step(data), cut, alone=True)
+            with setting(metric_updates.counting, cut):
+                return self._evaluate(cut, x, y, sample_weight)
 
     @abstractmethod
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras.src.random import seed_generator
 
-from dtjob_trainer.models import losses
+from dtjob_trainer.models.cuts import replaced
 
 
 def global_generator() -> Any:
@@ -24,4 +24,4 @@ def one_generator(generator: Any) -> AbstractContextManager[None]:
 
     Keras has one for each, and each replica is traced in a thread of its own, where none can be made.
     """
-    return losses.replaced(seed_generator, global_seed_generator=lambda: generator)
+    return replaced(seed_generator, global_seed_generator=lambda: generator)

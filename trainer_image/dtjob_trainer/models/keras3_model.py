@@ -26,10 +26,11 @@ from dtjob_trainer.models import (
     returned,
     stand_ins,
 )
+from dtjob_trainer.models.by_rows import average_loss, tapes
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.cuts import Cut, current_cut, setting, unscaled
 from dtjob_trainer.models.gradients import own_gradients
 from dtjob_trainer.models.keras3_generator import global_generator, one_generator
-from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
@@ -93,8 +94,9 @@ class KerasModel(TrainedModel):
             if self.own_step and y is None:  # losses and metrics are built of shapes: take the outputs
                 symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
                 y = model(symbols)
-            composites.build(model, x, y, sample_weight)
-            model._symbolic_build(data_batch=(x, y, sample_weight))
+            with average_loss.of_one_device(), setting(unscaled, True):
+                composites.build(model, x, y, sample_weight)
+                model._symbolic_build(data_batch=(x, y, sample_weight))
         self._generator = global_generator()
         if not self.own_step:
             self._see_what_adds(x, y, sample_weight)
@@ -143,7 +145,7 @@ class KerasModel(TrainedModel):
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         model = self.model
         with tf.GradientTape() as tape:
-            y_pred = self._call(x, training=True)
+            y_pred = self._call(cut, x, training=True)
             loss = self._share(cut, x, y, y_pred, sample_weight, training=True)
             to_minimize = model.optimizer.scale_loss(loss)
         weights = model.trainable_weights
@@ -156,7 +158,7 @@ class KerasModel(TrainedModel):
         return tf.cast(loss, tf.float32)
 
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
-        y_pred = self._call(x, training=False)
+        y_pred = self._call(cut, x, training=False)
         loss = self._share(cut, x, y, y_pred, sample_weight, training=False)
         self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
         return tf.cast(loss, tf.float32)
@@ -195,6 +197,7 @@ class KerasModel(TrainedModel):
             own_step.averaging(self.optimizers if self.own_step and self._traits.synchronous else []),
             one_generator(self._generator),
             self._of_all_replicas(),
+            tapes.heard(),
             own_gradients.summed(),
         ):
             yield
@@ -281,9 +284,11 @@ class KerasModel(TrainedModel):
             elif value is not None:
                 variable.assign(tf.where(cut.examples > 0, value, variable.value) if cut.may_be_empty else value)
 
-    def _call(self, x: Any, training: bool) -> Any:
+    def _call(self, cut: Cut, x: Any, training: bool) -> Any:
+        """The model's outputs. Losses that its layers compute, as for `add_loss`, are those of this replica's rows."""
         model = self.model
-        return model(x, training=training) if model._call_has_training_arg else model(x)
+        with setting(current_cut, cut.by_itself if cut.replicas > 1 else None):
+            return model(x, training=training) if model._call_has_training_arg else model(x)
 
     def _share(self, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool) -> Any:
         return losses.share_of(self.model, cut, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)

@@ -21,8 +21,9 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.models import additivity, global_rows
+from dtjob_trainer.models.by_rows import scalars
+from dtjob_trainer.models.cuts import Cut, setting
 from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.losses import Cut, setting
 
 counting: ContextVar[Cut | None] = ContextVar("counting", default=None)
 """The cut of the replica whose step is being traced."""
@@ -78,6 +79,7 @@ class Updates:
                 with setting(counting, None):  # nothing here is this replica's alone
                     return own(*args, **kwargs)
             if cut.replicas > 1 and self._is_mean(metric) and _is_one_number(args, kwargs):
+                args = (scalars.reported(args[0], cut),)
                 # for the batch, and not one for each row: replicas share that one count
                 kwargs = {"sample_weight": tf.cast(cut.examples, tf.float32) / tf.cast(cut.total, tf.float32)}
             with around(cut, metric.variables) if around is not None else contextlib.nullcontext():

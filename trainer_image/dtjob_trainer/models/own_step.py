@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sysconfig
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -20,12 +22,15 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError
+from dtjob_trainer.models.cuts import current_cut, replaced, weighed
 from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.losses import current_cut, replaced, weighed
 from dtjob_trainer.models.optimizers import outermost
 
-_OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context", "compute_average_loss", "scale_regularization_loss"}
+_OF_REPLICAS = {"num_replicas_in_sync", "get_replica_context"}
 """What a step names that is written for several replicas."""
+
+_PACKAGES = (*(sysconfig.get_paths()[name] for name in ("purelib", "stdlib")), str(Path(__file__).parents[1]))
+"""Where functions are that are not the program's own."""
 
 _HOMES = tuple(
     dict.fromkeys(
@@ -37,16 +42,36 @@ _HOMES = tuple(
 
 
 def scales_itself(model: Any) -> bool:
-    """Whether the class of `model`, or a base of it, is written for `tf.distribute` and knows of replicas.
+    """Whether the class of `model`, a base of it, or a function of the program that they call, knows of replicas.
 
-    Such a step makes its gradients add up to one device's by itself; of any other, each replica's are taken as those of
-    a mean over its rows.
+    Such a step makes its gradients add up to one device's by itself; any other is taken as written for one device.
     """
     package = {"keras", "tf_keras"}
     kinds = [kind for kind in type(model).__mro__ if kind.__module__.partition(".")[0] not in package]
     parts = [getattr(part, "fget", None) or part for kind in kinds for part in vars(kind).values()]
-    codes = [getattr(inspect.unwrap(part), "__code__", None) for part in parts]
-    return any(_names(code) & _OF_REPLICAS for code in codes if code is not None)
+    functions = [inspect.unwrap(part) for part in parts if callable(part)]
+    return bool(_names_of_all([each for each in functions if isinstance(each, types.FunctionType)]) & _OF_REPLICAS)
+
+
+def _names_of_all(functions: list[types.FunctionType]) -> set[str]:
+    """The names that `functions` use, and those of the program that they call."""
+    seen: set[types.CodeType] = set()
+    found: set[str] = set()
+    queue = list(functions)
+    while queue:
+        function = queue.pop()
+        if function.__code__ in seen:
+            continue
+        seen.add(function.__code__)
+        names = _names(function.__code__)
+        found |= names
+        called = (inspect.unwrap(each) for name in names if callable(each := function.__globals__.get(name)))
+        queue += [each for each in called if isinstance(each, types.FunctionType) and _is_of_program(each)]
+    return found
+
+
+def _is_of_program(function: types.FunctionType) -> bool:
+    return not function.__code__.co_filename.startswith(_PACKAGES)
 
 
 def _names(code: types.CodeType) -> set[str]:

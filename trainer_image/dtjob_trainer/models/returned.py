@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from dtjob_trainer.models.by_rows import scalars
+from dtjob_trainer.models.cuts import Cut, current_cut, setting
 from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.losses import Cut, setting
 from dtjob_trainer.strategies.collective import Group
 
 Array = npt.NDArray[Any]
@@ -67,7 +68,11 @@ class Returned:
         for name, value in logs.items():
             tensor = tf.convert_to_tensor(value)
             _, metric, part = next((note for note in reversed(notes) if note[0] is value), (None, None, None))
-            self._ways[name] = Way(_kind_of(tensor), tensor.dtype.as_numpy_dtype, metric, part)
+            kind = _kind_of(tensor)
+            if metric is None and kind in ("mean", "sum") and current_cut.get() is not None:
+                stands = scalars.reported(tensor, cut)
+                tensor, kind = stands, kind if stands is tensor else "mean"
+            self._ways[name] = Way(kind, tensor.dtype.as_numpy_dtype, metric, part)
             exact = tensor.dtype in (tf.float64, tf.int32, tf.int64)
             tensor = tf.cast(tensor, tf.float64 if exact else tf.float32)
             left[name] = placed(tensor if tensor.shape.is_fully_defined() else tf.reduce_mean(tensor))

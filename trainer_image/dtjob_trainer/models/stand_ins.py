@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.cuts import Cut
 
 _LAYER = "BatchNormalization"
 _STATISTICS = ("moving_mean", "moving_variance", "moving_stddev", "renorm_mean", "renorm_stddev")

@@ -18,7 +18,8 @@ from tf_keras.src.optimizers import utils as optimizer_utils
 from tf_keras.src.utils import losses_utils
 
 from dtjob_trainer.errors import LossError
-from dtjob_trainer.models.losses import Cut, current_cut, replaced, setting, unscaled, weighed
+from dtjob_trainer.models.by_rows import average_loss, layers, objects, scalars, tapes
+from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled, weighed
 from dtjob_trainer.models.metric_updates import counting
 
 _own_reduction = losses_utils.reduce_weighted_loss
@@ -32,16 +33,15 @@ _Reduction = losses_utils.ReductionV2
 def share_of(model: Any, cut: Cut, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> Any:
     """This replica's share (scalar) of `model`'s loss of the global batch; counts it in the metrics of losses.
 
-    What a model with a `compute_loss` of its own gives is taken as a mean over examples, as nobody can know better, and
-    it counts what it counts. Raises LossError for a loss that is no scalar.
+    A model with a `compute_loss` of its own counts what it counts. Raises LossError for a loss that is no scalar.
     """
     if type(model).compute_loss is tf_keras.Model.compute_loss:
         return _compiled(model, cut, y, y_pred, sample_weight)
-    with setting(unscaled, True):
+    with setting(unscaled, True), setting(current_cut, cut.by_itself if cut.replicas > 1 else None):
         value = model.compute_loss(x, y, y_pred, sample_weight)
     if value is None or value.shape.rank != 0:
         raise LossError("the model's compute_loss() must return a scalar: the mean over the examples that it is given")
-    return value if cut.replicas == 1 else cut.mean(value)
+    return value if cut.replicas == 1 else scalars.share(value, cut)
 
 
 @contextlib.contextmanager
@@ -53,6 +53,10 @@ def of_global_batch() -> Iterator[None]:
         ),
         replaced(tf_keras.losses.Loss, _get_reduction=_reduction_of),
         replaced(optimizer_utils, all_reduce_sum_gradients=_weigh_and_sum),
+        objects.heard(tf_keras.losses.Loss, "tf_keras"),
+        layers.noted(tf_keras.layers.Layer),
+        average_loss.of_one_device(),
+        tapes.heard(),
     ):
         yield
 
@@ -85,8 +89,8 @@ def _compiled(model: Any, cut: Cut, y: Any, y_pred: Any, sample_weight: Any) -> 
             _count(tracker, cut, share)
         shares.append(share if factor is None else share * factor)
     if model.losses:
-        added = tf.add_n(losses_utils.cast_losses_to_common_dtype(model.losses))
-        shares.append(added if cut.replicas == 1 else cut.mean(added))
+        added = losses_utils.cast_losses_to_common_dtype(model.losses)
+        shares.append(tf.add_n(added if cut.replicas == 1 else [scalars.share(each, cut) for each in added]))
     if not shares:
         raise LossError("model has no loss; give one to model.compile(), or call add_loss() in the model")
     total = tf.add_n(losses_utils.cast_losses_to_common_dtype(shares))
@@ -107,7 +111,7 @@ def _count(tracker: Any, cut: Cut, share: Any, *, by_batch: bool = False) -> Non
 
 def _reduce(weighted_losses: Any, reduction: Any = _Reduction.SUM_OVER_BATCH_SIZE) -> Any:
     """As tf_keras's `reduce_weighted_loss`, with the number of entries of the global batch."""
-    cut = current_cut.get()
+    cut = current_cut.get() or objects.cut_of(weighted_losses)
     if cut is None or reduction == _Reduction.NONE:
         return _own_reduction(weighted_losses, reduction)
     summed = tf.reduce_sum(weighted_losses)
@@ -118,7 +122,7 @@ def _reduce(weighted_losses: Any, reduction: Any = _Reduction.SUM_OVER_BATCH_SIZ
 
 def _mask(losses: Any, weights: Any, mask: Any, reduction: Any) -> Any:
     """As tf_keras's `apply_valid_mask`, with the number of valid entries of the global batch."""
-    cut = current_cut.get()
+    cut = current_cut.get() or objects.cut_of(losses)
     if cut is None or mask is None or reduction not in (_Reduction.AUTO, _Reduction.SUM_OVER_BATCH_SIZE):
         return _own_mask(losses, weights, mask, reduction)
     mask = tf.cast(mask, losses.dtype)
@@ -135,7 +139,7 @@ def _scale(value: Any) -> Any:
 def _reduction_of(loss: Any) -> Any:
     """As tf_keras's `Loss._get_reduction`, which refuses to take means where it knows of several replicas."""
     cut = current_cut.get()
-    if counting.get() is None and (cut is None or not cut.alone):
+    if counting.get() is None and not unscaled.get() and (cut is None or not cut.alone):
         return _own_reduction_of(loss)
     return _Reduction.SUM_OVER_BATCH_SIZE if loss.reduction == _Reduction.AUTO else loss.reduction
 

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.distribute.values import SyncOnReadVariable
 
-from dtjob_trainer.models.losses import replaced
+from dtjob_trainer.models.cuts import replaced
 from dtjob_trainer.models.variables import sum_of
 from dtjob_trainer.strategies.collective import Group
 

@@ -23,7 +23,6 @@ from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.models import (
     added_sums,
-    losses,
     optimizers,
     recurrent,
     returned,
@@ -32,8 +31,8 @@ from dtjob_trainer.models import (
     tf_keras_metrics,
 )
 from dtjob_trainer.models.compiled import TrainedModel
+from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
 from dtjob_trainer.models.gradients import indexed_slices, own_gradients
-from dtjob_trainer.models.losses import Cut
 from dtjob_trainer.models.variables import Array, Plain, State, named
 from dtjob_trainer.strategies.collective import Group
 
@@ -99,10 +98,11 @@ class LegacyModel(TrainedModel):
         def replica(x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
             with _autograph():
                 if self.own_step:
-                    with losses.setting(losses.current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
+                    with setting(current_cut, Cut(1, tf.constant(1), tf.constant(1), False, alone=True)):
                         self._own_train(x, y, sample_weight)
                     return tf.constant(0)
-                y_pred = model(x, training=True) if y_pred is None else y_pred
+                with setting(unscaled, True):
+                    y_pred = model(x, training=True) if y_pred is None else y_pred
                 if not model.compiled_loss.built and _is_keras_own(model, "compute_loss"):
                     model.compiled_loss.build(y_pred)
                 if not model.compiled_metrics.built and _is_keras_own(model, "compute_metrics"):
@@ -139,7 +139,7 @@ class LegacyModel(TrainedModel):
     def _train(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         with self._counting(cut, trains=True):
             with tf.GradientTape() as tape:
-                y_pred = self.model(x, training=True)
+                y_pred = self._call(cut, x, training=True)
                 loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
             self.model.optimizer.minimize(loss, self.model.trainable_variables, tape=tape)  # sums over the replicas
             self._update_metrics(x, y, y_pred, sample_weight)
@@ -147,10 +147,15 @@ class LegacyModel(TrainedModel):
 
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         with self._counting(cut):
-            y_pred = self.model(x, training=False)
+            y_pred = self._call(cut, x, training=False)
             loss = tf_keras_losses.share_of(self.model, cut, x, y, y_pred, sample_weight)
             self._update_metrics(x, y, y_pred, sample_weight)
         return tf.cast(loss, tf.float32)
+
+    def _call(self, cut: Cut, x: Any, *, training: bool) -> Any:
+        """The model's outputs. Losses that its layers compute, as for `add_loss`, are those of this replica's rows."""
+        with setting(current_cut, cut.by_itself if cut.replicas > 1 else None):
+            return self.model(x, training=training)
 
     def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
         return tf_keras_metrics.states_of_all([v for metric in self._metrics() for v in metric.variables], group)
@@ -162,11 +167,11 @@ class LegacyModel(TrainedModel):
             stack.enter_context(tf_keras_losses.of_global_batch())
             if self._traits.synchronous and self._traits.distributed:
                 summed = partial(_summed, optimizer_utils.all_reduce_sum_gradients)
-                stack.enter_context(losses.replaced(optimizer_utils, all_reduce_sum_gradients=summed))
+                stack.enter_context(replaced(optimizer_utils, all_reduce_sum_gradients=summed))
                 stack.enter_context(own_gradients.summed())
             if self._traits.central_storage:
                 stack.enter_context(
-                    losses.replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
+                    replaced(AggregatingVariable, assign_add=lambda *args, **kwargs: self._add(*args, **kwargs))
                 )
             if self._in_parts:
                 own = self._of_own_step if self.own_step or self.own_test else None
@@ -185,7 +190,7 @@ class LegacyModel(TrainedModel):
             self._watch.see([gradient for gradient, _ in pairs])
             return own(pairs)
 
-        return losses.replaced(optimizer_utils, all_reduce_sum_gradients=sum_pairs)
+        return replaced(optimizer_utils, all_reduce_sum_gradients=sum_pairs)
 
     def _of_own_step(self, cut: Cut, variables: Any) -> AbstractContextManager[Any]:
         """Around the whole of such a step there is `_counting` already."""
@@ -268,7 +273,7 @@ class LegacyModel(TrainedModel):
             yield
             return
         if self._traits.central_storage:
-            with losses.setting(_adding, cut):
+            with setting(_adding, cut):
                 yield
             return
         variables = [v for metric in self.model.metrics for v in metric.variables]

@@ -76,6 +76,15 @@ class State:
             first += sizes[name]
         return rows_fit
 
+    def unusable(self) -> str | None:
+        """What makes the weights unusable: "NaN" where one is no number, "Infinity" where one is infinite, else None.
+
+        Computed where the weights are, so that no parameter server sends them.
+        """
+        weights = [v for name, v in self._shared.items() if not name.startswith("optimizer")]
+        found = {kind for v in weights if tf.as_dtype(v.dtype).is_floating for kind in _kinds_of(self._parts(v)[0])}
+        return next((kind for kind in ("NaN", "Infinity") if kind in found), None)
+
     def handles(self) -> set[int]:
         """The ids of the handles of all that is kept here."""
         return {id(part.handle) for v in (self._shared | self._local).values() for part in self._parts(v)}
@@ -209,6 +218,17 @@ def _read(part: Any) -> Any:
         return part.read_value()
     with tf.device("CPU:0"):
         return tf.identity(part.read_value())
+
+
+def _kinds_of(part: Any) -> list[str]:
+    """Which of NaN and Infinity a variable holds."""
+    found = []
+    for shard in part.variables if is_sharded(part) else [part]:
+        with tf.device(shard.device):
+            value = shard.read_value()
+            found += ["NaN"] if tf.reduce_any(tf.math.is_nan(value)) else []
+            found += ["Infinity"] if tf.reduce_any(tf.math.is_inf(value)) else []
+    return found
 
 
 def sum_of(parts: tuple[Any, ...], shape: Any = ()) -> npt.NDArray[np.float64]:

@@ -35,7 +35,7 @@ OURS = frozenset(
 )
 """Keys that a training process cannot overwrite."""
 
-MOMENTARY = ("doing", "stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception")
+MOMENTARY = ("doing", "stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception", "weights")
 """Keys that are only true for the training process that reported them."""
 
 LONGEST_LAST_WORDS = 4096

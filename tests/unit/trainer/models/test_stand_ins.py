@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.models.losses import Cut
+from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.models.stand_ins import kept, moving_statistics
 
 

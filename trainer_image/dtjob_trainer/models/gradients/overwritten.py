@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.models.losses import current_cut
+from dtjob_trainer.models.cuts import current_cut
 from dtjob_trainer.models.metric_updates import counting
 
 

@@ -15,9 +15,9 @@ import keras
 import tensorflow as tf
 from tensorflow.python.autograph.impl.api import autograph_artifact
 
+from dtjob_trainer.models.cuts import Cut, replaced, setting, weighed
 from dtjob_trainer.models.gradients import indexed_slices
 from dtjob_trainer.models.instances import overridden
-from dtjob_trainer.models.losses import Cut, replaced, setting, weighed
 from dtjob_trainer.models.optimizers import outermost
 
 _acting: ContextVar[tuple[Any, Cut] | None] = ContextVar("acting", default=None)

@@ -1,0 +1,138 @@
+"""dtjob_trainer.models.by_rows.trials: how losses are seen to depend on the rows of their batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.models.by_rows import trials
+from dtjob_trainer.models.by_rows.slices import Edge, cut_out, key_of
+
+Loss = Callable[[Any, Any], Any]
+
+
+def seen(loss: Loss, labels: Any = None, outputs: int = 3, mean: Any = None) -> str:
+    """The kind of `loss`, of labels of this spec (float rows by default) and `outputs` numbers for each row."""
+    found = []
+
+    def step(y: Any, y_pred: Any, before: Any) -> Any:
+        value = loss(y, y_pred) if mean is None else mean(y, y_pred, before)
+        rows = {key_of(y), key_of(y_pred)}
+        found.append(trials.kind_of(cut_out(value, Edge(rows, {key_of(before)}))))
+        return value
+
+    y = labels or tf.TensorSpec([None, outputs])
+    tf.function(step).get_concrete_function(y, tf.TensorSpec([None, outputs]), tf.TensorSpec([]))
+    return found[0]
+
+
+def squares(y: Any, y_pred: Any) -> Any:
+    return tf.reduce_sum((y - y_pred) ** 2, 1)
+
+
+def contrastive(y: Any, y_pred: Any) -> Any:
+    apart = tf.reduce_sum((y_pred[:, None] - y_pred[None]) ** 2, -1)
+    return tf.nn.relu(1.0 - apart)
+
+
+class Center:
+    """Distances to centers, which are variables."""
+
+    def __init__(self) -> None:
+        self.centers = tf.Variable(tf.random.normal([2, 3]))
+
+    def __call__(self, y: Any, y_pred: Any) -> Any:
+        return tf.reduce_mean((tf.gather(self.centers, y) - y_pred) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [
+        (lambda y, p: tf.reduce_mean(squares(y, p)), "mean"),
+        (lambda y, p: 3.0 * tf.reduce_mean(squares(y, p)) + 2.0, "mean"),
+        (lambda y, p: tf.reduce_sum(squares(y, p)) / tf.cast(tf.shape(y)[0], tf.float32), "mean"),
+        (lambda y, p: tf.nn.compute_average_loss(squares(y, p)), "mean"),
+        (lambda y, p: tf.constant(2.0), "mean"),
+        (lambda y, p: tf.reduce_sum(squares(y, p)), "sum"),
+        (lambda y, p: tf.reduce_sum(squares(y, p)) / 32, "sum"),
+        (lambda y, p: tf.nn.compute_average_loss(squares(y, p), global_batch_size=32), "sum"),
+        (squares, "each"),
+        (lambda y, p: tf.nn.relu(y - p), "each"),
+        (lambda y, p: tf.cond(tf.shape(y)[0] > 99, lambda: squares(y, p), lambda: 2.0 * squares(y, p)), "each"),
+        (lambda y, p: squares(y, p) - tf.reduce_mean(p), "neither"),
+        (lambda y, p: squares(y, p)[::-1], "neither"),
+        (lambda y, p: tf.sqrt(tf.reduce_mean(squares(y, p))), "neither"),
+        (lambda y, p: tf.reduce_max(squares(y, p)), "neither"),
+        (lambda y, p: tf.reduce_sum(squares(y, p)) + 1.0, "neither"),
+        (lambda y, p: tf.reduce_mean(squares(y, p)) * tf.reduce_mean(y), "neither"),
+        (lambda y, p: tf.reduce_sum(y * p) / tf.reduce_sum(y), "neither"),
+        (lambda y, p: tf.reduce_mean(contrastive(y, p)), "neither"),
+        (lambda y, p: tf.reduce_mean(contrastive(y, p), 1), "neither"),
+        (lambda y, p: tf.reduce_mean(squares(y, p) * tf.range(tf.cast(tf.shape(y)[0], tf.float32))), "neither"),
+        (lambda y, p: tf.reduce_mean(tf.reshape(p, [-1, 3, 3])), "neither"),  # rows that belong together
+        (lambda y, p: tf.reduce_mean(p) / 0.0, "neither"),  # nothing is seen
+    ],
+)
+def test_kinds_of_losses(loss: Loss, kind: str) -> None:
+    assert seen(loss) == kind
+
+
+@pytest.mark.parametrize("padding", [0, -1, -100, 255])
+@pytest.mark.parametrize("compare", [tf.not_equal, tf.greater])
+def test_masks_are_seen_by_the_numbers_that_the_loss_compares_with(padding: int, compare: Any) -> None:
+    def masked(y: Any, y_pred: Any) -> Any:
+        mask = tf.cast(compare(y, padding), y_pred.dtype)
+        each = tf.reduce_sum(y_pred**2, -1)
+        return tf.reduce_sum(each * mask) / tf.reduce_sum(mask)
+
+    assert seen(masked, tf.TensorSpec([None], tf.int64)) == "neither"
+
+
+def test_labels_that_are_no_numbers_are_tried() -> None:
+    def masked(y: Any, y_pred: Any) -> Any:
+        known = tf.math.logical_not(tf.math.is_nan(y))
+        each = tf.where(known, (tf.where(known, y, 0.0) - y_pred) ** 2, 0.0)
+        return tf.reduce_sum(each) / tf.reduce_sum(tf.cast(known, tf.float32))
+
+    assert seen(masked) == "neither"
+
+
+def test_labels_choose_among_variables() -> None:
+    assert seen(Center(), tf.TensorSpec([None], tf.int32)) == "mean"
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [
+        (lambda y, p, before: 2.0 * before + tf.reduce_mean(p), "mean"),
+        (lambda y, p, before: tf.math.log(before), "neither"),
+        (lambda y, p, before: before + tf.reduce_sum(p), "neither"),
+        (lambda y, p, before: before, "mean"),
+    ],
+)
+def test_losses_of_a_loss_that_is_a_mean(loss: Any, kind: str) -> None:
+    assert seen(squares, mean=loss) == kind
+
+
+BY_ROWS = [
+    kind
+    for kind in vars(keras.losses).values()
+    if isinstance(kind, type) and kind not in (keras.losses.Loss, keras.losses.CTC)
+]
+
+
+@pytest.mark.parametrize("kind", BY_ROWS, ids=lambda kind: kind.__name__)
+def test_losses_of_keras_have_a_value_for_each_row(kind: Any) -> None:
+    """But for those that by_rows.objects knows to be others."""
+    from dtjob_trainer.models.by_rows.objects import _UNLIKE
+
+    of_classes = kind.__name__.startswith("Sparse") or kind.__name__ in (
+        "Circle",
+        "CategoricalGeneralizedCrossEntropy",
+    )
+    labels = tf.TensorSpec([None], tf.int32) if of_classes else None
+    assert seen(kind(reduction=None), labels) == ("neither" if kind.__name__ in _UNLIKE else "each")

@@ -1,0 +1,1 @@
+"""How a loss depends on the rows of its batch, and its value over the rows of all replicas."""

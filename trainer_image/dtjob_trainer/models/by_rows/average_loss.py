@@ -1,0 +1,41 @@
+"""`tf.nn.compute_average_loss` and `tf.nn.scale_regularization_loss` in a replica's step: as on one device.
+
+TensorFlow divides by the number of replicas, so that the sum over replicas is right. Here losses that are called for
+one device are made right afterwards, whatever is in them.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tensorflow.python.distribute import distribute_lib
+from tensorflow.python.ops import nn_impl_distribute
+
+from dtjob_trainer.models.cuts import current_cut, replaced, unscaled
+
+
+class _OneDevice:
+    """TensorFlow's module `distribute_lib`, where a loss is computed as on one device."""
+
+    num_replicas_in_sync = 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(distribute_lib, name)
+
+    def get_strategy(self) -> Any:
+        """The strategy, or what says that there is one replica."""
+        return self if _as_on_one_device() else distribute_lib.get_strategy()
+
+    def in_cross_replica_context(self) -> bool:
+        """Whether this is outside a replica's step, where TensorFlow refuses to average."""
+        return not _as_on_one_device() and distribute_lib.in_cross_replica_context()
+
+
+def of_one_device() -> AbstractContextManager[None]:
+    """While this lasts, both functions are as above where a replica's loss is computed as on one device."""
+    return replaced(nn_impl_distribute, distribute_lib=_OneDevice())
+
+
+def _as_on_one_device() -> bool:
+    return current_cut.get() is not None or unscaled.get()

@@ -1,0 +1,158 @@
+"""How a loss depends on the rows of its batch: found out with made-up rows, as nothing says so.
+
+The loss is computed of all rows and of two parts of them. A mean of all is the mean of the parts, weighted by their
+rows; a sum is their sum.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from dtjob_trainer.models.by_rows.slices import Slice, Source
+
+Kind = Literal["mean", "sum", "each", "neither"]
+"""`each`: a value for each row, of that row alone."""
+Array = npt.NDArray[Any]
+
+PARTS = (5, 11)
+"""Rows of the two parts."""
+ROWS = sum(PARTS)
+TIMES = 2
+"""How often to draw each kind of numbers."""
+MOST_CONSTANTS = 12
+"""A program compares with few numbers, such as that of padding."""
+_TINY = 1e-12
+
+_known: dict[str, Kind] = {}
+_lock = threading.Lock()  # each replica is traced in a thread of its own
+
+
+def kind_of(part: Slice) -> Kind:
+    """How the slice's target depends on the rows of its sources.
+
+    `neither` also where that cannot be found out: where made-up rows raise an error.
+    """
+    if all(source.kind == "free" for source in part.sources):
+        return "mean"
+    digest = part.digest
+    with _lock:
+        if digest not in _known:
+            with tf.init_scope():
+                _known[digest] = _tried(part)
+        return _known[digest]
+
+
+def _tried(part: Slice) -> Kind:
+    function = part.function()
+    try:
+        function.get_concrete_function()
+    except Exception:
+        return "neither"
+    kinds: set[Kind] = {"mean", "sum"} if part.target.shape.rank == 0 else {"each"}
+    informed = False
+    for parts in _made_up(part):
+        found = _kinds_of(function, *parts)
+        if found is not None:
+            informed, kinds = True, kinds & found
+        if not kinds:
+            return "neither"
+    return kinds.pop() if informed and len(kinds) == 1 else "neither"
+
+
+def _kinds_of(function: Any, first: list[Any], second: list[Any], both: list[Any]) -> set[Kind] | None:
+    """What the loss may be, by these parts; None where they tell nothing."""
+    try:
+        whole = np.asarray(function(*both), np.float64)
+    except Exception:
+        return None
+    if not np.isfinite(whole).all():
+        return None
+    try:
+        a, b = (np.asarray(function(*each), np.float64) for each in (first, second))
+    except Exception:
+        return set()
+    if whole.ndim:
+        joined = np.concatenate([a, b])
+        return {"each"} if joined.shape == whole.shape and _close(joined, whole) else set()
+    if max(abs(a), abs(b), abs(whole)) < _TINY:
+        return None
+    mean, total = (PARTS[0] * a + PARTS[1] * b) / ROWS, a + b
+    found: set[Kind] = {"mean"} if _close(mean, whole) else set()
+    return found | ({"sum"} if _close(total, whole) else set())
+
+
+def _close(one: Any, other: Any) -> bool:
+    size = np.abs(other).max(initial=0.0)
+    return bool(np.isfinite(one).all() and np.allclose(one, other, rtol=1e-4, atol=1e-5 * size))
+
+
+def _made_up(part: Slice) -> Iterator[list[list[Any]]]:
+    """[first part, second part, both] of the sources, some times for each way to draw numbers."""
+    random = np.random.default_rng(0)
+    constants = [value for value in part.constants if abs(value) < 1e9][:MOST_CONSTANTS]
+    near = list(dict.fromkeys(value + step for value in constants for step in (0.0, -1.0, 1.0)))
+    special = [value for value in near if value not in (0.0, 1.0)]
+    if any(operation.type in ("IsNan", "IsFinite") for operation in part.operations):
+        special.append(float("nan"))
+    for way in [*range(3)] * TIMES:
+        yield _drawn(part.sources, way, random)
+    of_rows = [place for place, source in enumerate(part.sources) if source.kind == "rows"]
+    for value in special:
+        for place in of_rows:
+            yield _drawn(part.sources, 2, random, place, value)
+
+
+def _drawn(
+    sources: list[Source], way: int, random: Any, special: int | None = None, value: float | None = None
+) -> list[list[Any]]:
+    """Numbers drawn in one `way`; those of the source in the place `special` are `value` here and there."""
+    triples = []
+    for place, source in enumerate(sources):
+        if source.kind == "free":
+            alike = tf.constant(_free(source.tensor, random), source.tensor.dtype)
+            triples.append([alike] * 3)
+        elif source.kind == "mean":
+            a, b = random.uniform(0.5, 3.0, 2)
+            means = (a, b, (PARTS[0] * a + PARTS[1] * b) / ROWS)
+            triples.append([tf.constant(mean, source.tensor.dtype) for mean in means])
+        else:
+            numbers = _rows(source.tensor, way, random, value if place == special else None)
+            whole = tf.constant(numbers, source.tensor.dtype)
+            triples.append([whole[: PARTS[0]], whole[PARTS[0] :], whole])
+    return [list(each) for each in zip(*triples, strict=True)]
+
+
+def _free(tensor: Any, random: Any) -> Array:
+    shape = tuple(size or 2 for size in tensor.shape)
+    numbers = random.uniform(0.5, 1.5, shape) if tensor.dtype.is_floating else random.integers(1, 3, shape)
+    return np.asarray(numbers).astype(tensor.dtype.as_numpy_dtype)
+
+
+def _rows(tensor: Any, way: int, random: Any, value: float | None) -> Array:
+    """Numbers of the shape and type of `tensor`, with as many rows as there are."""
+    shape = (ROWS, *(size or 2 for size in tensor.shape[1:]))
+    kind = tensor.dtype
+    if not kind.is_floating or way == 2:
+        numbers = random.integers(0, 2, shape).astype(float)
+    elif way == 1:
+        numbers = random.normal(0.0, 2.0, shape)
+    else:  # the parts differ in their mean
+        numbers = random.uniform(0.05, 0.95, shape)
+        numbers = np.moveaxis(np.moveaxis(numbers, 0, -1) * np.linspace(0.1, 1.0, ROWS), -1, 0)
+    if value is not None and _holds(kind, value):
+        numbers = np.where(random.random(shape) < 0.4, value, numbers)
+    return np.asarray(numbers).astype(kind.as_numpy_dtype)
+
+
+def _holds(kind: Any, value: float) -> bool:
+    if kind == tf.bool:
+        return False
+    if kind.is_floating:
+        return True
+    return bool(value == value // 1 and kind.min <= value <= kind.max)
