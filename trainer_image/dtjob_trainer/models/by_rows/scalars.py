@@ -160,7 +160,8 @@ def _warn(value: Any, name: str | None, message: str) -> None:
         if text in _warned:
             return
         _warned.add(text)
-    what = f"{'it' if name is not None else 'the loss or metric of this line'} {message}"
+    unnamed = "the loss or metric of this line" if place else "a loss or metric of the program"
+    what = f"{unnamed if name is None else 'it'} {message}"
     warnings.warn_explicit(what, UserWarning, file, line)
 
 
