@@ -104,6 +104,6 @@ def test_kubectl_explains_them(kubectl: Kubectl) -> None:
     text = " ".join(kubectl("explain", "dtjob.spec.failurePolicy.rules", "--recursive").stdout.split())
     for part in ("action", "onExitCodes", "operator", "onSignals", "onReasons", "onPodConditions", "roles"):
         assert part in text
-    assert "RestartAndIgnoreMaxRestarts: counted by" in " ".join(
+    assert "RestartAndIgnoreMaxRestarts: only maxDisruptionsWithoutProgress" in " ".join(
         kubectl("explain", "dtjob.spec.failurePolicy.rules.action").stdout.split()
     )
