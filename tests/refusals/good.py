@@ -35,6 +35,20 @@ LEFT_EMPTY = job(
 )
 """As templates of other tools leave them, and pods take it."""
 
+_MANY = {
+    side: [{"name": f"{side}_{number}", "value": "1"} for number in range(512)] for side in ("PROGRAM", "TEMPLATE")
+}
+MANY_VARIABLES = job(
+    "ParameterServer",
+    image=...,
+    program={"entrypoint": "a.py", "env": _MANY["PROGRAM"]},
+    replicaSpecs={
+        role: {"template": {"spec": {"containers": [{"name": "tensorflow", "env": _MANY["TEMPLATE"]}]}}}
+        for role in ("chief", "worker", "ps")
+    },
+)
+"""An API server compares all of them within the time that it allows."""
+
 EVERYTHING = job(
     "MultiWorkerMirrored",
     name="everything",
@@ -182,6 +196,7 @@ GOOD: dict[str, Manifest] = {
     **STALLS_TAKEN,
     **METADATA_TAKEN,
     "parts-of-a-pod-left-empty": LEFT_EMPTY,
+    "many-variables": MANY_VARIABLES,
     "fields-left-empty": job(
         replicaSpecs={"chief": None, "worker": {"replicas": None}},
         program={"entrypoint": "a.py", "args": None},

@@ -59,11 +59,10 @@ def _long_enough(role: str) -> Rule:
 
 
 def _no_hook_of_unknown_length(role: str) -> Rule:
+    known = f"(!({_HAS_HOOK}) || has(c.lifecycle.preStop.sleep) || !has(self.program) || !has(self.checkpoint))"
     return Rule(
         "spec",
-        each_training(
-            role, f"!has(self.program) || !has(self.checkpoint) || !({_HAS_HOOK}) || has(c.lifecycle.preStop.sleep)"
-        ),
+        each_training(role).replace("{}", known),
         lambda spec: all(hook.get("sleep") is not None for hook in _hooks(_saves(spec, role))),
         f"a preStop hook of the container {TRAINING_CONTAINER} uses up the time for the save: use preStop.sleep, which "
         "dtjob adds to that time, or remove the hook",

@@ -8,7 +8,7 @@ from dtjob.api.job import GROUP, MANAGED_BY_LABEL
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule, Value
-from dtjob.crd.templates import each_training, pod_frame, training
+from dtjob.crd.templates import training, training_frame
 
 _POD = "spec.replicaSpecs.*.template.spec"
 _QUANTITY = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$"
@@ -48,7 +48,7 @@ def _tf_config_of_the_program(role: str) -> Rule:
     """With a program the supervisor makes TF_CONFIG; an image's own command may be given another one."""
     return Rule(
         "spec",
-        each_training(role, f"!has(self.program) || !({_SETS_TF_CONFIG})"),
+        f"!({_SETS_TF_CONFIG}) || !has(self.program)",
         lambda spec: (
             spec.get("program") is None
             or not any(_sets_tf_config(one) for one in training(spec["replicaSpecs"].get(role) or {}))
@@ -57,7 +57,7 @@ def _tf_config_of_the_program(role: str) -> Rule:
         f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
         at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=pod_frame(role),
+        frame=training_frame(role),
     )
 
 
@@ -96,14 +96,14 @@ def _program_decides(role: str) -> Rule:
 
     return Rule(
         "spec",
-        each_training(role, "!has(self.program) || !(has(c.command) || has(c.args))"),
+        "!(has(c.command) || has(c.args)) || !has(self.program)",
         holds,
         f"program says what the container {TRAINING_CONTAINER} runs: remove its command and args and use "
         "program.entrypoint and program.args, or remove program",
         f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
         at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=pod_frame(role),
+        frame=training_frame(role),
     )
 
 

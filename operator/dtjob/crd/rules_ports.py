@@ -13,7 +13,7 @@ from dtjob.crd.templates import pod, pod_frame
 _DEFAULTS = Network().model_dump(by_alias=True)
 _OF_TRAINER = ("statusPort", "rendezvousPort")
 """Ports on which only the trainer listens, so only with program."""
-_OURS_CEL = "[self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : [])"
+_OURS_CEL = "([self.network.port] + (has(self.program) ? [self.network.statusPort, self.network.rendezvousPort] : []))"
 _CONTAINERS = ("containers", "initContainers")
 
 
@@ -47,11 +47,13 @@ def _differ(one: str, other: str) -> Rule:
 
 
 def _not_ours(role: str) -> Rule:
-    named = f"c.name != '{TRAINING_CONTAINER}' && has(c.ports) && c.ports.exists(o, o.containerPort in ours)"
-    taken = " || ".join(f"has({pod(role)}.{among}) && {pod(role)}.{among}.exists(c, {named})" for among in _CONTAINERS)
+    taken = f"has(c.ports) && c.name != '{TRAINING_CONTAINER}' && c.ports.exists(o, o.containerPort in {_OURS_CEL})"
+    free = " && ".join(
+        f"(!has({pod(role)}.{among}) || !{pod(role)}.{among}.exists(c, {taken}))" for among in _CONTAINERS
+    )
     return Rule(
         "spec",
-        f"[{_OURS_CEL}].all(ours, !({taken}))",
+        free,
         lambda spec: not _ours(spec) & set(_ports_of(spec, role)),
         "a container of this template has a port of spec.network: change its containerPort, or change network.port, "
         "network.statusPort or network.rendezvousPort",

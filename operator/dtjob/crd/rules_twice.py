@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.api.replica_specs import Role
 from dtjob.crd.rule import Reason, Rule, Value
-from dtjob.crd.templates import each_training, pod, pod_frame, training
+from dtjob.crd.templates import pod, pod_frame, training, training_frame
 
 _IN_TEMPLATE = "replicaSpecs.{role}.template.spec.containers[name=" + TRAINING_CONTAINER + "]"
 
@@ -19,20 +19,20 @@ def _template(role: str) -> str:
 def _of_training(role: str, cel: str, holds: Callable[[Value], bool], message: str) -> Rule:
     return Rule(
         "spec",
-        each_training(role, cel),
+        cel,
         holds,
         f"{message}: keep one of them",
         f"replicaSpecs.{role}.template.spec.containers",
         Reason.FORBIDDEN,
         at_creation=True,  # what runs in a container stays (`suspended_roles.py`)
-        frame=pod_frame(role),
+        frame=training_frame(role),
     )
 
 
 def _image(role: str) -> Rule:
     return _of_training(
         role,
-        "!has(self.image) || !has(c.image)",
+        "!has(c.image) || !has(self.image)",
         lambda spec: spec.get("image") is None or not any(one.get("image") for one in _training_of(spec, role)),
         f"spec.image and spec.{_template(role)}.image both set the image",
     )
@@ -43,7 +43,7 @@ def _environment(role: str) -> Rule:
     named = "[self.program.env.map(v, v.name)].exists(names, c.env.exists(v, v.name in names))"
     return _of_training(
         role,
-        f"!has(self.program) || !has(self.program.env) || !has(c.env) || !{named}",
+        f"!has(c.env) || !has(self.program) || !has(self.program.env) || !{named}",
         lambda spec: not set(_names((spec.get("program") or {}).get("env"))) & set(_template_names(spec, role)),
         f"spec.program.env and spec.{_template(role)}.env both set a variable of one name",
     )

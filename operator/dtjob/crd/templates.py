@@ -28,7 +28,12 @@ def pod(role: str) -> str:
     return f"self.replicaSpecs.{role}.template.spec"
 
 
-def each_training(role: str, condition: str) -> str:
-    """CEL: `condition` holds of the training container, `c`, of the role's template, if it has one."""
+def each_training(role: str) -> str:
+    """CEL: `{}` holds of the training container, `c`, of the role's template, if it has one."""
     containers = f"{pod(role)}.containers"
-    return f"!has({containers}) || {containers}.all(c, c.name != '{TRAINING_CONTAINER}' || {condition})"
+    return f"!has({containers}) || {containers}.all(c, c.name != '{TRAINING_CONTAINER}' || {{}})"
+
+
+def training_frame(role: str) -> str:
+    """CEL: if the role has a pod template, `{}` holds of its training container, `c`."""
+    return pod_frame(role).replace("{}", each_training(role))
