@@ -47,7 +47,7 @@ from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
-from dtjob.plan.policies.success import succeeded
+from dtjob.plan.policies.success import succeeded, words_of_success
 from dtjob.plan.policies.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.policies.time_to_live import deletion
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
@@ -175,11 +175,12 @@ def _without_image(situation: Situation, resumed: Iterable[Event]) -> Plan:
 
 
 def _succeed(situation: Situation, told: Iterable[Event], may_evaluate: bool) -> Plan:
-    status = set_phase(situation.status, Phase.SUCCEEDED, "Completed", "training has ended", situation.now)
+    message, warned = words_of_success(situation)
+    status = set_phase(situation.status, Phase.SUCCEEDED, "Completed", message, situation.now)
     situation = situation.with_status(status)
     situation, moved = write_ahead(situation, leave_the_chief(situation))
     ended = Event("Normal", Phase.SUCCEEDED.value, "Training has ended")
-    return _after_the_end(situation, [*told, ended, *moved], may_evaluate)
+    return _after_the_end(situation, [*told, ended, *warned, *moved], may_evaluate)
 
 
 def _give_up(situation: Situation, decision: GiveUp, told: Iterable[Event]) -> Plan:

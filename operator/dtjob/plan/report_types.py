@@ -77,6 +77,10 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def _not_finite(value: Any) -> str | None:
+    return value if value in ("NaN", "Infinity") else None
+
+
 def _time(value: Any) -> str | None:
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         return None
@@ -92,6 +96,7 @@ _REPORT: Known = {
     **dict.fromkeys(("loss", "stepsPerSecond"), _number),
     "etaSeconds": _seconds,
     **dict.fromkeys(("resume", "model"), _text),
+    "weights": _not_finite,
     "metrics": _numbers,
     "checkpoint": {"step": _whole, "time": _time},
     "spent": {

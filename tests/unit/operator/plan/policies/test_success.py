@@ -71,3 +71,25 @@ def test_one_that_has_failed_is_not():
     assert status is not None
     found = {one["type"]: one["status"] for one in status["conditions"]}
     assert (found["Complete"], found["Failed"]) == ("False", "True")
+
+
+@pytest.mark.parametrize("weights", ["NaN", "Infinity"])
+def test_weights_that_are_no_numbers_are_told_when_a_job_succeeds(weights: str):
+    job = builders.job("Default")
+    chief = builders.pod(
+        job, "chief-0", builders.ended(0, message=f'{{"attempt": 0, "step": 9, "weights": "{weights}"}}')
+    )
+    made = plan(job, Children((chief,)), at(9))
+    assert made.status is not None
+    assert made.status["phase"] == "Succeeded"
+    assert made.status["message"] == f"training has ended, but the weights of the model hold {weights}"
+    assert [(one.type, one.reason) for one in made.events if one.type == "Warning"] == [("Warning", "WeightsNotFinite")]
+
+
+@pytest.mark.parametrize("report", ['{"attempt": 0, "step": 9}', '{"attempt": 0, "step": 9, "weights": ["NaN"]}', ""])
+def test_nothing_is_said_of_weights_that_are_numbers(report: str):
+    job = builders.job("Default")
+    made = plan(job, Children((builders.pod(job, "chief-0", builders.ended(0, message=report)),)), at(9))
+    assert made.status is not None
+    assert made.status["message"] == "training has ended"
+    assert not [one for one in made.events if one.reason == "WeightsNotFinite"]
