@@ -23,7 +23,7 @@ from dtjob.api.status.progress import (
 from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import TaskView, terminated
+from dtjob.plan.children import PodState, TaskView, terminated
 from dtjob.plan.report import readable
 
 
@@ -42,9 +42,14 @@ def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[st
 
 
 def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The reports, and for tasks that finished the one that their supervisor left as its termination message."""
+    """The reports, and for tasks that finished the one that their supervisor left as its termination message.
+
+    If a finished task has no pod any more, its last words are in the status already. What it said before them is older.
+    """
     merged = dict(reports)
     for view in views:
+        if view.pod is None and view.state is PodState.SUCCEEDED:
+            merged.pop(view.task.id, None)
         left = last_words(view.pod) if view.pod else None
         if left:
             merged[view.task.id] = {**merged.get(view.task.id, {}), **left}

@@ -120,6 +120,20 @@ def test_the_last_word_of_a_finished_task_counts():
         assert final_reports(views, {}) == {}
 
 
+def test_the_last_words_of_a_finished_chief_stay_when_its_pod_goes():
+    """What was polled before its end is older, and is still remembered."""
+    job = builders.job("Default")
+    polled = {"attempt": 0, "step": 621, "totalSteps": 690, "metrics": {"loss": 0.02}}
+    last = {**polled, "step": 690, "metrics": {"loss": 0.01}, "model": "/checkpoints/model.keras"}
+    chief = builders.pod(job, "chief-0", builders.ended(0, message=json.dumps(last)))
+    ended = plan(job, Children((chief,), {"chief-0": polled}), at(9)).status
+    assert ended is not None
+    assert ended["phase"] == "Succeeded"
+    gone = plan(builders.with_status(job, ended), Children((), {"chief-0": polled}), at(60)).status or ended
+    assert gone["progress"] == ended["progress"]
+    assert (gone["progress"]["step"], gone["progress"]["model"]) == (690, "/checkpoints/model.keras")
+
+
 def test_a_failed_tasks_last_word_is_its_log_and_no_report():
     views = builders.views(JOB, builders.pod(JOB, "chief-0", builders.ended(1, message=json.dumps({"step": 460}))))
     assert final_reports(views, {"chief-0": REPORT}) == {"chief-0": REPORT}
