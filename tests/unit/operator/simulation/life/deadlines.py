@@ -63,8 +63,8 @@ class Deadlines(Sizes):
         assert self.status(name)["phase"] == "Suspended"
         lasted = int(self.status(name)["active"]["seconds"])
         assert lasted >= seconds
-        ttl = {"succeeded": 0, "failed": 500}
-        self.set_deadlines(name, {"activeDeadlineSeconds": lasted + 100, "ttlSecondsAfterFinished": ttl})
+        ttl = {"ttlSecondsAfterFinished": 0, "ttlSecondsAfterFailed": 500}
+        self.set_deadlines(name, {"activeDeadlineSeconds": lasted + 100, **ttl})
         self.set_suspend(name, False)
         self.world.run(60)
         self.all_run()
