@@ -25,7 +25,7 @@ def test_a_cluster_without_the_api_says_what_to_turn_on(
     missing = "serves no PodGroups of scheduling.k8s.io: kube-apiserver needs --feature-gates=GenericWorkload=true"
     job = api.wait_for("dtjobs", namespace, "digits", says(missing))
     assert job is not None
-    assert (job["status"]["phase"], job["status"]["reason"]) == ("Pending", "Blocked")
+    assert (job["status"]["phase"], job["status"]["reason"]) == ("Pending", "CannotCreate")
     assert "or set spec.scheduling.gang.provider to what the cluster has" in job["status"]["message"]
     assert api.list("pods", namespace) == []
     assert missing in kubectl("describe", "dtjob", "digits").stdout

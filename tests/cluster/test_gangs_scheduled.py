@@ -112,7 +112,7 @@ def test_pods_that_lose_their_gang_are_not_kept_and_the_job_says_which_gate_is_m
             api.create("dtjobs", namespace, gang_job(namespace, PROVIDER, workers=2))
             job = api.wait_for("dtjobs", namespace, "digits", says("has dropped spec.schedulingGroup from the pod"))
             assert job is not None
-            assert (job["status"]["phase"], job["status"]["reason"]) == ("Pending", "Blocked")
+            assert (job["status"]["phase"], job["status"]["reason"]) == ("Pending", "CannotCreate")
             assert "turn it on with --feature-gates=GenericWorkload=true" in job["status"]["message"]
             api.wait("pods", namespace, lambda pods: not pods)
     finally:
