@@ -73,7 +73,7 @@ def test_a_job_that_a_quota_keeps_from_starting_says_so(
 def test_an_ended_job_goes_with_all_that_it_has(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
 ) -> None:
-    ttl = {"ttlSecondsAfterFinished": {"succeeded": 1, "failed": 3600}}
+    ttl = {"ttlSecondsAfterFinished": 1, "ttlSecondsAfterFailed": 3600}
     for name in ("well", "badly"):
         api.create("dtjobs", namespace, job(name, "Default", **ttl, failurePolicy={"maxRestartsWithoutProgress": 0}))
         kubelet.run(f"{name}-chief-0-0")
