@@ -117,8 +117,8 @@ def _training_container(
     }
     if job.spec.program:
         container["command"] = ["python3", "-m", "dtjob_trainer"]
-        # The kubelet expands $(NAME) in args; a user's dollar is a dollar.
-        container["args"] = [text.replace("$", "$$") for text in (job.spec.program.entrypoint, *job.spec.program.args)]
+        # The kubelet expands $(NAME) in args. An entrypoint is a name, in which a dollar is a dollar.
+        container["args"] = [job.spec.program.entrypoint.replace("$", "$$"), *job.spec.program.args]
     if replica.resources:
         container["resources"] = replica.resources.model_dump(by_alias=True, exclude_unset=True)
     mounts = _mounts(job, task)
