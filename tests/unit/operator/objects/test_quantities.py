@@ -63,6 +63,39 @@ def test_a_pod_asks_for_its_containers_together_or_its_largest_init_container():
     assert asked == {"cpu": "900m", "memory": str(4 * 1024**3), "a/gpu": "2"}
 
 
+def sidecar(requests: dict[str, Any]) -> dict[str, Any]:
+    return container(requests, restartPolicy="Always")
+
+
+@pytest.mark.parametrize(
+    ("starting", "cpu"),
+    [
+        ([sidecar({"cpu": 2}), container({"cpu": 4})], "6"),
+        ([container({"cpu": 4}), sidecar({"cpu": 2})], "4"),
+        ([sidecar({"cpu": 2}), sidecar({"cpu": 3}), container({"cpu": 1})], "6"),
+        ([sidecar({"cpu": 2}), container({"cpu": 4}), sidecar({"cpu": 6})], "9"),
+    ],
+    ids=["beside the one after it", "not beside the one before it", "beside the containers", "both, the larger"],
+)
+def test_sidecars_run_beside_what_starts_after_them(starting: list[dict[str, Any]], cpu: str) -> None:
+    spec = {"containers": [container({"cpu": 1})], "initContainers": starting}
+    assert {name: text(amount) for name, amount in requests_of(spec).items()} == {"cpu": cpu}
+
+
+def test_a_pods_own_requests_replace_those_of_its_containers():
+    spec = {
+        "containers": [container({"cpu": 1, "a/gpu": 2})],
+        "resources": {"requests": {"cpu": 3, "a/gpu": 9}, "limits": {"cpu": 4, "memory": "1Gi"}},
+        "overhead": {"cpu": "500m"},
+    }
+    asked = {name: text(amount) for name, amount in requests_of(spec).items()}
+    assert asked == {"cpu": "3500m", "a/gpu": "2", "memory": str(1024**3)}
+
+
+def test_a_pods_resources_that_are_no_mapping_ask_for_nothing():
+    assert requests_of({"containers": [], "resources": ["cpu"], "overhead": {}}) == {}
+
+
 def test_amounts_are_said_in_words():
     one = {"cpu": Fraction(1, 2), "memory": Fraction(1536 * 1024**2), "pods": Fraction(0)}
     assert (
