@@ -11,7 +11,7 @@ from typing import Any
 
 from dtjob.api.checkpoint import MountOn
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, TRAINING_CONTAINER
 from dtjob.api.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
@@ -21,9 +21,6 @@ from dtjob.objects.nearness import brought_near
 from dtjob.objects.security import pod_security, with_security
 from dtjob.objects.tolerations import with_node_loss, with_those_of
 from dtjob.objects.topology import Task
-
-CHECKPOINT_VOLUME = "checkpoints"
-CLUSTER_VOLUME = "dtjob-cluster"
 
 
 def pod(

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?")
-_SUFFIXES = {
-    **{name: Fraction(10) ** power for name, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)},
-    **{f"{name}i": Fraction(1024) ** power for power, name in enumerate("KMGTPE", 1)},
-}
-_BINARY = [name for name in _SUFFIXES if name.endswith("i")]
+from dtjob.api.quantity import SUFFIXES, parse
+
+_BINARY = [name for name in SUFFIXES if name.endswith("i")]
 _OF_BYTES = ("memory", "ephemeral-storage", "hugepages-")
 _OF_PODS = ("cpu", "memory")
 """The resources that a pod may ask for as a whole, beside huge pages."""
-_PARTS = (("", Fraction(1)), *((name, _SUFFIXES[name]) for name in "mun"))
+_PARTS = (("", Fraction(1)), *((name, SUFFIXES[name]) for name in "mun"))
 """Whole numbers first, then the largest part of one that is exact."""
 
 Amounts = Mapping[str, Fraction]
 """Resource to how much of it."""
-
-
-def parse(text: str | int | float) -> Fraction:
-    """The quantity as a number. Raises ValueError on what is none."""
-    found = _FORM.fullmatch(str(text))
-    if found is None:
-        raise ValueError(f"{text!r} is no quantity; write for example 4, 500m or 16Gi")
-    number, suffix, exponent = found.groups()
-    return Fraction(number) * (_SUFFIXES[suffix] if suffix else Fraction(10) ** int(exponent or 0))
 
 
 def text(amount: Fraction) -> str:
@@ -38,7 +25,7 @@ def text(amount: Fraction) -> str:
     for suffix, size in _PARTS:
         if (amount / size).denominator == 1:
             return f"{amount / size}{suffix}"
-    return f"{-(-amount // _SUFFIXES['n'])}n"
+    return f"{-(-amount // SUFFIXES['n'])}n"
 
 
 def added(some: Iterable[Amounts]) -> dict[str, Fraction]:
@@ -82,8 +69,8 @@ def said(amounts: Amounts) -> str:
 def _number(name: str, amount: Fraction) -> str:
     if name.startswith(_OF_BYTES):
         for suffix in reversed(_BINARY):
-            if (amount / _SUFFIXES[suffix]).denominator == 1:
-                return f"{amount / _SUFFIXES[suffix]}{suffix}"
+            if (amount / SUFFIXES[suffix]).denominator == 1:
+                return f"{amount / SUFFIXES[suffix]}{suffix}"
     return str(amount) if amount.denominator == 1 else f"{math.ceil(amount * 1000)}m"
 
 
