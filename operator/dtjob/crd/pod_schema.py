@@ -1,4 +1,4 @@
-"""What Kubernetes takes in a pod, as a schema: the fields and their types, also those that the definition leaves open."""
+"""What Kubernetes takes in a pod, as a schema: fields and types, also of the parts that the definition leaves open."""
 
 from __future__ import annotations
 
