@@ -91,7 +91,7 @@ def _another_text_or_number(place: Place, _: list[Place], random: Random) -> Non
     if isinstance(value, str):
         place[0][place[1]] = random.choice([value.upper(), f"{value} ", f"-{value}", value[:-1], f"{value}/../x"])
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        place[0][place[1]] = random.choice([value + 1, value - 1, -value, value * 1000, str(value), value / 2])
+        place[0][place[1]] = random.choice([value + 1, value - 1, -value, value * 1000, str(value), value + 0.5])
 
 
 CHANGES: tuple[Change, ...] = (

@@ -115,7 +115,8 @@ ONLY_VALIDATE = [
     bad(
         "container-amount-of-no-form",
         _in_a_container(resources={"limits": {"memory": "16GB"}}),
-        f"{SPEC}.containers[0].resources.limits.memory: '16GB' is no quantity",
+        f"{SPEC}.containers[0].resources.limits.memory: must be a quantity",
+        "not '16GB'",
     ),
     *(
         bad(f"misspelt-{field}", manifest, f"{path}.{field}: is an unknown field; did you mean {meant}?")

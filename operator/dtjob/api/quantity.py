@@ -20,3 +20,8 @@ def parse(text: str | int | float) -> Fraction:
         raise ValueError(f"{text!r} is no quantity; write for example 4, 500m or 16Gi")
     number, suffix, exponent = found.groups()
     return Fraction(number) * (SUFFIXES[suffix] if suffix else Fraction(10) ** int(exponent or 0))
+
+
+def is_quantity(value: str | int | float) -> bool:
+    """Whether it can be read as one."""
+    return _FORM.fullmatch(str(value).strip()) is not None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob.api.quantity import is_quantity
 from dtjob.crd import other_words
 from dtjob.crd.schema import INT_OR_STRING, PRESERVE, Schema
 
@@ -45,7 +46,7 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
     kind, location = str(error["type"]), error["loc"]
     if location and location[-1] in QUANTITY_HALVES:
         location = location[:-1]
-        kind = "string_type" if location[-1] == "value" else "quantity"
+        kind = "string_type" if location[-1] == "value" else QUANTITY
     if kind == "extra_forbidden":
         message = f"is an unknown field; {_instead(location, schema)}"
     elif kind in _MESSAGES:
@@ -82,7 +83,8 @@ def _of_another_type(value: Any, schema: Schema) -> str:
     if schema.get(INT_OR_STRING):
         types = ["integer", "string"]
     if not types or any(_is_of(value, name) for name in types):
-        return ""
+        wrong = schema.get("format") == QUANTITY and not is_quantity(value)
+        return _MESSAGES[QUANTITY](value, {}) if wrong else ""
     return _MESSAGES[_ERROR_OF[tuple(types)]](value, {})
 
 
@@ -145,10 +147,12 @@ def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], str]:
 QUANTITY_HALVES = ("int", "str", "constrained-str")
 """How pydantic ends the location of an error in a quantity, which is a number or a text."""
 
+QUANTITY = "quantity"
+"""The format of a text or number that is one."""
 _WHOLE, _MAPPING = _must_be("a whole number"), _must_be("a mapping (names with values)")
 _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "missing": lambda _, __: "is required; add it",
-    "quantity": _must_be("a quantity, such as 4, 500m or 16Gi (in quotes)"),
+    QUANTITY: _must_be("a quantity, such as 4, 500m or 16Gi (in quotes)"),
     "enum": lambda given, limits: f"must be one of {limits['expected'].replace(chr(39), '')}, not {_show(given)}",
     "greater_than_equal": lambda given, limits: f"must be at least {limits['ge']}, not {_show(given)}",
     "less_than_equal": lambda given, limits: f"must be at most {limits['le']}, not {_show(given)}",
@@ -181,7 +185,7 @@ _ERROR_OF = {
     ("string",): "string_type",
     ("integer",): "int_type",
     ("boolean",): "bool_type",
-    ("string", "number"): "quantity",
+    ("string", "number"): QUANTITY,
     ("integer", "string"): "port",
 }
 """The kind of pydantic's error about a value of none of these types."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME
-from dtjob.api.quantity import parse
 from dtjob.api.replica_specs import Role
 from dtjob.crd.field_errors import Problem, open_block_errors
 from dtjob.crd.pod_schema import environment_schema, pod_spec_schema, volume_source_schema
@@ -37,22 +36,10 @@ def pod_problems(manifest: Value) -> list[Problem]:
 def _of_resources(manifest: Value) -> Iterator[Problem]:
     for containers in _LISTS:
         for path, resources in values_at(manifest, f"{_POD}.{containers}[].resources"):
-            if wrong := list(_of_amounts(resources, path)):
-                yield from wrong
-                continue
             if not has_requests_within_limits(resources):
                 yield Problem(f"{path}.requests", ABOVE_LIMIT)
             if not has_limits_where_needed(resources):
                 yield Problem(f"{path}.requests", NO_LIMIT)
-
-
-def _of_amounts(resources: Value, path: str) -> Iterator[Problem]:
-    for kind in ("limits", "requests"):
-        for name, value in (resources.get(kind) or {}).items():
-            try:
-                parse(value)
-            except ValueError as error:
-                yield Problem(f"{path}.{kind}.{name}", str(error))
 
 
 def _of_mounts(manifest: Value) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
+from dtjob.crd.field_errors import QUANTITY
 from dtjob.crd.pod_fields import FIELDS
 from dtjob.crd.schema import INT_OR_STRING, Schema
 
@@ -14,7 +15,7 @@ _PLAIN: dict[str, Schema] = {
     "int": {"type": "integer"},
     "bool": {"type": "boolean"},
     "port": {INT_OR_STRING: True},
-    "quantity": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+    "quantity": {"anyOf": [{"type": "string"}, {"type": "number"}], "format": QUANTITY},
     "any": {},
 }
 _TYPE = re.compile(r"\[(?P<item>.+)\]|\{(?P<value>.+)\}|(?P<plain>\w+)")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.quantity import parse
+from dtjob.api.quantity import is_quantity, parse
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,11 @@ from dtjob.api.quantity import parse
 )
 def test_each_form_is_read(written: Any, number: Any):
     assert parse(written) == Fraction(number)
+    assert is_quantity(written)
 
 
 @pytest.mark.parametrize("written", ["", "four", "4 Gi", "4GiB", "1K", "--1", "1e", "Gi", "1e9999", "True"])
 def test_what_is_no_quantity_is_an_error(written: str):
     with pytest.raises(ValueError, match="is no quantity"):
         parse(written)
+    assert not is_quantity(written)
