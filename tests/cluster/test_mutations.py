@@ -22,7 +22,7 @@ from dtjob.crd.problems import problems
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.pod import pod
-from tests.refusals import GOOD, Manifest
+from tests.refusals import GOOD, ONLY_VALIDATE, Bad, Manifest
 from tests.refusals.mutations import mutated
 from tools.cluster.rest import Api, ApiError, Object
 
@@ -89,6 +89,13 @@ def disagreement(api: Api, namespace: str, manifest: Manifest) -> str:
         return f"taken, but not valid: {said}"
     known = [refusal for refusal in of_pods if SEEN_BEFORE.search(refusal)]
     return f"valid, but its pods are refused: {known}" if known and not said else ""
+
+
+@pytest.mark.parametrize("row", ONLY_VALIDATE, ids=lambda row: row.name)
+def test_what_only_validate_refuses_is_refused_in_pods(api: Api, shared: str, row: Bad) -> None:
+    assert not isinstance(asked(api, "dtjobs", shared, row.manifest), str)
+    assert problems(row.manifest)
+    assert disagreement(api, shared, row.manifest) == ""
 
 
 def test_random_changes_are_refused_as_by_the_api_server(api: Api, shared: str) -> None:
