@@ -61,6 +61,27 @@ RESOURCES = [
             ("initContainers", {}),
         )
     ),
+    *(
+        bad(
+            f"volume-{name}",
+            storage(volume=volume),
+            f"spec.checkpoint.storage.volume.{field}",
+            f"must be of type {kind}",
+            or_says=(f"spec.checkpoint.storage.volume.{field}: {says}",),
+        )
+        for name, volume, field, kind, says in (
+            (
+                "source-as-a-list",
+                {"persistentVolumeClaim": [{"claimName": "digits"}]},
+                *("persistentVolumeClaim", "object", "must be a mapping (names with values), not a list"),
+            ),
+            (
+                "flag-as-a-mapping",
+                {"csi": {"driver": "a", "readOnly": {}}},
+                *("csi.readOnly", "boolean", "must be true or false, not a mapping"),
+            ),
+        )
+    ),
     bad(
         "image-left-empty",
         job(replicaSpecs=pod(containers=[{"name": "log", "image": ""}])),
