@@ -50,6 +50,7 @@ from dtjob.plan.policies.restored import note_restored
 from dtjob.plan.policies.success import succeeded, words_of_success
 from dtjob.plan.policies.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.policies.time_to_live import deletion
+from dtjob.plan.policies.unreached import tell_unreached, unreached_changes_at
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.progress import next_write, only_progress_differs
 from dtjob.plan.situation import Situation
@@ -151,6 +152,7 @@ def _bring_about(
     actions = [*relabels, *converge(situation), *look_for_room(situation)]
     situation, blocked = _describe(situation, settles)
     situation, unreachable = say_reachability(situation)
+    unreachable += tell_unreached(situation)
     return _finish(situation, actions, [*told, *relabelled, *blocked, *unreachable], due)
 
 
@@ -248,6 +250,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     incident = situation.status.internal.incident
     lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
+    lost += [unreached_changes_at(situation)]
     lost += [deadline_changes_at(situation), elastic_changes_at(situation)]
     return [*waits, incident.not_before if incident else None, *lost]
 

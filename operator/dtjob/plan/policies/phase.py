@@ -12,6 +12,7 @@ from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.resize import RESIZED, was_resized_last
 from dtjob.plan.policies.restart import trains_without
+from dtjob.plan.policies.unreached import UNREACHABLE, why_unreached
 from dtjob.plan.situation import Situation
 
 ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
@@ -32,6 +33,8 @@ def standing(situation: Situation) -> Standing:
     status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views)
     absent = [view.task for view in situation.training if not view.up]
     ran = ran_before(status)
+    if not absent and (unreached := why_unreached(situation)):
+        return Standing(Phase.RUNNING, UNREACHABLE, unreached)
     if not absent:
         return Standing(Phase.RUNNING, ALL_RUNNING, waits)
     if ran and trains_without(situation.job, absent):
