@@ -238,7 +238,7 @@ class Creation:
         wanted = built(create)
         try:
             stored = await self._cluster.create(wanted)
-            self._tallies[key].created(create.kind, create.name)
+            self._tallies[key].created(create.kind, create.name, again=create.again)
             return stored
         except AlreadyExists as error:
             found = error.existing

@@ -39,8 +39,8 @@ def why_unreached(situation: Situation) -> str:
     reasons += [f"{task} says: {why}" for task in named if (why := _told(situation.children, task).get(chief))]
     said = f" ({'; '.join(map(str, reasons[:2]))})" if reasons else ""
     return (
-        f"training waits, because {chief} cannot be reached by {who}, though all run{said}. Look for a NetworkPolicy or "
-        f"a service mesh. The job's pods need egress to each other, such as to ports {network.port} and "
+        f"training waits, because {chief} cannot be reached by {who}, though all run{said}. Look for a NetworkPolicy "
+        f"or a service mesh. The job's pods need egress to each other, such as to ports {network.port} and "
         f"{network.rendezvous_port}, and to the cluster's DNS"
     )
 
