@@ -17,6 +17,8 @@ class ClusterError(Exception):
 
     retry_after = 0.0
     """Seconds before which whoever answered does not want to be asked again; 0 where it said nothing of it."""
+    names_missing = False
+    """Whether it names an object that is missing and that a user has to create, as far as anybody knows."""
 
 
 class AlreadyExists(ClusterError):
