@@ -92,12 +92,12 @@ def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) 
     `may_evaluate` its queue lets it have no pods any more, be it that it has succeeded."""
     if lacks_image(situation.job, situation.defaults):
         return _without_image(situation, resumed)
-    situation = note_gang(_with_image(situation))
+    situation, replaced_group = note_gang(_with_image(situation))
     situation, kept = say_whether_checkpoints_are_kept(situation)
     situation, restored = note_restored(situation)
     situation, crashed = note_crashes(situation)
     situation = note_first_step(situation)
-    told = [*resumed, *kept, *crashed, *restored]
+    told = [*resumed, *replaced_group, *kept, *crashed, *restored]
     if succeeded(situation):
         return _succeed(situation, told, may_evaluate)
     if names := vanished(situation):

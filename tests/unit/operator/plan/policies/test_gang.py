@@ -207,3 +207,27 @@ def test_where_a_group_cannot_be_changed_a_pod_that_is_too_few_stays_outside():
     assert "schedulingGroup" not in pod["spec"]
     assert of(made, Mend) == []
     assert labels.of(pod)[labels.ATTEMPT] == "1"
+
+
+@pytest.mark.parametrize(
+    ("provider", "metadata", "field"),
+    [
+        ("Volcano", {"annotations": {gangs.VOLCANO_GROUP: "mine"}}, f"annotations[{gangs.VOLCANO_GROUP}]=mine"),
+        ("Coscheduling", {"labels": {gangs.COSCHEDULING_GROUP: "mine"}}, f"labels[{gangs.COSCHEDULING_GROUP}]=mine"),
+    ],
+)
+def test_a_group_of_the_users_own_is_replaced_with_a_word(provider: str, metadata: dict[str, Any], field: str):
+    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
+    asked = gang_job(provider, replicaSpecs=replicas)
+    made = plan(asked, Children(), NOW)
+    (told,) = (one for one in made.events if one.reason == "PodGroupReplaced")
+    assert f"replicaSpecs.worker.template.metadata.{field}: scheduling.gang replaces it" in told.message
+    assert "digits" in told.message
+    again = plan(with_status(asked, made.status or {}), carried_out(Children(), made), NOW)
+    assert again.events == ()
+
+
+def test_a_group_of_the_same_name_is_not_replaced():
+    metadata = {"annotations": {gangs.VOLCANO_GROUP: "digits", "example.com/mine": "1"}}
+    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
+    assert plan(gang_job("Volcano", replicaSpecs=replicas), Children(), NOW).events == ()
