@@ -70,5 +70,8 @@ class Cluster(Protocol):
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         """Replace the job's status, against its resourceVersion, and return the stored job. Raises Stale or Refused."""
 
+    async def warning_about(self, namespace: str, pod_uid: str) -> str:
+        """The newest warning that events have about the pod with this uid, in one line; empty where there is none."""
+
     async def emit(self, job: Manifest, event: Event) -> None:
         """Record an event on the job. Best effort: never raises."""

@@ -130,6 +130,7 @@ class Plan:
     `ask_for` are pods, by name, for which the cluster is to be asked before anything can be decided: such a plan has
     nothing else, and the next one is made with the answers among the children. So are `read` other objects, by kind and
     name, that decide something and are not this job's.
+    `events_of` is the uid of a pod whose own events are to be read, for the status to say them.
     """
 
     actions: tuple[Action, ...] = ()
@@ -139,6 +140,7 @@ class Plan:
     ask_for: tuple[str, ...] = ()
     read: Read = ()
     only_counts: bool = False
+    events_of: str = ""
 
     @property
     def may_wait(self) -> bool:

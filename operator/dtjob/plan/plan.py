@@ -8,6 +8,7 @@ a crash at any point only repeats calls that are safe to repeat.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from dtjob.api.job import Job
@@ -47,6 +48,7 @@ from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
+from dtjob.plan.policies.slow_start import events_to_read, slow_start_changes_at
 from dtjob.plan.policies.success import succeeded, words_of_success
 from dtjob.plan.policies.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.policies.time_to_live import deletion
@@ -153,7 +155,8 @@ def _bring_about(
     situation, blocked = _describe(situation, settles)
     situation, unreachable = say_reachability(situation)
     unreachable += tell_unreached(situation)
-    return _finish(situation, actions, [*told, *relabelled, *blocked, *unreachable], due)
+    made = _finish(situation, actions, [*told, *relabelled, *blocked, *unreachable], due)
+    return replace(made, events_of=events_to_read(situation))
 
 
 def _with_image(situation: Situation) -> Situation:
@@ -250,7 +253,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     incident = situation.status.internal.incident
     lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
-    lost += [unreached_changes_at(situation)]
+    lost += [unreached_changes_at(situation), slow_start_changes_at(situation)]
     lost += [deadline_changes_at(situation), elastic_changes_at(situation)]
     return [*waits, incident.not_before if incident else None, *lost]
 

@@ -118,6 +118,7 @@ def test_one_message_says_how_many_wait() -> None:
         assert message.count("exceeded quota") == 1
         assert "(300 more such pods wait)" in message
         assert sorted(event.reason for event in made.cluster.events) == ["Blocked", "FailedCreate", "SuccessfulCreate"]
+        made.run(10)  # until it is said that no scheduler looks at the pods that are there
         writes = made.cluster.calls.count("write status")
         made.run(120)
         assert made.job.status["message"] == message
