@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 TRIES_BEFORE_SAID = 8
 """A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
+TRIES_BEFORE_MISSING_SAID = 4
+"""The same for an answer that names an object that is missing (after about 3 s)."""
 LOOKS_BEFORE_SAID = 6
 """What is in the way for so many looks (30 s, a pod's usual grace) is said too."""
 
@@ -200,7 +202,8 @@ class Creation:
         except Refused:
             raise
         except ClusterError as error:
-            if self._queue.failures(key) >= TRIES_BEFORE_SAID:
+            tries = TRIES_BEFORE_MISSING_SAID if error.names_missing else TRIES_BEFORE_SAID
+            if self._queue.failures(key) >= tries:
                 self._note_problem(key, create, str(error))  # the next try writes it
             raise
         else:
@@ -238,7 +241,7 @@ class Creation:
         wanted = built(create)
         try:
             stored = await self._cluster.create(wanted)
-            self._tallies[key].created(create.kind, create.name)
+            self._tallies[key].created(create.kind, create.name, again=create.again)
             return stored
         except AlreadyExists as error:
             found = error.existing

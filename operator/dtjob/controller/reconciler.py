@@ -33,6 +33,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.pod_event import PodEvent
 from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.queue_remote import runs_elsewhere
 from dtjob.plan.urgency import begins
@@ -164,7 +165,21 @@ class Reconciler:
             await self._act(key, job, manifest, decided)
         if decided.look_again_at is not None:
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
+        if decided.events_of:
+            await self._read_events(key, decided.events_of)
         return decided
+
+    async def _read_events(self, key: JobKey, pod_uid: str) -> None:
+        """Read a pod's own events, and have the job looked at again. Best effort: without the right to read them the
+        status says less."""
+        try:
+            async with self._slots.of(key, "List Event"):
+                text = await self._cluster.warning_about(key[0], pod_uid)
+        except ClusterError as error:
+            logger.info("%s/%s: the events of a pod cannot be read: %s", *key, error)
+            text = ""
+        self._store.set_pod_event(key, PodEvent(pod_uid, self._clock(), text))
+        self._queue.add(key)
 
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
         """Plan, with what the cluster answers where the plan asks for it, and what the plan was made from. It asks for

@@ -13,6 +13,7 @@ from dtjob.controller.cluster import ClusterError, JobKey, Refused
 from dtjob.controller.creation import batches
 from dtjob.controller.giving_way import SMALLEST_SHARE, GivingWay
 from dtjob.controller.slots import CALLS_OF_A_JOB
+from dtjob.kube.api_error import ApiError
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
@@ -117,6 +118,7 @@ def test_one_message_says_how_many_wait() -> None:
         assert message.count("exceeded quota") == 1
         assert "(300 more such pods wait)" in message
         assert sorted(event.reason for event in made.cluster.events) == ["Blocked", "FailedCreate", "SuccessfulCreate"]
+        made.run(10)  # until it is said that no scheduler looks at the pods that are there
         writes = made.cluster.calls.count("write status")
         made.run(120)
         assert made.job.status["message"] == message
@@ -253,3 +255,22 @@ def test_what_is_refused_to_a_job_that_is_gone_is_not_said_of_the_next_of_its_na
         made.run(5)
         assert made.job.status["phase"] == "Pending"
         assert "Blocked" not in [one.reason for one in made.cluster.events]
+
+
+def test_a_service_account_that_is_missing_is_said_within_seconds_and_asked_for_often() -> None:
+    missing = 'pods "digits-chief-0-0" is forbidden: error looking up service account default/x: "x" not found'
+    with world(2) as made:
+        create = made.cluster.create
+        there: list[bool] = []
+
+        async def refuse(manifest: Manifest) -> Manifest:
+            if manifest["kind"] == "Pod" and not there:
+                raise ApiError(403, "Forbidden", missing)
+            return await create(manifest)
+
+        made.cluster.create = refuse  # type: ignore[method-assign]
+        made.run(4)
+        assert (made.job.status["reason"], missing in made.job.status["message"]) == ("CannotCreate", True)
+        there.append(True)
+        made.run(4)
+        assert len(made.pods) == 3

@@ -123,6 +123,9 @@ class SimulatedCluster:
         stored: Manifest = await self._call("write status", lambda: self._write_status(job, status))
         return stored
 
+    async def warning_about(self, namespace: str, pod_uid: str) -> str:
+        return ""
+
     async def emit(self, job: Manifest, event: Event) -> None:
         self.rules.check_event(job, event)
         self.events.append(event)
