@@ -160,10 +160,10 @@ class Reconciler:
         else:
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
+        if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
+            self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         if not begun:
             await self._act(key, job, manifest, decided)
-        if decided.look_again_at is not None:
-            self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         return decided
 
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:

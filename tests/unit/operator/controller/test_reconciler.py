@@ -321,6 +321,23 @@ def test_a_pod_is_replaced_though_its_predecessor_may_not_be_deleted():
         assert "digits-worker-1-0" in made.pods
 
 
+def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
+    """What fails is tried again ever later, and no more often than once a minute in the end."""
+    policy = {"backoff": {"initialSeconds": 100, "maxSeconds": 100}}
+    with world(builders.job(failurePolicy=policy)) as made:
+        made.run(1)
+        all_run(made)
+        made.cluster.failing["delete Pod digits-worker-1-0"] = REFUSED
+        made.cluster.failing["delete Pod digits-worker-1-1"] = REFUSED
+        kill_a_worker(made)
+        made.run(50)
+        made.cluster.change("Pod", "digits-worker-1-1", lambda one: one.update(status=builders.out_of_memory()))
+        made.run(99)
+        assert "digits-worker-1-2" not in made.pods
+        made.run(3)
+        assert "digits-worker-1-2" in made.pods
+
+
 def test_only_the_successor_of_a_pod_that_is_still_in_service_waits_for_that():
     with world(builders.job(program=False)) as made:
         made.run(1)
