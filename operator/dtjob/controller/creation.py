@@ -212,9 +212,8 @@ class Creation:
             if self._store.apply(stored) is not None:
                 self._queue.add(key)
             return True
-        return False
 
-    def _hold(self, key: JobKey, create: Create, error: Stranger | InTheWay | Unrepaired) -> bool:
+    def _hold(self, key: JobKey, create: Make, error: Stranger | InTheWay | Unrepaired) -> bool:
         """Leave it for a while, and say why where that may last; whether it stands."""
         what, stands = what_of(create), isinstance(error, Unrepaired)
         if isinstance(error, InTheWay):
