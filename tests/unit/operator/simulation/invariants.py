@@ -257,14 +257,20 @@ def check_conditions(status: dict[str, Any]) -> None:
 
 
 def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
-    """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods."""
+    """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods.
+
+    As it goes on it may show what the incident before the suspension came of. Then its cause changes and nothing else.
+    """
+    before, after = Status.read(old), Status.read(new)
+    totals = [(one.restarts.total, one.restarts.evaluator) for one in (before, after)]
+    assert totals[0] == totals[1], f"suspension counted {totals}"
+    began = [incident.started_at if (incident := one.internal.incident) else None for one in (before, after)]
+    assert began[0] == began[1], "suspension began an incident"
     if is_suspended(new):
         assert set(bumped.values()) <= {0}, "a suspended job starts tasks anew"
-    before, after = Status.read(old), Status.read(new)
-    for block in ("restarts", "first_failure"):
-        found = [getattr(one, block) for one in (before, after)]
-        assert found[0] == found[1], f"suspension changed {found}"
-    assert before.internal.incident == after.internal.incident, "suspension changed the incident"
+        assert before.restarts == after.restarts, "suspension changed a cause"
+        assert before.first_failure == after.first_failure, "suspension is a failure"
+        assert before.internal.incident == after.internal.incident, "suspension changed the incident"
 
 
 def _is_resized(old: dict[str, Any], new: dict[str, Any]) -> bool:
