@@ -28,6 +28,7 @@ from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all
 from dtjob.plan.policies.elastic import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.policies.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.policies.goodput import with_goodput
+from dtjob.plan.policies.incident import note_end, only_the_end_differs
 from dtjob.plan.policies.last_evaluation import (
     deadline,
     evaluate_last,
@@ -113,6 +114,7 @@ def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) 
 
 def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
     """Replace what has failed, and make what is not there. `told` is what users are told already."""
+    situation = situation.with_status(note_end(situation.status, situation.now))
     why = explain(situation)
     if (end := end_over(situation, why)) is not None:
         return _give_up(situation, end, told)
@@ -265,6 +267,7 @@ def _finish(
     status, written, now = at_rest(situation.job, situation.status), situation.written, situation.now
     later = [moment for moment in due if moment is not None and moment > now]
     write = status != written
+    write = write and not only_the_end_differs(status, written)
     if write and only_progress_differs(status, written):
         may_write = next_write(written.progress, situation.defaults.progress_every, now)
         if may_write is not None and now < may_write:

@@ -9,16 +9,20 @@ from contextlib import contextmanager
 import pytest
 
 from dtjob.api.job import KIND
+from dtjob.api.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
-from dtjob.controller.creation import batches
+from dtjob.controller.creation import batches, in_groups
 from dtjob.controller.giving_way import SMALLEST_SHARE, GivingWay
 from dtjob.controller.slots import CALLS_OF_A_JOB
 from dtjob.kube.api_error import ApiError
-from dtjob.objects import labels
+from dtjob.objects import gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Mend
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation.operator import World, job_manifest
+
+GROUP = gangs.KINDS[GangProvider.KUBERNETES]
 
 
 class Quota:
@@ -63,6 +67,16 @@ def test_batches_double() -> None:
     assert [len(batch) for batch in batches(range(20))] == [1, 2, 4, 8, 5]
     assert list(batches([])) == []
     assert [one for batch in batches(range(20)) for one in batch] == list(range(20))
+
+
+def test_what_pods_need_comes_first_and_repairs_and_workloads_hold_up_nothing() -> None:
+    service, policy, group = ({"kind": kind, "metadata": {"name": "a"}} for kind in ("Service", "NetworkPolicy", GROUP))
+    pods = [Create("Pod", f"a-{role}-0-0", dict, role) for role in ("chief", "worker")]
+    workload, mend = Create(kueue.KIND, "a", dict), Mend(policy, policy, "spec.ingress")
+    needed, roles, alone = in_groups([workload, *pods, mend, Create.of(service), Create.of(group)])
+    assert [one.kind for one in needed] == ["Service", GROUP]
+    assert roles == {"chief": [pods[0]], "worker": [pods[1]]}
+    assert alone == [workload, mend]
 
 
 def test_a_quota_is_not_asked_again_at_every_event() -> None:
