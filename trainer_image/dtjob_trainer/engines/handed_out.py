@@ -34,7 +34,7 @@ class HandedOut:
         Waits while there are enough steps that no worker has begun. Raises the error of an earlier step.
         """
         self._wait_for_room()
-        # TensorFlow looks at the arguments of a tf.function in each call, which takes the chief longer than all the rest
+        # in each call of a tf.function TensorFlow looks at the arguments, which takes longer than to hand the step out
         result = self._coordinator.schedule(self._traced.get(id(function), function), args=args)
         if id(function) not in self._traced:
             self._traced[id(function)] = function.get_concrete_function()
