@@ -36,18 +36,21 @@ def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Pa
     a model without Dropout ends as one device's, which nobody disturbed."""
     checkpoint = {"everySteps": 20, "directory": str(tmp_path / "checkpoints")}
 
-    def trained_by(name: str, workers: int, epochs: int, *more: str) -> Cluster:
+    def trained_by(name: str, workers: int, epochs: int, *more: str, uid: str = "elastic") -> Cluster:
         arguments = ("train.py", "--plain", "--examples=961", f"--epochs={epochs}", *more)
         if not workers:
             return Cluster(tmp_path / name, "Default", {"chief": 1}, *arguments)
         counts = {"worker": workers}
-        return Cluster(tmp_path / name, "MultiWorkerMirrored", counts, *arguments, checkpoint=checkpoint, uid=name)
+        return Cluster(tmp_path / name, "MultiWorkerMirrored", counts, *arguments, checkpoint=checkpoint, uid=uid)
 
     with trained_by("three", 3, 2, "--slow-write=3") as run:
         run.start()
         run["worker-0"].wait_until(lambda status: status.get("writing") == 2 * STEPS_PER_EPOCH, "its last save")
-    for name, workers, before, epochs in (("two", 2, 20, 2), ("four", 4, 2 * STEPS_PER_EPOCH, 4)):
-        with trained_by(name, workers, epochs) as run:
+    for name, uid, workers, before, epochs in (
+        ("two", "elastic", 2, 20, 2),
+        ("four", "another", 4, 2 * STEPS_PER_EPOCH, 4),
+    ):
+        with trained_by(name, workers, epochs, uid=uid) as run:
             run.run()
             status = run["worker-0"].status
             assert status["restoredStep"] == before

@@ -212,13 +212,17 @@ def write_state_file(directory: str, steps: list[int]) -> None:
     write_text(f"{directory}/checkpoint", "\n".join(lines) + "\n")
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a small file whole or not at all."""
-    temporary = f"{path}.tmp"
-    with gfile.GFile(temporary, "w") as file:
+def write_text(path: str, text: str, *, temporary: str = "") -> None:
+    """Write a small file whole or not at all, and bring it to disk.
+
+    - temporary: path of the file until it is whole, which other writers do not use. It is then not brought to disk.
+    """
+    written = temporary or f"{path}.tmp"
+    with gfile.GFile(written, "w") as file:
         file.write(text)
-    flush(temporary)
-    gfile.rename(temporary, path, overwrite=True)
+    if not temporary:
+        flush(written)
+    gfile.rename(written, path, overwrite=True)
 
 
 def read_object(path: str) -> dict[str, Any] | None:

@@ -50,6 +50,8 @@ class Saves:
         if here.is_chief and here.task is not None and self._settings is not None:
             self._writer = Writer(here.task, here.progress.report, here.log)
             here.before_the_end = self._writer.let_end
+            here.shutdown.release()  # what an earlier run of this program holds
+            here.shutdown.release = self._writer.owner.release
 
     @property
     def writes(self) -> bool:
@@ -116,6 +118,11 @@ class Saves:
         self._here.log("resumed from the checkpoint", step=step)
         return Restored(step, state, same_replicas)
 
+    def see_owned(self) -> None:
+        """Raise CheckpointInUseError at the chief if another job has taken the directory. Reads nothing."""
+        if self._writer is not None:
+            self._writer.owner.check()
+
     def wait(self) -> None:
         """Wait until all that was written is on disk."""
         if self._writer is not None:
@@ -139,10 +146,9 @@ class Saves:
 
         Raises CheckpointError where there are several and none can be read: it is what reads them that is at fault.
         """
-        assert self._here.task is not None
         where, found = writer.settings.directory, None
         damaged: dict[int, tf.errors.OpError] = {}
-        for step in reversed(writer.prepare(self._here.task.uid)):
+        for step in reversed(writer.prepare()):
             try:
                 found = directory.read(where, step)
                 break

@@ -11,6 +11,8 @@ import tensorflow as tf
 from dtjob_trainer.engines.feed import Feed
 from dtjob_trainer.engines.handed_out import HandedOut
 from dtjob_trainer.errors import StepError
+from dtjob_trainer.models.cuts import setting
+from dtjob_trainer.models.gradients import indexed_slices
 from dtjob_trainer.strategies.collective import Group
 
 Values = dict[str, float]
@@ -24,8 +26,12 @@ class Steps:
         # a function of its own would hide the replicas from the optimizer inside (merge_call)
         body = getattr(step_fn, "python_function", step_fn)
 
+        def of_replica(batch: Any) -> dict[str, Any]:
+            with setting(indexed_slices.batch_of_step, batch):
+                return _named(body(batch))
+
         def step(inputs: Any) -> Any:
-            results = feed.run(lambda batch: _named(body(batch)), inputs, group)
+            results = feed.run(of_replica, inputs, group)
             parts = {name: group.strategy.experimental_local_results(value) for name, value in results.items()}
             return {name: tf.add_n(part) for name, part in parts.items()}
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dtjob_trainer.checkpoint import directory as checkpoint
+from dtjob_trainer.checkpoint import owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
 from dtjob_trainer.data.batches import Source
@@ -34,7 +35,8 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
 
     Unless `evaluation.checkpoints` is Every, those that are outdated before they are looked at are passed over; the
     last one never is. Where it is Every, the log names those that were removed before they were looked at. Logs for
-    TensorBoard go to events/evaluator, the best model to best.keras.
+    TensorBoard go to events/evaluator, the best model to best.keras. While another job owns the directory, nothing is
+    evaluated.
     """
     task = here.task
     assert task is not None
@@ -50,11 +52,14 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     events = Events(f"{directory}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()
     evaluated: set[int] = set()
+    others = _Others(here, directory)
     here.progress.report(state="evaluating")
     while True:
         ended = is_done(directory, task.uid)
         found = checkpoint.steps_in(directory)
         step = next_step(found, seen, task.evaluation.every)
+        if step is not None and others.own_it():
+            step = None
         result = _evaluate(here, engine, source, directory, step) if step is not None else None
         if step is not None and (result is not None or step != found[-1]):  # only the newest is tried again
             seen.add(step)
@@ -79,6 +84,29 @@ def next_step(found: Sequence[int], seen: Collection[int], every: bool) -> int |
     """The checkpoint to evaluate next, of those `found` (oldest first) and not yet `seen`; None where there is none."""
     new = [step for step in (found if every else found[-1:]) if step not in seen]
     return new[0] if new else None
+
+
+class _Others:
+    """Tells of another job that owns the checkpoint directory."""
+
+    def __init__(self, here: Runtime, directory: str) -> None:
+        self._here, self._directory = here, directory
+        self._told = ""
+
+    def own_it(self) -> bool:
+        """Whether another job owns the directory. Each such job is logged once, and reported as long as it does."""
+        assert self._here.task is not None
+        mark = owner.others_mark(self._directory, self._here.task.uid)
+        name = owner.name_of(mark) if mark is not None else ""
+        if name != self._told:
+            self._told = name
+            why = (
+                f"{self._directory} is in use by job {name}, whose checkpoints are not evaluated here" if name else None
+            )
+            self._here.progress.report(message=why)
+            if why is not None:
+                self._here.log(why, level="warning")
+        return mark is not None
 
 
 def _words_of_missed(missed: Sequence[int]) -> str:

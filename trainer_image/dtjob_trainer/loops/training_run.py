@@ -144,6 +144,7 @@ class TrainingRun(ABC):
         """Where it is due, learn whether to leave and whether the clock asks for a save."""
         if not self._control.due(self._step):
             return
+        self._saves.see_owned()
         agreement = self._control.agree(self._step, self._loss() or 0.0, self._steps_done())
         self._tell(agreement)
         if agreement.stop:
