@@ -10,6 +10,7 @@ from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
+from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
 from dtjob_trainer.engines.engine import Engine
@@ -133,11 +134,11 @@ def _evaluate(
 ) -> tuple[dict[str, float], list[int]] | None:
     """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
     try:
-        arrays, state = checkpoint.read(directory, step)
+        stored = Stored(directory, step)
+        due = callback_state.validates_on_averages(stored.state.get("callbacks", []))
+        engine.trained.load(stored, engine.trained.averages() if due else {})
     except checkpoint.GONE:
         return None
-    due = callback_state.validates_on_averages(state.get("callbacks", []))
-    engine.trained.load(engine.trained.averaged(arrays) if due else arrays)
     engine.reset_metrics()
     source.epoch_ends()
     size, streams = engine.most_in_one_call("evaluate", source, STEPS_PER_CALL), engine.streams(source)
@@ -147,4 +148,4 @@ def _evaluate(
     metrics = {name: value for name, value in found.items() if not isinstance(value, list)}
     here.say_left_out(name for name in found if name not in metrics)
     here.log("checkpoint evaluated", step=step, values=metrics)
-    return metrics, state["earlier"]
+    return metrics, stored.state["earlier"]

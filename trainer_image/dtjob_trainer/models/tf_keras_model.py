@@ -19,7 +19,7 @@ from tf_keras.src.engine.functional import Functional
 from tf_keras.src.optimizers import utils as optimizer_utils
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.errors import FitError, StateError
+from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import (
     added_sums,
     optimizers,
@@ -32,7 +32,7 @@ from dtjob_trainer.models import (
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
 from dtjob_trainer.models.gradients import own_gradients, tf_keras_sums
-from dtjob_trainer.models.variables import Array, Plain, State, named
+from dtjob_trainer.models.variables import Plain, State, named
 from dtjob_trainer.strategies.collective import Group
 
 _Generator = backend.RandomGenerator
@@ -229,13 +229,9 @@ class LegacyModel(TrainedModel):
         metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
         return State(group, shared, local | named("metric", metrics), averaged)
 
-    def load(self, arrays: Mapping[str, Array]) -> None:
-        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
+    def _all_weights(self) -> Mapping[str, Any]:
         shared, local = self._weights()
-        for name, variable in (shared | local).items():
-            if name not in arrays or arrays[name].shape != tuple(variable.shape):
-                raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
-            variable.value.assign(arrays[name])
+        return shared | local
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's variables that replicas share, and those that each has for itself, both by name."""
