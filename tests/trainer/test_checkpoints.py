@@ -1,6 +1,7 @@
 """Checkpoints: another number of workers, directories that are URIs, models that load in a scope and without."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,20 @@ def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Pa
             run.run()
             assert run["chief-0"].status["restoredStep"] == 0, "it began from nothing, and says so"
             assert status["metrics"] == pytest.approx(run["chief-0"].status["metrics"], rel=1e-3)
+
+
+def test_a_restore_needs_no_more_memory_than_training(tmp_path: Path) -> None:
+    peaks = []
+    for epochs in (3, 6):
+        checkpoint = {"directory": str(tmp_path / "checkpoints"), "writeMode": "Sync"}
+        arguments = ("restored_memory.py", f"--epochs={epochs}")
+        with Cluster(tmp_path / str(epochs), "Default", {"chief": 1}, *arguments, checkpoint=checkpoint) as run:
+            run.run()
+            assert run["chief-0"].status.get("restoredStep") == (0 if epochs == 3 else 3)
+            (found,) = re.findall(r"peak (\d+)", run["chief-0"].output())
+            peaks.append(int(found))
+    fresh, restored = peaks
+    assert restored < fresh + 0.5 * 134, peaks
 
 
 @pytest.mark.slow
