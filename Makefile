@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations worker-kills cluster cluster-down binaries images crd pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -43,6 +43,10 @@ cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 
 cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, an operator killed at every step of gangs, and small benchmarks of it
 	@$(BIN)/python -m pytest -m slow tests/cluster
+
+mutations: $(STAMP) binaries  ## Compare dtjob validate and an API server on 20,000 random manifests, others each time (MUTATIONS=…, SEED=…; 10 minutes)
+	@DTJOB_MUTATIONS=$(or $(MUTATIONS),20000) DTJOB_MUTATION_SEED=$(SEED) \
+		$(BIN)/python -m pytest --timeout=0 -s tests/cluster/test_mutations.py
 
 trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 	@$(BIN)/python -m pytest tests/trainer
@@ -123,6 +127,9 @@ images:  ## Build the operator's and the trainer's image into ~/.cache/dtjob/ima
 
 crd: $(STAMP)  ## Write crds/, the chart's copy and docs/reference/api.md from operator/dtjob/api/ and crd/
 	@$(BIN)/python -m dtjob.crd
+
+pod-fields: $(STAMP)  ## Write what dtjob validate knows of pods, after another Kubernetes client was installed
+	@$(BIN)/python -m tools.pod_fields
 
 setup: $(STAMP)  ## Set up .venv and nothing more
 

@@ -136,7 +136,6 @@ def test_install_work_upgrade_uninstall_reinstall(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
     cluster.forget_calls()
-    api.delete("leases", NAMESPACE, RELEASE)  # an earlier test's: who finds one needs no right to create it
     ports = install(helm, api)
     installed.start()
     # Names that strangers have, and a job's whole life: its group restarts, so that running pods are taken away.
@@ -196,6 +195,21 @@ def test_install_work_upgrade_uninstall_reinstall(
     used = {call[:3] for call in calls}
     # The one right that is no call: admission asks for it where an owner reference blocks (see the test before).
     assert allowed == used | {("training.dtjob.dev", "distributedtrainingjobs/finalizers", "update")}
+
+
+def test_an_operator_that_is_installed_again_leads_at_once(helm: Helm, api: Api, installed: InstalledOperator) -> None:
+    """helm takes the rights away together with the Deployment, and so before its pod is told to end."""
+    install(helm, api, "leaderElection.leaseSeconds=300")
+    installed.start()
+    installed.wait_log("leading as")
+    helm("uninstall", RELEASE)
+    assert api.list("leases", NAMESPACE) == []
+    assert installed.terminate() == 0
+    assert f"lease {NAMESPACE}/{RELEASE} was not released" in installed.log.read_text()
+    assert api.list("leases", NAMESPACE) == []
+    install(helm, api)
+    installed.start()
+    installed.wait_log("leading as")
 
 
 def test_of_two_replicas_one_works_and_the_other_takes_over(

@@ -17,6 +17,7 @@ from tests.refusals.manifests import Bad, Manifest, job
 from tests.refusals.metadata import METADATA, UNREADABLE
 from tests.refusals.other_words import OTHER_WORDS
 from tests.refusals.pods import PODS
+from tests.refusals.resources import ONLY_VALIDATE, RESOURCES
 from tests.refusals.roles import NAMES, ROLES
 from tests.refusals.stalls import STALLS
 from tests.refusals.tpu import TPU
@@ -27,6 +28,7 @@ BAD: list[Bad] = [
     *ROLES,
     *KINDS,
     *PODS,
+    *RESOURCES,
     *TRAINER,
     *TPU,
     *GRACE,
@@ -41,4 +43,4 @@ BAD: list[Bad] = [
     *UNREADABLE,
 ]
 
-__all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "Bad", "Manifest", "job"]
+__all__ = ["BAD", "BEFORE", "CHANGES", "CHANGES_TAKEN", "GOOD", "ONLY_VALIDATE", "Bad", "Manifest", "job"]

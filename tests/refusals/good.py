@@ -20,6 +20,7 @@ from tests.refusals.manifests import (
     training,
 )
 from tests.refusals.metadata import METADATA_TAKEN
+from tests.refusals.resources import RESOURCES_TAKEN
 from tests.refusals.stalls import STALLS_TAKEN
 
 _EMPTY_CONTAINER = {
@@ -189,6 +190,7 @@ GOOD: dict[str, Manifest] = {
     "port-of-the-status-without-program": job(program=..., network={"port": 2223}),
     "quantities": job(replicaSpecs={"chief": {"resources": {"limits": {"cpu": "1.5", "memory": "1e9", "a/b": 0}}}}),
     **GANGS_TAKEN,
+    **RESOURCES_TAKEN,
     **GRACE_TAKEN,
     **LIFE_TAKEN,
     **ELASTIC_TAKEN,

@@ -14,6 +14,11 @@ from dtjob.api.block import Block, OpenBlock
 TRAINING_CONTAINER = "tensorflow"
 """Name of the training container, as in TFJob. Its end is the end of the task."""
 
+CHECKPOINT_VOLUME = "checkpoints"
+CLUSTER_VOLUME = "dtjob-cluster"
+SHARED_MEMORY_VOLUME = "dtjob-shm"
+"""Names of the volumes that dtjob adds."""
+
 Quantity = int | Annotated[str, Field(max_length=64)]
 """A Kubernetes quantity: `4`, `500m`, `16Gi`."""
 
@@ -117,7 +122,7 @@ class Container(OpenBlock):
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     """Name of the container."""
-    image: Annotated[str, Field(max_length=1024)] | None = None
+    image: Annotated[str, Field(min_length=1, max_length=1024)] | None = None
     """Image. Required, except in container tensorflow, where it is refused if spec.image is set."""
     env: Environment | None = None
     """Environment variables. Names that begin with DTJOB_ are refused. In container tensorflow, TF_CONFIG replaces

@@ -16,6 +16,7 @@ class Program(Block):
     entrypoint: Text
     """Python file in the image, relative to its working directory, or the name of a module. Example: train.py."""
     args: Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=256)] = Field(default_factory=list)
-    """Arguments of the program. Example: [--epochs=20]."""
+    """Arguments of the program. $(NAME) becomes the value of that environment variable, as in a container's args. It
+    stays as it is if there is no such variable; $$ is one $. Example: [--epochs=20, --rate=$(RATE)]."""
     env: Environment = Field(default_factory=list)
     """Environment variables for every task."""

@@ -13,7 +13,7 @@ from dtjob.cli.explain_rules import as_lines as failure_lines
 from dtjob.cli.explain_rules import rules_that_hold
 from dtjob.cli.manifest_yaml import written
 from dtjob.objects import shared, topology
-from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of_role
 from dtjob.objects.keeping import keeping
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod import pod
@@ -38,10 +38,9 @@ def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
     return {
         "job": job.metadata.name,
         "strategy": job.spec.strategy.value,
-        "image": image_of(job, defaults),
         "chiefTask": topology.chief_task(job).id,
         "clusterHash": topology.cluster_hash(job),
-        "tasks": [_task(job, task, cluster) for task in topology.tasks(job)],
+        "tasks": [_task(job, task, cluster, defaults) for task in topology.tasks(job)],
         "failureRules": [rule.to_json() for rule in rules_that_hold(job)],
         "objects": objects(job, defaults),
     }
@@ -66,7 +65,7 @@ def as_text(job: Job, defaults: Defaults = NO_DEFAULTS) -> Iterator[str]:
 def _lines(job: Job, defaults: Defaults) -> Iterator[str]:
     found = explanation(job, defaults)
     yield f"{found['job']}: {found['strategy']}, {len(found['tasks'])} tasks; {found['chiefTask']} decides success"
-    yield from ("", f"Image: {found['image'] or NO_IMAGE}")
+    yield from ("", f"Image: {_images(found['tasks'])}")
     yield from ("", "Objects, in the order of creation:")
     yield from (f"  {item['kind']:<14} {item['metadata']['name']}" for item in found["objects"])
     yield from ("", "Tasks:")
@@ -86,13 +85,24 @@ NO_IMAGE = "left out; the operator's default (--default-image shows the job with
 LOCAL = "processes for pods, 127.0.0.1 for hosts, .dtjob/<job>/run-<n>/checkpoints for a directory that is no URI"
 
 
-def _task(job: Job, task: Task, cluster: dict[str, list[str]]) -> dict[str, Any]:
+def _images(tasks: list[dict[str, Any]]) -> str:
+    """The image of all tasks, or each with the tasks that run it."""
+    tasks_of: dict[str, list[str]] = {}
+    for task in tasks:
+        tasks_of.setdefault(task["image"] or NO_IMAGE, []).append(task["task"])
+    if len(tasks_of) == 1:
+        return next(iter(tasks_of))
+    return ", ".join(f"{image} ({', '.join(some)})" for image, some in tasks_of.items())
+
+
+def _task(job: Job, task: Task, cluster: dict[str, list[str]], defaults: Defaults) -> dict[str, Any]:
     # With our supervisor, a task outside its strategy's cluster gets no TF_CONFIG (trainer: contract/task.py).
     alone = job.spec.program is not None and not topology.connected(job, task)
     return {
         "task": task.id,
         "pod": topology.pod_name(job, task, 0),
         "address": topology.address(job, task, job.spec.network.port),
+        "image": image_of_role(job, task.role, defaults),
         "tfConfig": None if alone else topology.tf_config(cluster, task),
     }
 

@@ -6,6 +6,7 @@ and `dtjob run` would see another manifest than the API server, and kubectl anot
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -40,12 +41,32 @@ class _Dumper(yaml.SafeDumper):
     """What is safe to write; text is in quotes where go-yaml would read something else, or a reader of YAML 1.1."""
 
 
+def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode, form: str | re.Pattern[str], what: str) -> str:
+    """What stands there. Raises ValueError on what has not this form, as a tag such as !!int may stand before it."""
+    text = str(loader.construct_scalar(node))
+    if not re.fullmatch(form, text):
+        raise ValueError(f"{text!r} is no {what}")
+    return text
+
+
 def _bool(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> bool:
-    return str(loader.construct_scalar(node)).lower() in ("y", "yes", "true", "on")
+    return _text(loader, node, _WORDS["bool"][0], "!!bool").lower() in ("y", "yes", "true", "on")
+
+
+def _null(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> None:
+    _text(loader, node, _WORDS["null"][0], "!!null")
+
+
+def _date(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    return _text(loader, node, yaml.SafeLoader.timestamp_regexp, "!!timestamp")
+
+
+def _binary(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    return base64.b64decode(str(loader.construct_scalar(node)), validate=True).decode(errors="replace")
 
 
 def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
-    text = str(loader.construct_scalar(node)).replace("_", "").lower()
+    text = _text(loader, node, _NUMBERS["int"], "!!int").replace("_", "").lower()
     sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.removeprefix("+"))
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdecimal()
     number = sign * int(digits, 8 if octal else 0)
@@ -53,7 +74,7 @@ def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
 
 
 def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
-    text = str(loader.construct_scalar(node)).replace("_", "").lower()
+    text = _text(loader, node, f"{_NUMBERS['float']}|{_NUMBERS['int']}", "!!float").replace("_", "").lower()
     number = float(text.replace(".inf", "inf").replace(".nan", "nan"))
     # on its way to the API server it is JSON, where 1e3 is written 1000
     return int(number) if number.is_integer() and abs(number) < _WRITTEN_OUT else number
@@ -62,12 +83,14 @@ def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
 for _name, (_form, _starts) in (_WORDS | {name: (form, "-+.0123456789") for name, form in _NUMBERS.items()}).items():
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(f"{_TAG}{_name}", re.compile(rf"(?:{_form})\Z"), list(_starts))
-for _name, _construct in {"bool": _bool, "int": _int, "float": _float}.items():
+_OF_A_TAG = {"bool": _bool, "null": _null, "int": _int, "float": _float, "timestamp": _date, "binary": _binary}
+for _name, _construct in _OF_A_TAG.items():
     _Loader.add_constructor(f"{_TAG}{_name}", _construct)
 
 
 def documents(text: str) -> Iterator[Any]:
-    """What stands in each document of a file. Raises yaml.YAMLError on what is no YAML."""
+    """What stands in each document of a file. Raises yaml.YAMLError on what is no YAML, and ValueError on what is not
+    what its tag says."""
     yield from yaml.load_all(text, _Loader)
 
 

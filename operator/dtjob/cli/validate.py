@@ -9,6 +9,7 @@ from dtjob.cli.bad_input import BadInput
 from dtjob.cli.generated_name import hint
 from dtjob.cli.job_file import read_job
 from dtjob.crd.other_words import of_managed_by
+from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
 
 
 def verdicts(files: Iterable[Path]) -> Iterator[str]:
@@ -20,7 +21,8 @@ def verdicts(files: Iterable[Path]) -> Iterator[str]:
         except BadInput as error:
             wrong += error.lines
         else:
-            needs = "" if job.spec.image else "; it leaves out spec.image, so the operator must have a default image"
+            without = lacks_image(job, NO_DEFAULTS)
+            needs = "; it leaves out spec.image, so the operator must have a default image" if without else ""
             hints = "".join(f"; {said}" for said in (of_managed_by(job.spec.managed_by), hint(job.metadata)) if said)
             yield f"{file}: {job.metadata.name} is valid{needs}{hints}"
     if wrong:

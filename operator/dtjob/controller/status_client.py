@@ -1,27 +1,33 @@
 """Asks a supervisor for its `/status`, and takes no more from whoever answers there than a status can be.
 
 What listens on the port is the tenant's: no redirect is followed (the next address would be of its choice), nothing is
-unpacked (1.5 MB of gzip can hold 1 GB), head and body together have at most `LONGEST` bytes, the text is UTF-8 whatever
+unpacked (1.5 MB of gzip can hold 1 GB), lines, fields and body of the answer have limits, the text is UTF-8 whatever
 the answer calls itself, and connecting and answering each have a time of their own.
 """
 
 from __future__ import annotations
 
-import asyncio
-import http.client
-import io
 import json
 from typing import Any
+
+import aiohttp
+from yarl import URL
 
 from dtjob.controller.nesting import deeper_than
 
 LONGEST = 64 * 1024
-"""Bytes of an answer, head and body, that are read at most."""
+"""Bytes of a body that are read at most."""
+LONGEST_LINE = 8190
+"""Bytes of a line of an answer's head."""
+MOST_FIELDS = 64
+"""Lines of an answer's head."""
 DEEPEST = 8
 """Blocks within blocks that a status may have; docs/contract.md has three."""
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 3.0
-"""From the question to the last byte of the answer."""
+"""From the begin to the last byte of the answer."""
+
+_HEADERS = {"User-Agent": "dtjob", "Accept": "application/json", "Accept-Encoding": "identity"}
 
 
 class NoStatus(Exception):
@@ -36,70 +42,59 @@ async def read_status(
     host: str, port: int, connect_seconds: float = CONNECT_SECONDS, answer_seconds: float = ANSWER_SECONDS
 ) -> dict[str, Any]:
     """The `/status` (docs/contract.md) of the supervisor at this address. Raises NoStatus and nothing else."""
+    limits = aiohttp.ClientTimeout(total=answer_seconds, sock_connect=connect_seconds)
     try:
-        async with asyncio.timeout(connect_seconds):
-            reader, writer = await asyncio.open_connection(host, port, limit=LONGEST)
-    except TimeoutError:
+        url = URL.build(scheme="http", host=host, port=port, path="/status")
+        async with _session(limits) as session, session.get(url, allow_redirects=False) as answer:
+            return parse_report(await _body(answer))
+    except aiohttp.ConnectionTimeoutError:
         raise NoStatus("ConnectTimeout", f"no connection within {connect_seconds:g} s") from None
-    except (OSError, ValueError) as error:  # ValueError: an address or port that is none
-        refused = isinstance(error, ConnectionRefusedError)
-        words = "the connection was refused" if refused else f"no connection: {getattr(error, 'strerror', '') or error}"
-        raise NoStatus("ConnectionRefused" if refused else "NoConnection", words) from None
-    try:
-        async with asyncio.timeout(answer_seconds):
-            writer.write(_request(host, port))
-            answer = await _read(reader)
     except TimeoutError:
         raise NoStatus("NoAnswer", f"connected, but no answer within {answer_seconds:g} s") from None
-    except (OSError, ValueError) as error:
+    except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
+        raise _no_connection(error) from None
+    except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError):
+        raise NoStatus("BadAnswer", "what answered does not speak HTTP") from None
+    except (aiohttp.ClientError, OSError) as error:
         raise NoStatus("NoAnswer", f"connected, but the connection broke: {error}") from None
-    finally:
-        writer.transport.abort()
-    return parse_report(body_of(answer))
+    except ValueError as error:  # an address or port that is none
+        raise _no_connection(error) from None
 
 
-def _request(host: str, port: int) -> bytes:
-    name = f"[{host}]" if ":" in host else host
-    return (
-        f"GET /status HTTP/1.1\r\nHost: {name}:{port}\r\nUser-Agent: dtjob\r\nAccept: application/json\r\n"
-        "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
-    ).encode()
+def _session(limits: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
+    """A session for one question: each address is asked once in seconds, and no connection is kept meanwhile."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(force_close=True),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=_HEADERS,
+        timeout=limits,
+        auto_decompress=False,
+        read_bufsize=LONGEST,
+        max_line_size=LONGEST_LINE,
+        max_field_size=LONGEST_LINE,
+        max_headers=MOST_FIELDS,
+    )
 
 
-async def _read(reader: asyncio.StreamReader) -> bytes:
-    """All until the other end closes, which it was asked to. Raises NoStatus beyond LONGEST."""
+def _no_connection(error: Exception) -> NoStatus:
+    if isinstance(getattr(error, "os_error", None), ConnectionRefusedError):
+        return NoStatus("ConnectionRefused", "the connection was refused")
+    return NoStatus("NoConnection", f"no connection: {getattr(error, 'strerror', '') or error}")
+
+
+async def _body(answer: aiohttp.ClientResponse) -> bytes:
+    """The body of an answer that says 200. Raises NoStatus for any other, and beyond LONGEST."""
+    if answer.status != 200:
+        raise NoStatus("BadAnswer", f"it answered with HTTP status {answer.status}")
+    if answer.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise NoStatus("BadAnswer", "the answer is packed (Content-Encoding), which was not asked for")
     parts, length = [], 0
-    while more := await reader.read(LONGEST):
+    async for more in answer.content.iter_any():
         length += len(more)
         if length > LONGEST:
             raise NoStatus("BadAnswer", f"the answer is longer than {LONGEST // 1024} KiB")
         parts.append(more)
     return b"".join(parts)
-
-
-def body_of(answer: bytes) -> bytes:
-    """The body of an HTTP answer that says 200. Raises NoStatus for any other."""
-    response = http.client.HTTPResponse(_Received(answer))  # type: ignore[arg-type]  # it only asks for makefile
-    try:
-        response.begin()
-        if response.status != 200:
-            raise NoStatus("BadAnswer", f"it answered with HTTP status {response.status}")
-        if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-            raise NoStatus("BadAnswer", "the answer is packed (Content-Encoding), which was not asked for")
-        return response.read()
-    except (http.client.HTTPException, ValueError, OSError):
-        raise NoStatus("BadAnswer", "what answered does not speak HTTP") from None
-
-
-class _Received:
-    """What was received, as the socket from which http.client reads it."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def makefile(self, mode: str) -> io.BytesIO:
-        """The file to read from."""
-        return io.BytesIO(self._data)
 
 
 def parse_report(text: bytes | str) -> dict[str, Any]:

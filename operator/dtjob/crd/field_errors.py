@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dtjob.api.quantity import is_quantity
 from dtjob.crd import other_words
-from dtjob.crd.schema import PRESERVE, Schema
+from dtjob.crd.schema import INT_OR_STRING, PRESERVE, Schema
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
     kind, location = str(error["type"]), error["loc"]
     if location and location[-1] in QUANTITY_HALVES:
         location = location[:-1]
-        kind = "string_type" if location[-1] == "value" else "quantity"
+        kind = "string_type" if location[-1] == "value" else QUANTITY
     if kind == "extra_forbidden":
         message = f"is an unknown field; {_instead(location, schema)}"
     elif kind in _MESSAGES:
@@ -58,24 +59,37 @@ def sentence(error: Mapping[str, Any], schema: Schema) -> Problem:
 
 
 def open_block_errors(value: Any, schema: Schema, path: str = "") -> Iterator[Problem]:
-    """Fields inside blocks that pydantic leaves open (a volume's sources) that the schema does not have, or not so."""
+    """Fields inside blocks that pydantic leaves open that the schema does not have, or has with another type."""
     if value is None and schema.get("nullable"):
         return
-    if isinstance(value, list):
+    if problem := _of_another_type(value, schema):
+        yield Problem(path, problem)
+    elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from open_block_errors(item, schema.get("items", {}), f"{path}[{index}]")
     elif isinstance(value, dict):
         known, further = schema.get("properties", {}), schema.get("additionalProperties")
         for name, item in value.items():
             where = f"{path}.{name}" if path else str(name)
-            if name in known:
-                yield from open_block_errors(item, known[name], where)
-            elif known and further is None and PRESERVE not in schema:
+            if name in known or isinstance(further, dict):
+                yield from open_block_errors(item, known.get(name, further), where)
+            elif known and PRESERVE not in schema and not (item is None and schema.get("nullable")):
                 yield Problem(where, f"is an unknown field; {_meant(name, known)}")
-    elif schema.get("type") == "object":
-        yield Problem(path, f"must be a mapping (names with values), not {_show(value)}")
-    elif schema.get("type") == "boolean" and not isinstance(value, bool):
-        yield Problem(path, f"must be true or false, not {_show(value)}")
+
+
+def _of_another_type(value: Any, schema: Schema) -> str:
+    """What the value must be; empty if it is that, or if the schema takes any type."""
+    types = [choice["type"] for choice in schema.get("anyOf", [schema]) if "type" in choice]
+    if schema.get(INT_OR_STRING):
+        types = ["integer", "string"]
+    if not types or any(_is_of(value, name) for name in types):
+        wrong = schema.get("format") == QUANTITY and not is_quantity(value)
+        return _MESSAGES[QUANTITY](value, {}) if wrong else ""
+    return _MESSAGES[_ERROR_OF[tuple(types)]](value, {})
+
+
+def _is_of(value: Any, name: str) -> bool:
+    return isinstance(value, _CLASS[name]) and (name == "boolean") == isinstance(value, bool)
 
 
 def without_empty_fields(value: Any, schema: Schema) -> Any:
@@ -133,10 +147,12 @@ def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], str]:
 QUANTITY_HALVES = ("int", "str", "constrained-str")
 """How pydantic ends the location of an error in a quantity, which is a number or a text."""
 
+QUANTITY = "quantity"
+"""The format of a text or number that is one."""
 _WHOLE, _MAPPING = _must_be("a whole number"), _must_be("a mapping (names with values)")
 _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "missing": lambda _, __: "is required; add it",
-    "quantity": _must_be("a quantity, such as 4, 500m or 16Gi (in quotes)"),
+    QUANTITY: _must_be("a quantity, such as 4, 500m or 16Gi (in quotes)"),
     "enum": lambda given, limits: f"must be one of {limits['expected'].replace(chr(39), '')}, not {_show(given)}",
     "greater_than_equal": lambda given, limits: f"must be at least {limits['ge']}, not {_show(given)}",
     "less_than_equal": lambda given, limits: f"must be at most {limits['le']}, not {_show(given)}",
@@ -148,8 +164,28 @@ _MESSAGES: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "too_short": lambda _, limits: f"must have at least {limits['min_length']} entry; add one, or remove it",
     "string_type": _not_text,
     "bool_type": _must_be("true or false"),
+    "port": _must_be("a number or a name"),
     "list_type": _must_be("a list"),
     **dict.fromkeys(("int_from_float", "int_parsing", "int_type"), _WHOLE),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _MAPPING),
 }
 """What each of pydantic's kinds of error says, of the value that was given and the error's limits."""
+
+_CLASS: Mapping[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
+_ERROR_OF = {
+    ("object",): "dict_type",
+    ("array",): "list_type",
+    ("string",): "string_type",
+    ("integer",): "int_type",
+    ("boolean",): "bool_type",
+    ("string", "number"): QUANTITY,
+    ("integer", "string"): "port",
+}
+"""The kind of pydantic's error about a value of none of these types."""

@@ -1,6 +1,7 @@
-"""What is wrong with a manifest: all that an API server would refuse, said without one.
+"""What is wrong with a manifest: all that an API server would refuse, in the job and then in its pods, without one.
 
-The test of refusals sends every manifest of its table both ways and wants the same verdict.
+The test of refusals sends every manifest of its table both ways and wants the same verdict. Random changes of them are
+sent too (tests/cluster/test_mutations.py).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dtjob.crd import other_words
 from dtjob.crd.field_errors import Problem, open_block_errors, sentences, without_empty_fields
 from dtjob.crd.keyed_lists import repeated_entries
 from dtjob.crd.metadata import metadata_problems, metadata_schema
+from dtjob.crd.pod_problems import pod_problems
 from dtjob.crd.rule import Value, values_at
 from dtjob.crd.rules import RULES, UNCHANGING
 from dtjob.crd.schema import spec_schema
@@ -25,21 +27,35 @@ _MANIFEST_SCHEMA = {
 
 
 def problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
-    """Everything that an API server would refuse in this manifest, in its order; empty where it is fine.
+    """Everything that an API server would refuse in this manifest or in its pods; empty where it is fine.
 
-    With `old`, the manifest is a change of that one. Rules between fields are looked at once each field by itself is
-    right.
+    With `old`, the manifest is a change of that one.
     """
+    manifest, found = _read(manifest, old)
+    return found or pod_problems(manifest)
+
+
+def job_problems(manifest: Value | Job, old: Value | None = None) -> list[Problem]:
+    """Those that the definition refuses, in the order of the manifest.
+
+    Rules between fields are looked at once each field by itself is right.
+    """
+    return _read(manifest, old)[1]
+
+
+def _read(manifest: Value | Job, old: Value | None) -> tuple[Value, list[Problem]]:
+    """The manifest as the API server reads it, with what the definition refuses in it."""
     if isinstance(manifest, Job):
         manifest = manifest.model_dump(mode="json", by_alias=True, exclude_unset=True)
     try:
         text = json.dumps(manifest, default=str)  # as kubectl reads YAML: a bare date is text
     except (TypeError, ValueError) as error:
-        return [Problem("", f"is not a manifest: {error}")]
+        return manifest, [Problem("", f"is not a manifest: {error}")]
     manifest = without_empty_fields(json.loads(text), _MANIFEST_SCHEMA)
-    found = _kind_problems(manifest)
-    if found:
-        return found
+    return manifest, _kind_problems(manifest) or _of_definition(manifest, old)
+
+
+def _of_definition(manifest: Value, old: Value | None) -> list[Problem]:
     found = metadata_problems(manifest.get("metadata"))
     try:
         Job.model_validate_json(json.dumps(manifest), strict=True)

@@ -12,8 +12,10 @@ from dtjob.crd.rules_failure import FAILURE_RULES
 from dtjob.crd.rules_gang import GANG_RULES
 from dtjob.crd.rules_grace import GRACE_RULES
 from dtjob.crd.rules_life import LIFE_RULES
+from dtjob.crd.rules_mounts import MOUNT_RULES
 from dtjob.crd.rules_pod import POD_RULES
 from dtjob.crd.rules_ports import PORT_RULES
+from dtjob.crd.rules_resources import RESOURCE_RULES
 from dtjob.crd.rules_roles import NAME_RULES, ROLE_RULES
 from dtjob.crd.rules_stall import STALL_RULES
 from dtjob.crd.rules_storage import STORAGE_RULES, VOLUME_RULES
@@ -26,7 +28,8 @@ from dtjob.crd.settled import CHANGEABLE
 from dtjob.crd.suspended_roles import UnchangingRoles
 
 RULES: tuple[Rule, ...] = (
-    *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *TWICE_RULES, *PORT_RULES, *STORAGE_RULES, *VOLUME_RULES),
+    *(*NAME_RULES, *ROLE_RULES, *POD_RULES, *MOUNT_RULES, *RESOURCE_RULES, *TWICE_RULES, *PORT_RULES),
+    *(*STORAGE_RULES, *VOLUME_RULES),
     *(*TRAINER_RULES, *TPU_RULES, *GRACE_RULES, *LIFE_RULES, *SUCCESS_RULES),
     *FAILURE_RULES,
     *STALL_RULES,

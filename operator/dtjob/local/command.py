@@ -16,7 +16,7 @@ from dtjob.local.addresses import Addresses
 from dtjob.local.inherited import inherited
 from dtjob.objects.manifest import Manifest
 
-_REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^()]*)\))")
+_REFERENCE = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
 @dataclass(frozen=True)

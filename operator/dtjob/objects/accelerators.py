@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.pod_template import SHARED_MEMORY_VOLUME, TRAINING_CONTAINER
 from dtjob.api.replica_specs import Role
 from dtjob.api.strategy import TPU_RESOURCE, Strategy
 from dtjob.objects import topology
@@ -18,7 +18,7 @@ TPU_TOLERATION = {"key": TPU_RESOURCE, "operator": "Exists", "effect": "NoSchedu
 GPU_TOLERATION = {"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}
 """Of the taint by which nodes with GPUs keep other pods off, where no admission plugin adds it
 (ExtendedResourceToleration)."""
-SHARED_MEMORY, SHARED_MEMORY_VOLUME = "/dev/shm", "dtjob-shm"
+SHARED_MEMORY = "/dev/shm"
 SHARED_MEMORY_PER_GPU = 1
 """GiB: NCCL's buffers between the GPUs of a pod do not fit in a container's default of 64 MiB."""
 

@@ -53,18 +53,22 @@ def image_of(job: Job, defaults: Defaults) -> str | None:
     return job.spec.image or job.status.get("image") or defaults.image
 
 
+def image_of_role(job: Job, role: Role, defaults: Defaults) -> str | None:
+    """The image of this role's training containers: its template's, else the job's; None: there is none."""
+    replica = job.spec.replica_specs.get(role)
+    return (_of_template(replica) if replica else None) or image_of(job, defaults)
+
+
 def lacks_image(job: Job, defaults: Defaults) -> bool:
     """Whether a pod of the job would have no image. A template may name one for its role."""
-    if image_of(job, defaults):
-        return False
-    replicas = [replica for role in Role if (replica := job.spec.replica_specs.get(role))]
-    return not all(_names_image(replica) for replica in replicas)
+    roles = [role for role in Role if job.spec.replica_specs.get(role)]
+    return not all(image_of_role(job, role, defaults) for role in roles)
 
 
-def _names_image(replica: AnyReplicaSpec) -> bool:
+def _of_template(replica: AnyReplicaSpec) -> str | None:
     spec = replica.template.spec if replica.template else None
     containers = (spec.containers if spec else None) or []
-    return any(container.image for container in containers if container.name == TRAINING_CONTAINER)
+    return next((container.image for container in containers if container.name == TRAINING_CONTAINER), None)
 
 
 def parse_label(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dtjob.api.checkpoint import MountOn
 from dtjob.api.job import Job
-from dtjob.api.pod_template import TRAINING_CONTAINER
+from dtjob.api.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, TRAINING_CONTAINER
 from dtjob.api.replica_specs import AnyReplicaSpec, Role, SingleReplicaSpec
 from dtjob.objects import accelerators, grace, labels, shared, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, image_of
@@ -21,9 +21,6 @@ from dtjob.objects.nearness import brought_near
 from dtjob.objects.security import pod_security, with_security
 from dtjob.objects.tolerations import with_node_loss, with_those_of
 from dtjob.objects.topology import Task
-
-CHECKPOINT_VOLUME = "checkpoints"
-CLUSTER_VOLUME = "dtjob-cluster"
 
 
 def pod(
@@ -117,8 +114,8 @@ def _training_container(
     }
     if job.spec.program:
         container["command"] = ["python3", "-m", "dtjob_trainer"]
-        # The kubelet expands $(NAME) in args; a user's dollar is a dollar.
-        container["args"] = [text.replace("$", "$$") for text in (job.spec.program.entrypoint, *job.spec.program.args)]
+        # The kubelet expands $(NAME) in args. An entrypoint is a name, in which a dollar is a dollar.
+        container["args"] = [job.spec.program.entrypoint.replace("$", "$$"), *job.spec.program.args]
     if replica.resources:
         container["resources"] = replica.resources.model_dump(by_alias=True, exclude_unset=True)
     mounts = _mounts(job, task)

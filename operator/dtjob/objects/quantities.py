@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?")
-_SUFFIXES = {
-    **{name: Fraction(10) ** power for name, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)},
-    **{f"{name}i": Fraction(1024) ** power for power, name in enumerate("KMGTPE", 1)},
-}
-_BINARY = [name for name in _SUFFIXES if name.endswith("i")]
+from dtjob.api.quantity import SUFFIXES, parse
+
+_BINARY = [name for name in SUFFIXES if name.endswith("i")]
 _OF_BYTES = ("memory", "ephemeral-storage", "hugepages-")
-_PARTS = (("", Fraction(1)), *((name, _SUFFIXES[name]) for name in "mun"))
+_OF_PODS = ("cpu", "memory")
+"""The resources that a pod may ask for as a whole, beside huge pages."""
+_PARTS = (("", Fraction(1)), *((name, SUFFIXES[name]) for name in "mun"))
 """Whole numbers first, then the largest part of one that is exact."""
 
 Amounts = Mapping[str, Fraction]
 """Resource to how much of it."""
-
-
-def parse(text: str | int | float) -> Fraction:
-    """The quantity as a number. Raises ValueError on what is none."""
-    found = _FORM.fullmatch(str(text))
-    if found is None:
-        raise ValueError(f"{text!r} is no quantity; write for example 4, 500m or 16Gi")
-    number, suffix, exponent = found.groups()
-    return Fraction(number) * (_SUFFIXES[suffix] if suffix else Fraction(10) ** int(exponent or 0))
 
 
 def text(amount: Fraction) -> str:
@@ -36,7 +25,7 @@ def text(amount: Fraction) -> str:
     for suffix, size in _PARTS:
         if (amount / size).denominator == 1:
             return f"{amount / size}{suffix}"
-    return f"{-(-amount // _SUFFIXES['n'])}n"
+    return f"{-(-amount // SUFFIXES['n'])}n"
 
 
 def added(some: Iterable[Amounts]) -> dict[str, Fraction]:
@@ -49,18 +38,21 @@ def added(some: Iterable[Amounts]) -> dict[str, Fraction]:
 
 
 def requests_of(pod_spec: Mapping[str, Any]) -> dict[str, Fraction]:
-    """What a pod asks of its node, as the scheduler counts it: all containers together, or one init container where
-    that asks for more, and the overhead. A limit stands for a request that is left out."""
-    containers = [_of_container(one) for one in pod_spec.get("containers") or ()]
-    starting = [_of_container(one) for one in pod_spec.get("initContainers") or ()]
-    beside = [
-        _of_container(one) for one in pod_spec.get("initContainers") or () if one.get("restartPolicy") == "Always"
-    ]
-    total = added([*containers, *beside])
-    for one in starting:
-        for name, amount in one.items():
-            total[name] = max(total.get(name, Fraction(0)), amount)
-    return added([total, {name: parse(value) for name, value in (pod_spec.get("overhead") or {}).items()}])
+    """What a pod asks of its node, as the scheduler counts it (KEP-753), with the pod's own resources and its overhead.
+
+    Sidecars are init containers that are restarted. They run beside the containers, and beside each init container
+    after them. A limit stands for a request that is left out. Raises ValueError on what is no quantity.
+    """
+    running = added(_of_container(one) for one in pod_spec.get("containers") or ())
+    sidecars: Amounts = {}
+    starting: Amounts = {}
+    for one in pod_spec.get("initContainers") or ():
+        asked = added([sidecars, _of_container(one)])
+        starting = _larger(starting, asked)
+        if one.get("restartPolicy") == "Always":
+            sidecars = asked
+    containers = _larger(added([running, sidecars]), starting)
+    return added([{**containers, **_of_whole_pod(pod_spec, containers)}, _parsed(pod_spec.get("overhead"))])
 
 
 def times(amounts: Amounts, number: int) -> dict[str, Fraction]:
@@ -77,12 +69,29 @@ def said(amounts: Amounts) -> str:
 def _number(name: str, amount: Fraction) -> str:
     if name.startswith(_OF_BYTES):
         for suffix in reversed(_BINARY):
-            if (amount / _SUFFIXES[suffix]).denominator == 1:
-                return f"{amount / _SUFFIXES[suffix]}{suffix}"
+            if (amount / SUFFIXES[suffix]).denominator == 1:
+                return f"{amount / SUFFIXES[suffix]}{suffix}"
     return str(amount) if amount.denominator == 1 else f"{math.ceil(amount * 1000)}m"
+
+
+def _larger(one: Amounts, other: Amounts) -> dict[str, Fraction]:
+    return {name: max(one.get(name, Fraction(0)), other.get(name, Fraction(0))) for name in {**one, **other}}
 
 
 def _of_container(container: Mapping[str, Any]) -> dict[str, Fraction]:
     resources = container.get("resources") or {}
-    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {name: parse(value) for name, value in asked.items()}
+    return {**_parsed(resources.get("limits")), **_parsed(resources.get("requests"))}
+
+
+def _of_whole_pod(pod_spec: Mapping[str, Any], containers: Amounts) -> dict[str, Fraction]:
+    """The requests of the pod itself (KEP-2837), which replace those of its containers."""
+    resources = pod_spec.get("resources")
+    if not isinstance(resources, Mapping):
+        return {}
+    limits = {name: amount for name, amount in _parsed(resources.get("limits")).items() if name not in containers}
+    asked = {**limits, **_parsed(resources.get("requests"))}
+    return {name: amount for name, amount in asked.items() if name in _OF_PODS or name.startswith("hugepages-")}
+
+
+def _parsed(amounts: Any) -> dict[str, Fraction]:
+    return {name: parse(value) for name, value in amounts.items()} if isinstance(amounts, Mapping) else {}

@@ -44,13 +44,15 @@ def of_current_attempts(views: Iterable[TaskView], reports: Mapping[str, dict[st
 def final_reports(views: Iterable[TaskView], reports: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The reports, and for tasks that finished the one that their supervisor left as its termination message.
 
+    In a job without program the message is the image's own, whatever it looks like.
+
     If a finished task has no pod any more, its last words are in the status already. What it said before them is older.
     """
     merged = dict(reports)
     for view in views:
         if view.pod is None and view.state is PodState.SUCCEEDED:
             merged.pop(view.task.id, None)
-        left = last_words(view.pod) if view.pod else None
+        left = last_words(view.pod) if view.pod and view.supervised else None
         if left:
             merged[view.task.id] = {**merged.get(view.task.id, {}), **left}
     return merged

@@ -85,6 +85,7 @@ def test_uninstalling_leaves_jobs_and_their_definition(
     before, step = job.pods(), job.wait_step(1)
     operator.uninstall()
     assert not operator.pods()
+    assert api.list("leases", NAMESPACE) == []  # whose holder's rights went before its pod
     assert "deletionTimestamp" not in api.get("customresourcedefinitions", None, CRD)["metadata"]
     reached = job.wait_step(step + 50)
     notes = operator.install()

@@ -67,6 +67,18 @@ def test_explain_shows_a_job_with_the_operators_defaults(dtjob, without_image, g
     assert "image" not in chief["spec"]["containers"][0]
 
 
+OF_A_TEMPLATE = "{template: {spec: {containers: [{name: tensorflow, image: own:1}]}}}"
+
+
+def test_explain_says_the_images_that_the_pods_run(dtjob, without_image):
+    """A template's image is that of its role."""
+    without_image.write_text(without_image.read_text().replace("evaluator: {}", f"evaluator: {OF_A_TEMPLATE}"))
+    said = dtjob("explain", without_image, "--default-image=other:1")[1]
+    assert "Image: other:1 (chief-0, worker-0, worker-1), own:1 (evaluator-0)" in said
+    found = json.loads(dtjob("explain", without_image, "-o", "json")[1])
+    assert [task["image"] for task in found["tasks"]] == [None, None, None, "own:1"]
+
+
 @pytest.mark.parametrize("render", [as_text, as_json])
 def test_the_tasks_of_a_large_job_share_their_addresses(render):
     """Each TF_CONFIG has the addresses of all tasks: what is told grows with their square, and is never held."""

@@ -64,6 +64,42 @@ def test_a_value_is_what_kubectl_takes_it_for(text: str, value: Any) -> None:
     assert type(found["a"]) is type(value)
 
 
+TAGGED: dict[str, Any] = {
+    "!!int '7'": 7,
+    "!!float 1": 1,
+    "!!bool 'yes'": True,
+    "!!null ''": None,
+    "!!str 7": "7",
+    "!!timestamp 2026-11-23": "2026-11-23",
+    "!!binary eHg=": "xx",
+}
+
+
+@pytest.mark.parametrize(("text", "value"), TAGGED.items(), ids=TAGGED.keys())
+def test_a_tag_says_what_a_value_is(text: str, value: Any) -> None:
+    (found,) = documents(f"a: {text}")
+    assert found == {"a": value}
+    assert type(found["a"]) is type(value)
+
+
+@pytest.mark.parametrize("tag", ["int", "float", "bool", "timestamp", "binary"])
+@pytest.mark.parametrize("text", ["'?'", "x", "'_'", "'+'", "[a]", "{a: b}"])
+def test_a_value_that_is_not_what_its_tag_says_is_an_error(tag: str, text: str) -> None:
+    with pytest.raises((yaml.YAMLError, ValueError)):
+        list(documents(f"a: !!{tag} {text}"))
+
+
+@pytest.mark.parametrize("tag", ["int", "float", "bool", "timestamp"])
+def test_nothing_is_no_number_and_no_date(tag: str) -> None:
+    with pytest.raises(ValueError, match="'' is no"):
+        list(documents(f"a: !!{tag} ''"))
+
+
+def test_a_tag_of_nothing_before_something_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'x' is no !!null"):
+        list(documents("a: !!null x"))
+
+
 def test_what_no_json_holds() -> None:
     (found,) = documents("[.inf, -.Inf, .NaN]")
     assert found[:2] == [math.inf, -math.inf]

@@ -34,6 +34,14 @@ def test_validate_says_that_the_operator_must_have_an_image(dtjob, without_image
     assert "is valid; it leaves out spec.image" in out
 
 
+def test_validate_wants_no_other_image_if_every_template_names_one(dtjob, without_image):
+    own = "template: {spec: {containers: [{name: tensorflow, image: own:1}]}}"
+    roles = f"chief: {{{own}}}, worker: {{replicas: 2, {own}}}, evaluator: {{{own}}}"
+    text = without_image.read_text()
+    without_image.write_text(text.replace("chief: {}, worker: {replicas: 2}, evaluator: {}", roles))
+    assert dtjob("validate", without_image) == (0, f"{without_image}: digits is valid\n", "")
+
+
 def test_validate_says_of_tfjobs_controller_that_it_is_to_go(dtjob, tmp_path):
     file = tmp_path / "job.yaml"
     file.write_text(GOOD.replace("spec:\n", "spec:\n  managedBy: kubeflow.org/training-operator\n", 1))

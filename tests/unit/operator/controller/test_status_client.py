@@ -70,6 +70,18 @@ async def test_a_status_is_read(answer: bytes) -> None:
         assert await read_status("127.0.0.1", port) == {"task": "chief-0"}
 
 
+async def test_an_answer_ends_where_it_says_though_the_connection_stays_open() -> None:
+    """As a proxy beside the supervisor leaves it."""
+
+    async def keeping(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(ok(b'{"task": "chief-0"}', "Connection: keep-alive"))
+        await reader.read()
+
+    async with serving(keeping) as port:
+        assert await read_status("127.0.0.1", port) == {"task": "chief-0"}
+
+
 async def test_what_is_asked_for() -> None:
     asked: list[bytes] = []
 
@@ -121,15 +133,25 @@ async def test_no_redirect_is_followed() -> None:
     assert visited == []
 
 
-@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\n\r\n{", b"HTTP/1.1 200 OK\r\nX: ", b""])
-async def test_no_more_is_read_than_a_status_can_be(head: bytes) -> None:
-    """A body, a header and a first line that never end."""
+@pytest.mark.parametrize(
+    ("head", "more", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n{", b" ", "longer than 64 KiB"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n{", b" ", "longer than 64 KiB"),
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x", "does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", "does not speak HTTP"),
+        (b"", b" ", "does not speak HTTP"),
+    ],
+    ids=["a body", "a long body", "a header", "headers", "a first line"],
+)
+async def test_no_more_is_read_than_a_status_can_be(head: bytes, more: bytes, words: str) -> None:
+    """Parts of an answer that never end."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(head)
         while True:
-            writer.write(b" " * 65536)
+            writer.write(more * (65536 // len(more)))
             await writer.drain()
 
     tracemalloc.start()
@@ -138,7 +160,7 @@ async def test_no_more_is_read_than_a_status_can_be(head: bytes) -> None:
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "longer than 64 KiB" in str(found)
+    assert words in str(found)
     assert most < 40 * LONGEST, f"{most} bytes"
 
 

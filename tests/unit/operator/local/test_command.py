@@ -44,17 +44,26 @@ def test_expansion_is_that_of_kubernetes():
         "$$$(A)": "$1",
         "$(UNKNOWN)": "$(UNKNOWN)",
         "$(B)": "$(A)",
+        "$(A$(A))": "$(A$(A))",
+        "$($(A)": "$($(A)",
+        "$(A) $(A": "1 $(A",
         "$A $": "$A $",
         "cost: 5$$": "cost: 5$",
     }.items():
         assert expand(text, variables) == wanted
 
 
-def test_the_supervisor_runs_the_program_with_its_arguments_as_written():
-    digits = job_with(entrypoint="digits.py", args=["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$"])
-    made, _ = command_of(digits)
-    expected = ["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$"]
+def test_the_supervisor_runs_the_program_with_its_arguments_expanded_as_in_a_pod():
+    variables = [{"name": "RATE", "value": "0.1"}, {"name": "ALSO", "value": "$(RATE)$$(RATE)"}]
+    args = ["--name=$HOME", "a b", "$(DTJOB_ROLE)", "$$(RATE)", "--rate=$(RATE)", "$(ALSO)", "$(NONE)"]
+    made, _ = command_of(job_with(entrypoint="digits.py", args=args, env=variables))
+    expected = ["--name=$HOME", "a b", "worker", "$(RATE)", "--rate=0.1", "0.1$(RATE)", "$(NONE)"]
     assert made.argv == ["python", "-m", "dtjob_trainer", "digits.py", *expected]
+
+
+def test_a_dollar_of_the_entrypoint_is_a_dollar():
+    made, _ = command_of(job_with(entrypoint="$(HOME)/$$.py"))
+    assert made.argv[-1] == "$(HOME)/$$.py"
 
 
 def test_addresses_and_paths_are_local_and_all_else_is_the_pods():

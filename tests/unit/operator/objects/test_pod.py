@@ -65,9 +65,9 @@ def test_tasks_on_the_hosts_network_find_each_others_names(template: dict[str, A
     assert spec(with_template({"spec": template})).get("dnsPolicy") == policy
 
 
-def test_a_users_dollar_is_a_dollar():
-    job = builders.job(program={"entrypoint": "a.py", "args": ["--cost=$(HOME)"]})
-    assert training(job)["args"] == ["a.py", "--cost=$$(HOME)"]
+def test_the_kubelet_expands_arguments_and_not_the_entrypoint():
+    job = builders.job(program={"entrypoint": "$(A).py", "args": ["--rate=$(RATE)", "--cost=5$$"]})
+    assert training(job)["args"] == ["$$(A).py", "--rate=$(RATE)", "--cost=5$$"]
 
 
 def test_the_template_adds_and_overrides_defaults_but_not_what_is_ours():

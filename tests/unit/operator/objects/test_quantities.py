@@ -9,25 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtjob.objects.quantities import added, parse, requests_of, said, text, times
-
-
-@pytest.mark.parametrize(
-    ("written", "number"),
-    [
-        *(("4", 4), (4, 4), ("0.5", "1/2"), (1.5, "3/2"), ("500m", "1/2"), ("100u", "1/10000"), ("7n", "7/1000000000")),
-        *(("2k", 2000), ("1M", 10**6), ("1e3", 1000), ("1E2", 100), ("1E", 10**18), ("25e-1", "5/2")),
-        *(("1Ki", 1024), ("16Gi", 16 * 1024**3), ("1.5Mi", 3 * 2**19), (".5", "1/2"), ("5.", 5)),
-    ],
-)
-def test_each_form_is_read(written: Any, number: Any):
-    assert parse(written) == Fraction(number)
-
-
-@pytest.mark.parametrize("written", ["", "four", "4 Gi", "4GiB", "1K", "--1", "1e", "Gi"])
-def test_what_is_no_quantity_is_an_error(written: str):
-    with pytest.raises(ValueError, match="is no quantity"):
-        parse(written)
+from dtjob.api.quantity import parse
+from dtjob.objects.quantities import added, requests_of, said, text, times
 
 
 @given(st.integers(0, 10**20), st.sampled_from(["", "m", "u", "n", "k", "Mi", "Gi"]))
@@ -61,6 +44,39 @@ def test_a_pod_asks_for_its_containers_together_or_its_largest_init_container():
     }
     asked = {name: text(amount) for name, amount in requests_of(spec).items()}
     assert asked == {"cpu": "900m", "memory": str(4 * 1024**3), "a/gpu": "2"}
+
+
+def sidecar(requests: dict[str, Any]) -> dict[str, Any]:
+    return container(requests, restartPolicy="Always")
+
+
+@pytest.mark.parametrize(
+    ("starting", "cpu"),
+    [
+        ([sidecar({"cpu": 2}), container({"cpu": 4})], "6"),
+        ([container({"cpu": 4}), sidecar({"cpu": 2})], "4"),
+        ([sidecar({"cpu": 2}), sidecar({"cpu": 3}), container({"cpu": 1})], "6"),
+        ([sidecar({"cpu": 2}), container({"cpu": 4}), sidecar({"cpu": 6})], "9"),
+    ],
+    ids=["beside the one after it", "not beside the one before it", "beside the containers", "both, the larger"],
+)
+def test_sidecars_run_beside_what_starts_after_them(starting: list[dict[str, Any]], cpu: str) -> None:
+    spec = {"containers": [container({"cpu": 1})], "initContainers": starting}
+    assert {name: text(amount) for name, amount in requests_of(spec).items()} == {"cpu": cpu}
+
+
+def test_a_pods_own_requests_replace_those_of_its_containers():
+    spec = {
+        "containers": [container({"cpu": 1, "a/gpu": 2})],
+        "resources": {"requests": {"cpu": 3, "a/gpu": 9}, "limits": {"cpu": 4, "memory": "1Gi"}},
+        "overhead": {"cpu": "500m"},
+    }
+    asked = {name: text(amount) for name, amount in requests_of(spec).items()}
+    assert asked == {"cpu": "3500m", "a/gpu": "2", "memory": str(1024**3)}
+
+
+def test_a_pods_resources_that_are_no_mapping_ask_for_nothing():
+    assert requests_of({"containers": [], "resources": ["cpu"], "overhead": {}}) == {}
 
 
 def test_amounts_are_said_in_words():

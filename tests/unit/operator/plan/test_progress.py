@@ -120,6 +120,17 @@ def test_the_last_word_of_a_finished_task_counts():
         assert final_reports(views, {}) == {}
 
 
+def test_the_termination_message_of_an_image_without_supervisor_is_no_report():
+    job = builders.job("Default", program=False)
+    message = json.dumps({"step": 460, "totalSteps": 460, "model": "/m.keras", "checkpoint": {"step": 460}})
+    chief = builders.pod(job, "chief-0", builders.ended(0, message=message))
+    ended = plan(job, Children((chief,)), at(9)).status
+    assert ended is not None
+    assert ended["phase"] == "Succeeded"
+    assert "progress" not in ended
+    assert "checkpoint" not in ended
+
+
 def test_the_last_words_of_a_finished_chief_stay_when_its_pod_goes():
     """What was polled before its end is older, and is still remembered."""
     job = builders.job("Default")
