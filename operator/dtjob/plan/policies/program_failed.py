@@ -38,8 +38,8 @@ OF_ITS_OWN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, sign
 """Signals that a process brings upon itself. The others come from outside."""
 
 ABORTED = signal.SIGABRT
-"""TensorFlow may end itself with this signal if it loses a peer. So in a job of several tasks it counts only with a last
-line of the log that is the same both times and says nothing of peers."""
+"""TensorFlow may end itself with this signal if it loses a peer. So in a job of several tasks it counts only with a
+last line of the log that is the same both times and says nothing of peers."""
 
 
 def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
