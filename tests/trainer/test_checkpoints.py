@@ -1,6 +1,7 @@
 """Checkpoints: another number of workers, directories that are URIs, models that load in a scope and without."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,18 +37,21 @@ def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Pa
     a model without Dropout ends as one device's, which nobody disturbed."""
     checkpoint = {"everySteps": 20, "directory": str(tmp_path / "checkpoints")}
 
-    def trained_by(name: str, workers: int, epochs: int, *more: str) -> Cluster:
+    def trained_by(name: str, workers: int, epochs: int, *more: str, uid: str = "elastic") -> Cluster:
         arguments = ("train.py", "--plain", "--examples=961", f"--epochs={epochs}", *more)
         if not workers:
             return Cluster(tmp_path / name, "Default", {"chief": 1}, *arguments)
         counts = {"worker": workers}
-        return Cluster(tmp_path / name, "MultiWorkerMirrored", counts, *arguments, checkpoint=checkpoint, uid=name)
+        return Cluster(tmp_path / name, "MultiWorkerMirrored", counts, *arguments, checkpoint=checkpoint, uid=uid)
 
     with trained_by("three", 3, 2, "--slow-write=3") as run:
         run.start()
         run["worker-0"].wait_until(lambda status: status.get("writing") == 2 * STEPS_PER_EPOCH, "its last save")
-    for name, workers, before, epochs in (("two", 2, 20, 2), ("four", 4, 2 * STEPS_PER_EPOCH, 4)):
-        with trained_by(name, workers, epochs) as run:
+    for name, uid, workers, before, epochs in (
+        ("two", "elastic", 2, 20, 2),
+        ("four", "another", 4, 2 * STEPS_PER_EPOCH, 4),
+    ):
+        with trained_by(name, workers, epochs, uid=uid) as run:
             run.run()
             status = run["worker-0"].status
             assert status["restoredStep"] == before
@@ -57,6 +61,20 @@ def test_other_numbers_of_workers_go_on_where_the_last_ones_stopped(tmp_path: Pa
             run.run()
             assert run["chief-0"].status["restoredStep"] == 0, "it began from nothing, and says so"
             assert status["metrics"] == pytest.approx(run["chief-0"].status["metrics"], rel=1e-3)
+
+
+def test_a_restore_needs_no_more_memory_than_training(tmp_path: Path) -> None:
+    peaks = []
+    for epochs in (3, 6):
+        checkpoint = {"directory": str(tmp_path / "checkpoints"), "writeMode": "Sync"}
+        arguments = ("restored_memory.py", f"--epochs={epochs}")
+        with Cluster(tmp_path / str(epochs), "Default", {"chief": 1}, *arguments, checkpoint=checkpoint) as run:
+            run.run()
+            assert run["chief-0"].status.get("restoredStep") == (0 if epochs == 3 else 3)
+            (found,) = re.findall(r"peak (\d+)", run["chief-0"].output())
+            peaks.append(int(found))
+    fresh, restored = peaks
+    assert restored < fresh + 0.5 * 134, peaks
 
 
 @pytest.mark.slow

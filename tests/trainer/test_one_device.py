@@ -117,3 +117,13 @@ def test_equals_one_device(
     tmp_path: Path, package: str, strategy: str, counts: dict[str, int], devices: int, cases: str
 ) -> None:
     check(tmp_path, strategy, counts, devices, cases, package=package, examples=61)
+
+
+@pytest.mark.parametrize(
+    ("package", "shards"), [("keras", 2), *(pytest.param(p, 0, marks=pytest.mark.slow) for p in ("keras", "tf_keras"))]
+)
+@pytest.mark.timeout(900)
+def test_tables_on_parameter_servers_equal_one_device(tmp_path: Path, package: str, shards: int) -> None:
+    counts, cases = {"chief": 1, "worker": 1, "ps": 2}, "tables,every_optimizer_of_a_table"
+    options = {"partitioner": {"fixedShards": shards}} if shards else {}
+    check(tmp_path, "ParameterServer", counts, 0, cases, package=package, examples=61, **options)

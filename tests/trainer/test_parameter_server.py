@@ -84,6 +84,21 @@ def test_each_role_is_killed_and_training_comes_back(tmp_path: Path, package: st
         assert run["chief-0"].status["metrics"]["val_accuracy"] > LEARNT
 
 
+@pytest.mark.parametrize("loop", ["fit", "train"])
+def test_workers_train_side_by_side_if_a_step_takes_longer_than_a_report(tmp_path: Path, loop: str) -> None:
+    with Cluster(tmp_path, "ParameterServer", COUNTS, "side_by_side.py", loop) as run:
+        run.start()
+        run.expect_success("chief-0")
+
+
+@pytest.mark.parametrize("shards", [pytest.param(0, marks=pytest.mark.slow), 2])
+def test_a_step_touches_only_the_rows_of_a_table_that_it_looks_up(tmp_path: Path, shards: int) -> None:
+    options = {"partitioner": {"fixedShards": shards}} if shards else {}
+    with Cluster(tmp_path, "ParameterServer", {**COUNTS, "ps": 2}, "tables_in_place.py", options=options) as run:
+        run.start()
+        run.expect_success("chief-0")
+
+
 @pytest.mark.slow
 def test_validation_is_handed_out_as_workers_take_it(tmp_path: Path) -> None:
     """All that is handed out is in the chief's memory."""

@@ -17,6 +17,7 @@
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
     ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
     └── CheckpointError                   spec.checkpoint.storage
+        └── CheckpointInUseError          … another job writes there
 
 Each message names the field or argument and what to write instead.
 """
@@ -104,3 +105,9 @@ class StateError(TrainerError, RuntimeError):
 
 class CheckpointError(TrainerError):
     """The checkpoint directory cannot be used as asked; the message names it and the mend."""
+
+
+class CheckpointInUseError(CheckpointError):
+    """Another job that is alive writes into the checkpoint directory; the message names it and the mend."""
+
+    permanent = True

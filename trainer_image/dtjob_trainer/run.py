@@ -75,6 +75,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
     if code == exit_codes.FINISHED:
         _finish(here)
     here.before_the_end()
+    if code != exit_codes.PEER_LOST or shutdown.signalled:  # else the next process of this task starts at once
+        shutdown.release()
     _end(code)
 
 

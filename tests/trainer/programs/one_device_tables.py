@@ -2,7 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-from one_device_setup import CLIPPED, N, batched, case, compiled, keras, layers, optimizers, train, y
+from one_device_setup import CLIPPED, LEGACY, N, batched, case, compiled, keras, layers, optimizers, train, y
 
 LENGTH, WORDS = 6, 9
 words = np.random.default_rng(11).integers(0, WORDS, (N, LENGTH))
@@ -67,6 +67,21 @@ def tables():
         "one table": trained("rmsprop", Tokens(one_table=True)),
         "each once": trained("clipped", DifferentWords()),
     }
+
+
+@case
+def every_optimizer_of_a_table():
+    """Words are looked up several times in a batch, and with numbers from the end of the table; some are never."""
+    kinds = ("SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "AdamW", "Adamax", "Ftrl")
+    kinds += () if LEGACY else ("Nadam", "Lion", "Lamb")  # tf_keras's Nadam counts how often a step was traced
+    found = {}
+    for kind in kinds:
+        settings = {"weight_decay": 0.01} if kind in ("AdamW", "SGD") else CLIPPED
+        stack = [keras.Input((LENGTH,), dtype="int32"), layers.Embedding(2 * WORDS + 1, 3)]
+        stack += [layers.Flatten(), layers.Dense(1)]
+        model = compiled(keras.Sequential(stack), getattr(optimizers, kind)(0.02, **settings), "mse")
+        found[kind] = train(model, words if LEGACY else np.where(words % 2, words, -words), y)
+    return found
 
 
 @case

@@ -18,6 +18,7 @@ from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops import callback_state
 from dtjob_trainer.models import optimizers
+from dtjob_trainer.models.values import Held
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.create import StrategyError, configure_devices, create
@@ -189,7 +190,7 @@ weight, group = keras.Variable(np.ones(2, np.float32), name="weight"), Group(tf.
 half = {"w": np.ones(2, np.float16), "replicas": np.zeros((1, 0), np.uint8)}
 refused(
     ["variable w is (2,) float32 here and (2,) float16 there", "checkpoint.storage"],
-    lambda: State(group, {"w": weight}, {}, []).restore(half),
+    lambda: State(group, {"w": weight}, {}, []).restore(Held(half)),
     StateError,
 )
 

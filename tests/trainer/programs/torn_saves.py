@@ -13,6 +13,7 @@ import tf_keras
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import done, model_file
 from dtjob_trainer.checkpoint import writer as writing
+from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.process import runtime
@@ -20,6 +21,13 @@ from dtjob_trainer.process import runtime
 directory = Path(sys.argv[1])
 OLD, NEW = ({"v": tf.fill([1000], value)} for value in (1.0, 2.0))
 INDEX, DATA = directory / "ckpt-5.index", directory / f"ckpt-5{checkpoint.DATA_SUFFIX}"
+
+
+def read(step):
+    """All of a checkpoint, as a restart reads it."""
+    stored = Stored(str(directory), step)
+    stored.verify()
+    return {name: stored.array(name) for name in stored.kinds}, stored.state
 
 
 class Killed(BaseException):
@@ -71,7 +79,7 @@ while killed:
     killed = killed_before(number)
     checkpoint.clear_half_written(str(directory))
     assert checkpoint.steps_in(str(directory)) == [5], number
-    arrays, state = checkpoint.read(str(directory), 5)
+    arrays, state = read(5)
     assert np.all(arrays["v"] == {"old": 1.0, "new": 2.0}[state["name"]]), (number, state)
     assert not list(directory.glob("*_temp"))
     found.add(state["name"])
@@ -102,7 +110,7 @@ for damage in damages:
     fresh()
     damage()
     try:
-        checkpoint.read(str(directory), 5)
+        read(5)
     except checkpoint.UNREADABLE:
         checkpoint.set_aside(str(directory), 5)
     else:
@@ -117,7 +125,7 @@ fresh()
 for part in (DATA, INDEX):  # pruned while the evaluator reads
     part.unlink()
     try:
-        checkpoint.read(str(directory), 5)
+        read(5)
     except checkpoint.GONE:
         continue
     raise AssertionError("a checkpoint that is gone was read")
@@ -140,7 +148,7 @@ assert told == {"writing": 6}
 history.append(2.0)
 goes_on.set()
 writer.wait()
-assert checkpoint.read(str(directory), 6)[1] == {"history": [1.0]}
+assert read(6)[1] == {"history": [1.0]}
 assert told["writing"] is None
 assert told["checkpoint"]["step"] == 6
 
@@ -160,7 +168,7 @@ except ValueError as error:
 assert "notes.txt" in refused, "a directory of the user's was taken for a model's"
 assert (directory / "mine" / "notes.txt").read_text() == "mine"
 shutil.copytree(directory / "model", directory / ".saving-model")
-assert writer.prepare("uid") == [6]
+assert writer.prepare() == [6]
 assert not (directory / ".saving-model").exists()
 
 # the mark of a run that is done is its own job's: another one trains on
@@ -169,8 +177,12 @@ done.mark_done(task, {"step": 6, "loss": None})
 assert json.loads((directory / "DONE").read_text()) == {"uid": "uid", "step": 6, "status": {"step": 6}}
 assert done.is_done(str(directory), "uid")
 assert not done.is_done(str(directory), "another")
-writer.prepare("uid")
+assert writer.prepare() == [6]
+writer.owner.release()
 assert (directory / "DONE").exists()
-writer.prepare("another")
+another = Task("test", "default", "another", "chief", 0, checkpoint=Checkpoint(str(directory)))
+other = writing.Writer(another, lambda **keys: None, print)
+other.prepare()
+other.owner.release()
 assert not (directory / "DONE").exists()
 print("all well")

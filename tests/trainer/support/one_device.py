@@ -36,15 +36,23 @@ def reference(*arguments: str) -> dict[str, Any]:
 
 
 def check(
-    directory: Path, strategy: str, counts: Mapping[str, int], devices: int, cases: str, *, package: str, examples: int
+    directory: Path,
+    strategy: str,
+    counts: Mapping[str, int],
+    devices: int,
+    cases: str,
+    *,
+    package: str,
+    examples: int,
+    **more: Any,
 ) -> None:
     """Train `cases` (names with commas between them) under a strategy; fails where a number is not one device's.
 
-    `devices`: logical CPUs; 0 leaves the machine's own.
+    `devices`: logical CPUs; 0 leaves the machine's own. `more`: other options of the strategy.
     """
     out = directory / "out.pickle"
     arguments = (f"--examples={examples}", f"--package={package}", f"--cases={cases}")
-    options = {"logicalCPUs": devices} if devices else {}
+    options = more | ({"logicalCPUs": devices} if devices else {})
     with Cluster(directory, strategy, counts, PROGRAM, f"--out={out}", *arguments, options=options) as run:
         run.start()
         run.expect_success(*(task for task in run.tasks if strategy != "ParameterServer" or task == "chief-0"))

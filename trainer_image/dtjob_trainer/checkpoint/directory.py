@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import CheckpointError
@@ -34,7 +32,8 @@ GONE = (tf.errors.NotFoundError, tf.errors.AbortedError, *UNREADABLE)
 """What it raises for one that is removed while it is read; Aborted on NFS, for a stale handle (ESTALE)."""
 
 
-def _foreign(directory: str, step: int) -> CheckpointError:
+def foreign(directory: str, step: int) -> CheckpointError:
+    """The error for a checkpoint that is not ours."""
     return CheckpointError(
         f"{directory}/ckpt-{step} was not written by dtjob; choose another checkpoint.storage, or move it away"
     )
@@ -122,7 +121,7 @@ def clear_half_written(directory: str) -> None:
     for name in names:
         step = _step_of_part(name)
         if step is not None and not name.endswith(PARTS):
-            raise _foreign(directory, step)
+            raise foreign(directory, step)
     ended = [_end_save(directory, name, names) for name in names if re.fullmatch(r"ckpt-\d+_temp", name)]
     names = names.union(*ended)
     whole = set(_whole(names))
@@ -170,41 +169,6 @@ def name_finally(prefix: str, final: str, parts: Sequence[str] = PARTS) -> None:
         gfile.rename(prefix + part, final + part, overwrite=True)
 
 
-def read(directory: str, step: int) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """The arrays and the state of checkpoint `step`.
-
-    Raises CheckpointError where it is not one of ours, one of UNREADABLE where it is damaged, and NotFoundError where
-    it is gone. All is read by TensorFlow's operation: its reader object tells all of these by the same class of error.
-    """
-    prefix = f"{directory}/ckpt-{step}"
-    try:
-        state: dict[str, Any] = json.loads(_restore(prefix, {STATE: tf.uint8})[STATE].tobytes())
-    except tf.errors.NotFoundError:
-        if not tf.train.load_checkpoint(prefix).has_tensor(STATE):
-            raise _foreign(directory, step) from None
-        raise
-    types = tf.train.load_checkpoint(prefix).get_variable_to_dtype_map()
-    return _restore(prefix, {name: types[name] for name in sorted(types) if name != STATE}), state
-
-
-def _restore(prefix: str, types: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """The named tensors of a checkpoint, given their types."""
-    if not types:
-        return {}
-    names = list(types)
-    with tf.device("CPU:0"):
-        found = list(
-            tf.raw_ops.RestoreV2(
-                prefix=prefix,
-                tensor_names=names,
-                shape_and_slices=[""] * len(names),
-                dtypes=[types[name] for name in names],
-            )
-        )
-    # Each tensor goes as its copy comes: memory may be short of twice the model.
-    return {name: np.asarray(found.pop(0).numpy()) for name in names}
-
-
 def write_state_file(directory: str, steps: list[int]) -> None:
     """TensorFlow's own file `checkpoint`, so that tf.train.latest_checkpoint works on the directory."""
     lines = [f'model_checkpoint_path: "ckpt-{steps[-1]}"']
@@ -212,13 +176,17 @@ def write_state_file(directory: str, steps: list[int]) -> None:
     write_text(f"{directory}/checkpoint", "\n".join(lines) + "\n")
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a small file whole or not at all."""
-    temporary = f"{path}.tmp"
-    with gfile.GFile(temporary, "w") as file:
+def write_text(path: str, text: str, *, temporary: str = "") -> None:
+    """Write a small file whole or not at all, and bring it to disk.
+
+    - temporary: path of the file until it is whole, which other writers do not use. It is then not brought to disk.
+    """
+    written = temporary or f"{path}.tmp"
+    with gfile.GFile(written, "w") as file:
         file.write(text)
-    flush(temporary)
-    gfile.rename(temporary, path, overwrite=True)
+    if not temporary:
+        flush(written)
+    gfile.rename(written, path, overwrite=True)
 
 
 def read_object(path: str) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint import directory
+from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.data.sharding import Eras
 from dtjob_trainer.errors import CheckpointError
@@ -50,6 +51,8 @@ class Saves:
         if here.is_chief and here.task is not None and self._settings is not None:
             self._writer = Writer(here.task, here.progress.report, here.log)
             here.before_the_end = self._writer.let_end
+            here.shutdown.release()  # what an earlier run of this program holds
+            here.shutdown.release = self._writer.owner.release
 
     @property
     def writes(self) -> bool:
@@ -93,28 +96,32 @@ class Saves:
         """
         if self._settings is None:
             return None
-        group, arrays, blob = self._group, None, b""
-        if self._writer is not None:
-            found = self._newest(self._writer)
-            if found is not None:
-                arrays, state = found
-                blob = json.dumps(state).encode()
+        group, blob = self._group, b""
+        found = self._newest(self._writer) if self._writer is not None else None
+        if found is not None:
+            blob = json.dumps(found.state).encode()
         size = int(group.sum(np.array([len(blob)], np.float64))[0])
         if size == 0:
             return None
-        state = json.loads(group.broadcast(blob if group.index == 0 else None, size))
+        chiefs = group.broadcast(np.frombuffer(blob, np.uint8) if group.index == 0 else None, size)
+        state = json.loads(chiefs.tobytes())
         step = int(state["step"])
         self.history = tuple((int(first), int(tasks)) for first, tasks in state["tasks"])
         if self.history[-1][1] != group.tasks:
             self.history = (*self.history, (step, group.tasks))
         if before is not None:
             before(step, state)
-        same_replicas = self._state.restore(arrays)
+        same_replicas = self._state.restore(found)
         self._earlier = list(state["earlier"])
         self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
         self._here.log("resumed from the checkpoint", step=step)
         return Restored(step, state, same_replicas)
+
+    def see_owned(self) -> None:
+        """Raise CheckpointInUseError at the chief if another job has taken the directory. Reads nothing."""
+        if self._writer is not None:
+            self._writer.owner.check()
 
     def wait(self) -> None:
         """Wait until all that was written is on disk."""
@@ -134,26 +141,27 @@ class Saves:
         """Count `step` among the earlier checkpoints; the same step may be saved twice."""
         self._earlier = [*(each for each in self._earlier if each != step), step][-REMEMBERED:]
 
-    def _newest(self, writer: Writer) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The newest checkpoint that can be read; None where there is none.
+    def _newest(self, writer: Writer) -> Stored | None:
+        """The newest checkpoint of which all can be read; None where there is none.
 
         Raises CheckpointError where there are several and none can be read: it is what reads them that is at fault.
         """
-        assert self._here.task is not None
         where, found = writer.settings.directory, None
         damaged: dict[int, tf.errors.OpError] = {}
-        for step in reversed(writer.prepare(self._here.task.uid)):
+        for step in reversed(writer.prepare()):
             try:
-                found = directory.read(where, step)
+                newest = Stored(where, step)
+                newest.verify()
+                found = newest
                 break
             except directory.UNREADABLE as error:
                 damaged[step] = error
         if found is None and len(damaged) > 1:
-            newest = max(damaged)
+            last = max(damaged)
             raise CheckpointError(
-                f"checkpoint.storage {where}: none of its {len(damaged)} checkpoints can be read (ckpt-{newest}: "
-                f"{damaged[newest].message}); move them away to begin at step 0"
-            ) from damaged[newest]
+                f"checkpoint.storage {where}: none of its {len(damaged)} checkpoints can be read (ckpt-{last}: "
+                f"{damaged[last].message}); move them away to begin at step 0"
+            ) from damaged[last]
         instead = "the one before is taken" if found else "training begins at step 0"
         for step, damage in damaged.items():
             directory.set_aside(where, step)

@@ -24,9 +24,10 @@ from dtjob_trainer.checkpoint.directory import (
     steps_in,
     write_state_file,
 )
+from dtjob_trainer.checkpoint.owner import Owner
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
-from dtjob_trainer.errors import CheckpointError
+from dtjob_trainer.errors import CheckpointError, CheckpointInUseError
 
 gfile = tf.io.gfile
 RETRY_SECONDS = 1.0
@@ -77,7 +78,8 @@ class Writer:
     def __init__(self, task: Task, report: Callable[..., None], log: Callable[..., None]) -> None:
         assert task.checkpoint is not None
         self.settings = task.checkpoint
-        self._report, self._log = report, log
+        self._report, self._log, self._uid = report, log, task.uid
+        self.owner = Owner(task, report, log)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         """Why the last write came to nothing; None where it is on disk, or on its way."""
@@ -85,18 +87,23 @@ class Writer:
         """What that was of."""
         check_directory(self.settings.directory)
 
-    def prepare(self, uid: str) -> list[int]:
-        """Make the directory, clear it of torn and foreign leftovers; the steps of its checkpoints.
+    def prepare(self) -> list[int]:
+        """Make the directory this job's, clear it of torn and foreign leftovers; the steps of its checkpoints.
 
-        Raises CheckpointError where it cannot be written to: before the first step, and not at the second save.
+        Raises CheckpointError where another job writes there or it cannot be written to: before the first step, and not
+        at the second save.
         """
-        clear_half_written(self.settings.directory)  # first, as that may be what fills the disk
+        self.owner.wait()  # what looks torn may be another job's save
+        clear_half_written(self.settings.directory)  # before anything is written, as that may be what fills the disk
         make_writable(self.settings.directory)
-        done.remove_others_mark(self.settings.directory, uid)
+        self.owner.take()
+        done.remove_others_mark(self.settings.directory, self._uid)
         return steps_in(self.settings.directory)
 
     def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-        """Write checkpoint `step`. Raises CheckpointError where neither this one nor the one before can be written."""
+        """Write checkpoint `step`. Raises CheckpointError where neither this one nor the one before can be written, or
+        another job has taken the directory."""
+        self.owner.check()
         failed_before = self.settle() is not None
         blob = json.dumps(state).encode()  # now, as training goes on and changes what `state` refers to
         self._report(writing=step)
@@ -119,7 +126,9 @@ class Writer:
 
     def wait(self) -> None:
         """Wait until the last write is on disk. Raises CheckpointError where it could not be written."""
-        if self.settle() is not None:
+        failed = self.settle()
+        self.owner.check()
+        if failed is not None:
             raise CheckpointError(f"checkpoint.storage {self.settings.directory}: {self._error}") from self._error
 
     def let_end(self) -> None:
@@ -130,7 +139,7 @@ class Writer:
     def _write(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> None:
         """`clear`: of what a failed write has left, which may be what fills the disk."""
         error = self._try(step, tensors, state, clear)
-        if error is not None:
+        if error is not None and not isinstance(error, CheckpointInUseError):
             self._say(step, error, "it is tried once more")
             time.sleep(RETRY_SECONDS)
             error = self._try(step, tensors, state, clear)
@@ -144,6 +153,7 @@ class Writer:
     def _try(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> BaseException | None:
         """Write it; what was raised."""
         try:
+            self.owner.look()
             if clear:
                 clear_half_written(self.settings.directory)
             write(self.settings.directory, step, tensors, state, self.settings.max_to_keep)

@@ -23,7 +23,8 @@ CALL_SECONDS = 0.1
 class Engine(ABC):
     """Runs steps of a built model on the replicas of a strategy.
 
-    A step that was asked for may be done later: what reads results or metrics waits for all of them by itself.
+    A step that was asked for may be done later. What reads results or metrics tells of those that are done; `wait`
+    before that tells of all.
     """
 
     exact = True
@@ -82,7 +83,7 @@ class Engine(ABC):
         return self._function("train", source).get_concrete_function()
 
     def loss(self) -> float | None:
-        """This task's part of the last step's loss; the sum over tasks is the loss of the global batch.
+        """This task's part of the loss of the last step that is done; the sum over tasks is that of the global batch.
 
         None where a `train_step` of the model's own gives none.
         """
@@ -97,7 +98,6 @@ class Engine(ABC):
 
     def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, over all tasks. Collective."""
-        self.wait()
         return self.trained.read_metrics(self.group)
 
     def logs(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Engine(ABC):
         return self._own_logs("train", self._trained)[1] if self._own_step else self.read_metrics()
 
     def epoch_logs(self) -> dict[str, Any]:
-        """What callbacks are told after an epoch, over all tasks. Collective."""
+        """What callbacks are told after an epoch, or so far within it, over all tasks. Collective."""
         if not self._own_step or self._trained is None:  # None: a restart found no step left in the epoch
             return self.read_metrics()
         return logs_of(*self._own_logs("train", self._trained))
@@ -116,7 +116,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _result(self, step: Any) -> Any:
-        """What `step`, the last one, gave, once it is done: this task's part of the loss, or of all that an own step
+        """What `step`, the last one that is done, gave: this task's part of the loss, or of all that an own step
         returns, by name."""
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Steps under ParameterServer: the chief hands them to whichever worker is free, and joins before it reads anything."""
+"""Steps under ParameterServer: the chief hands them to whichever worker is free."""
 
 from __future__ import annotations
 
@@ -11,18 +11,10 @@ import tensorflow as tf
 from dtjob_trainer.data.batches import Batch, Source
 from dtjob_trainer.data.stream import Portion
 from dtjob_trainer.engines.engine import Engine, Kind, Work
+from dtjob_trainer.engines.handed_out import AHEAD, HandedOut
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut
 from dtjob_trainer.strategies.collective import Group
-
-BATCHES_AHEAD = 4
-"""Batches of evaluation that each worker has at hand; all that are handed out are in the chief's memory."""
-
-
-def handed_out(coordinator: Any) -> int:
-    """How many steps a ClusterCoordinator has that are not done. It says only whether there are any (`done`)."""
-    closures = coordinator._cluster.closure_queue
-    return int(closures._queue.qsize() + closures._inflight_closure_count)
 
 
 class ParameterServerEngine(Engine):
@@ -36,8 +28,9 @@ class ParameterServerEngine(Engine):
 
     def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Kind] = ()) -> None:
         super().__init__(trained, group, watched)
-        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
-        self.batches_ahead = BATCHES_AHEAD * group.strategy._num_workers
+        self._steps = {"train": HandedOut(group.strategy), "evaluate": HandedOut(group.strategy)}
+        """By kind; TensorFlow has one coordinator for both, so either waits for all."""
+        self.batches_ahead = AHEAD * group.strategy._num_workers
 
     def train(self, source: Source, work: Work) -> int:
         """Hand out a step for each batch; returns before they are done."""
@@ -55,19 +48,19 @@ class ParameterServerEngine(Engine):
 
     def wait(self) -> None:
         """Return when every step handed out is done."""
-        self._coordinator.join()
+        self._steps["train"].wait()
 
     def done(self) -> bool:
         """Whether `wait` would return at once."""
-        return bool(self._coordinator.done())
+        return self._steps["train"].done()
 
     def outstanding(self) -> int:
         """Steps handed out that are not done."""
-        return handed_out(self._coordinator)
+        return self._steps["train"].outstanding()
 
-    def _result(self, step: Any) -> Any:
-        self.wait()
-        return step.fetch()
+    def _result(self, step: HandedOut) -> Any:
+        """Of the last step that is done; steps that run are not waited for."""
+        return step.last_done()
 
     def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:
         def step(inputs: Any, total: Any) -> Any:
@@ -81,7 +74,9 @@ class ParameterServerEngine(Engine):
         signature = [source.input_spec(), tf.TensorSpec([], tf.int32)]
         return tf.function(step, autograph=False, input_signature=signature)
 
-    def _schedule(self, kind: Kind, source: Source, batch: Batch) -> Any:
+    def _schedule(self, kind: Kind, source: Source, batch: Batch) -> HandedOut:
         parts = tuple(part for part in batch.inputs if part is not None)
         tensors = keras.tree.map_structure(tf.convert_to_tensor, parts)
-        return self._coordinator.schedule(self._function(kind, source), args=(tensors, tf.constant(batch.total)))
+        steps = self._steps[kind]
+        steps.schedule(self._function(kind, source), args=(tensors, tf.constant(batch.total)))
+        return steps

@@ -9,8 +9,10 @@ import keras
 import tensorflow as tf
 
 from dtjob_trainer.engines.feed import Feed
-from dtjob_trainer.engines.parameter_server import handed_out
+from dtjob_trainer.engines.handed_out import HandedOut
 from dtjob_trainer.errors import StepError
+from dtjob_trainer.models.cuts import setting
+from dtjob_trainer.models.gradients import indexed_slices
 from dtjob_trainer.strategies.collective import Group
 
 Values = dict[str, float]
@@ -24,8 +26,12 @@ class Steps:
         # a function of its own would hide the replicas from the optimizer inside (merge_call)
         body = getattr(step_fn, "python_function", step_fn)
 
+        def of_replica(batch: Any) -> dict[str, Any]:
+            with setting(indexed_slices.batch_of_step, batch):
+                return _named(body(batch))
+
         def step(inputs: Any) -> Any:
-            results = feed.run(lambda batch: _named(body(batch)), inputs, group)
+            results = feed.run(of_replica, inputs, group)
             parts = {name: group.strategy.experimental_local_results(value) for name, value in results.items()}
             return {name: tf.add_n(part) for name, part in parts.items()}
 
@@ -58,7 +64,7 @@ class Steps:
         return 0
 
     def values(self) -> Values:
-        """What `step_fn` returned in the last step, summed over this task's replicas."""
+        """What `step_fn` returned in the last step that is done, summed over this task's replicas."""
         return {name: float(value) for name, value in self._last.items()}
 
 
@@ -67,25 +73,24 @@ class ScheduledSteps(Steps):
 
     def __init__(self, step_fn: Callable[[Any], Any], feed: Feed, group: Group) -> None:
         super().__init__(step_fn, feed, group)
-        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
+        self._steps = HandedOut(group.strategy)
 
     def run(self, inputs: Any) -> None:
         """Hand out one step; returns before it is done."""
         tensors = keras.tree.map_structure(tf.convert_to_tensor, tuple(part for part in inputs if part is not None))
-        self._last = self._coordinator.schedule(self._function, args=(tensors,))
+        self._steps.schedule(self._function, args=(tensors,))
 
     def wait(self) -> None:
         """Return when every step handed out is done."""
-        self._coordinator.join()
+        self._steps.wait()
 
     def outstanding(self) -> int:
         """Steps handed out that are not done."""
-        return handed_out(self._coordinator)
+        return self._steps.outstanding()
 
     def values(self) -> Values:
-        """What the step handed out last returned, once all are done."""
-        self.wait()
-        return {name: float(value) for name, value in self._last.fetch().items()} if self._last else {}
+        """What `step_fn` returned in the last step that is done; empty before the first step."""
+        return {name: float(value) for name, value in (self._steps.last_done() or {}).items()}
 
 
 def _named(result: Any) -> dict[str, Any]:

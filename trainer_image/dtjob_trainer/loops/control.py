@@ -26,7 +26,7 @@ class Agreement:
     save: bool
     """The chief's clock says that a checkpoint is due."""
     loss: float
-    """Loss of the step just done, over the global batch."""
+    """Loss of the last step that is done, over the global batch."""
     steps_per_second: float
     """The chief's measured speed; 0 while unknown."""
 
@@ -42,7 +42,7 @@ class Control:
 
     def begin(self, step: int) -> None:
         """Steps begin, or go on, after `step`; the clock runs from now on."""
-        self._last_step, self._next = step, step + 1
+        self._last_done, self._next = step, step + 1
         self._last_time = self._last_save = time.monotonic()
         self._first = True
 
@@ -54,17 +54,21 @@ class Control:
         """How many steps after `step` come before tasks agree again; at least 1."""
         return max(self._next - step, 1)
 
-    def agree(self, step: int, loss: float) -> Agreement:
-        """Agree with all tasks after `step`; `loss` is this task's part. Collective."""
+    def agree(self, step: int, loss: float, done: int | None = None) -> Agreement:
+        """Agree with all tasks after `step`; `loss` is this task's part. Collective.
+
+        - done: how many steps are done; None: all. Steps that are handed out tell nothing about speed.
+        """
+        done = step if done is None else done
         now = time.monotonic()
         chief = self._group.index == 0
         # the first interval holds tracing, so it tells nothing about speed
-        rate = 0.0 if self._first else (step - self._last_step) / max(now - self._last_time, 1e-6)
+        rate = 0.0 if self._first else max(done - self._last_done, 0) / max(now - self._last_time, 1e-6)
         due = self._every_seconds is not None and now - self._last_save >= self._every_seconds
         mine = [float(self._shutdown.requested), loss, rate if chief else 0.0, float(chief and due)]
         stop, loss, rate, save = self._group.sum(np.array(mine, np.float64)).tolist()
         self._first = False
-        self._last_step, self._last_time = step, time.monotonic()
+        self._last_done, self._last_time = done, time.monotonic()
         self._next = step + steps_until(rate)
         return Agreement(stop > 0, save > 0, loss, rate)
 

@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dtjob_trainer.checkpoint import directory as checkpoint
+from dtjob_trainer.checkpoint import owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
+from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
 from dtjob_trainer.engines.engine import Engine
@@ -34,7 +36,8 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
 
     Unless `evaluation.checkpoints` is Every, those that are outdated before they are looked at are passed over; the
     last one never is. Where it is Every, the log names those that were removed before they were looked at. Logs for
-    TensorBoard go to events/evaluator, the best model to best.keras.
+    TensorBoard go to events/evaluator, the best model to best.keras. While another job owns the directory, nothing is
+    evaluated.
     """
     task = here.task
     assert task is not None
@@ -50,11 +53,14 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     events = Events(f"{directory}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()
     evaluated: set[int] = set()
+    others = _Others(here, directory)
     here.progress.report(state="evaluating")
     while True:
         ended = is_done(directory, task.uid)
         found = checkpoint.steps_in(directory)
         step = next_step(found, seen, task.evaluation.every)
+        if step is not None and others.own_it():
+            step = None
         result = _evaluate(here, engine, source, directory, step) if step is not None else None
         if step is not None and (result is not None or step != found[-1]):  # only the newest is tried again
             seen.add(step)
@@ -81,6 +87,29 @@ def next_step(found: Sequence[int], seen: Collection[int], every: bool) -> int |
     return new[0] if new else None
 
 
+class _Others:
+    """Tells of another job that owns the checkpoint directory."""
+
+    def __init__(self, here: Runtime, directory: str) -> None:
+        self._here, self._directory = here, directory
+        self._told = ""
+
+    def own_it(self) -> bool:
+        """Whether another job owns the directory. Each such job is logged once, and reported as long as it does."""
+        assert self._here.task is not None
+        mark = owner.others_mark(self._directory, self._here.task.uid)
+        name = owner.name_of(mark) if mark is not None else ""
+        if name != self._told:
+            self._told = name
+            why = (
+                f"{self._directory} is in use by job {name}, whose checkpoints are not evaluated here" if name else None
+            )
+            self._here.progress.report(message=why)
+            if why is not None:
+                self._here.log(why, level="warning")
+        return mark is not None
+
+
 def _words_of_missed(missed: Sequence[int]) -> str:
     shown = ", ".join(map(str, missed[:MISSED_SHOWN])) + (f" … {missed[-1]}" if len(missed) > MISSED_SHOWN else "")
     return (
@@ -105,11 +134,11 @@ def _evaluate(
 ) -> tuple[dict[str, float], list[int]] | None:
     """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
     try:
-        arrays, state = checkpoint.read(directory, step)
+        stored = Stored(directory, step)
+        due = callback_state.validates_on_averages(stored.state.get("callbacks", []))
+        engine.trained.load(stored, engine.trained.averages() if due else {})
     except checkpoint.GONE:
         return None
-    due = callback_state.validates_on_averages(state.get("callbacks", []))
-    engine.trained.load(engine.trained.averaged(arrays) if due else arrays)
     engine.reset_metrics()
     source.epoch_ends()
     size, streams = engine.most_in_one_call("evaluate", source, STEPS_PER_CALL), engine.streams(source)
@@ -119,4 +148,4 @@ def _evaluate(
     metrics = {name: value for name, value in found.items() if not isinstance(value, list)}
     here.say_left_out(name for name in found if name not in metrics)
     here.log("checkpoint evaluated", step=step, values=metrics)
-    return metrics, state["earlier"]
+    return metrics, stored.state["earlier"]

@@ -236,9 +236,9 @@ class FitLoop(TrainingRun):
         self._asked_to_leave = bool(votes[1] > 0)
 
     def _tell(self, agreement: Agreement) -> None:
-        loss = {} if self._loss() is None else {"loss": agreement.loss}
+        loss = {} if self._engine.loss() is None else {"loss": agreement.loss}
         pace = self._pace_at(agreement.steps_per_second)
-        self._here.progress.update(step=self._step, epoch=self._epochs.ended, **loss, **pace)
+        self._here.progress.update(step=self._steps_done(), epoch=self._epochs.ended, **loss, **pace)
 
     def _kept(self) -> Mapping[str, Any]:
         return {

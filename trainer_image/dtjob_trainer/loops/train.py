@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,11 +73,32 @@ def train(
         for why in optimizers.limits(each, traits):
             raise TrainError(f"variables: optimizer {each.name}: {why}")
     steps = choose.steps(step_fn, inputs, group, traits)
-    with optimizer_steps.of_all_replicas(list(filter(optimizers.acts_on_gradients, of_keras_3)), traits):
+    doubted: list[str] = []
+
+    def doubt(table: Any) -> None:
+        doubted.append(getattr(table, "path", table.name))
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(optimizer_steps.of_all_replicas(of_keras_3, traits, doubt))
+        if len(of_keras_3) < len(known.optimizers) and traits.synchronous and traits.distributed:
+            from dtjob_trainer.models.gradients import tf_keras_sums
+
+            stack.enter_context(tf_keras_sums.of_one_device(doubt))
         inexact = exactness.of_custom_step(steps.trace(), inputs, known, traits)
+        _warn_of_tables(here, doubted, group)
         values = TrainLoop(here, group, inputs, steps, known, total_steps, inexact).train()
     here.trained = True
     return values
+
+
+def _warn_of_tables(here: runtime.Runtime, doubted: Sequence[str], group: Group) -> None:
+    """Name the tables of which it is not known whether rows are looked up for each row or once for all rows."""
+    if doubted and group.replicas > 1:
+        here.warn(
+            f"step_fn: how rows are looked up in {', '.join(dict.fromkeys(doubted))} cannot be told, so optimizers "
+            "other than SGD may train it otherwise than one device; look up what is alike for all rows once, as with "
+            "tf.range(length), and outside of functions of its own"
+        )
 
 
 def _check(here: runtime.Runtime, step_fn: Any, data: Any, total_steps: int) -> None:

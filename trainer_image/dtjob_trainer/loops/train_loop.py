@@ -56,6 +56,7 @@ class TrainLoop(TrainingRun):
             self._train_step(inputs)
             if self._step >= self._last:
                 break
+        self._wait()
         self._report(0.0)
 
     def _train_step(self, inputs: Any) -> None:
@@ -110,14 +111,15 @@ class TrainLoop(TrainingRun):
         return reached if self._step >= self._last else ""
 
     def _report(self, steps_per_second: float) -> None:
-        """Report what `step_fn` returned in the step just done, summed over all tasks. Collective."""
+        """Report what `step_fn` returned in the last step that is done, summed over all tasks. Collective."""
+        done = self._steps_done()
         self._values = self._summed()
         loss = {"loss": self._values["loss"]} if "loss" in self._values else {}
         pace = self._pace_at(steps_per_second)
-        self._here.progress.update(step=self._step, **pace, **loss, metrics=self._values)
-        if self._step >= self._last or time.monotonic() - self._last_line >= LOG_SECONDS:
+        self._here.progress.update(step=done, **pace, **loss, metrics=self._values)
+        if done >= self._last or time.monotonic() - self._last_line >= LOG_SECONDS:
             self._last_line = time.monotonic()
-            self._here.log(f"step {self._step}/{self._last}", step=self._step, values=self._values)
+            self._here.log(f"step {done}/{self._last}", step=done, values=self._values)
 
     def _summed(self) -> Values:
         """What `step_fn` returned in every task, summed up. Collective."""

@@ -115,7 +115,7 @@ class TrainingRun(ABC):
 
     @abstractmethod
     def _loss(self) -> float | None:
-        """This task's part of the loss of the step just done, None where there is none."""
+        """This task's part of the loss of the last step that is done, None where there is none."""
 
     @abstractmethod
     def _steps_done(self) -> int:
@@ -157,7 +157,8 @@ class TrainingRun(ABC):
         """Where it is due, learn whether to leave and whether the clock asks for a save."""
         if not self._control.due(self._step):
             return
-        agreement = self._control.agree(self._step, self._loss() or 0.0)
+        self._saves.see_owned()
+        agreement = self._control.agree(self._step, self._loss() or 0.0, self._steps_done())
         self._tell(agreement)
         if agreement.stop:
             self._close()

@@ -12,13 +12,14 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.errors import FitError
+from dtjob_trainer.errors import FitError, StateError
 from dtjob_trainer.models import metric_updates, optimizers, own_step, recurrent, returned
 from dtjob_trainer.models.by_rows import scalars
 from dtjob_trainer.models.cuts import Cut, current_cut, setting
 from dtjob_trainer.models.gradients import indexed_slices, own_gradients
 from dtjob_trainer.models.returned import Returned
-from dtjob_trainer.models.variables import Array, State
+from dtjob_trainer.models.values import Values, in_groups
+from dtjob_trainer.models.variables import State
 from dtjob_trainer.strategies.collective import Group
 
 
@@ -219,13 +220,26 @@ class TrainedModel(ABC):
     def state(self, group: Group) -> State:
         """All that training changes of the built model."""
 
-    def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
-        """A checkpoint's `arrays` with the averages that the optimizer keeps in place of weights; of a built model."""
-        return arrays
+    def averages(self) -> Mapping[str, str]:
+        """By the name of a weight in a checkpoint, that of its average that the optimizer keeps; of a built model."""
+        return {}
+
+    def load(self, values: Values, instead: Mapping[str, str]) -> None:
+        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's.
+
+        - instead: by the name of a weight, the name of what it gets in its place.
+        """
+        weights = {instead.get(name, name): variable for name, variable in self._all_weights().items()}
+        for name, variable in weights.items():
+            if values.kinds.get(name, (None,))[0] != tuple(variable.shape):
+                raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
+        for names in in_groups(weights, values.kinds):
+            for name, value in zip(names, values.read(names), strict=True):
+                weights[name].value.assign(value)
 
     @abstractmethod
-    def load(self, arrays: Mapping[str, Array]) -> None:
-        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
+    def _all_weights(self) -> Mapping[str, Any]:
+        """The model's variables by the names that they have in a checkpoint."""
 
     def scale_learning_rate(self, factor: int) -> None:
         """Multiply the learning rate, or all of a schedule's. Raises ValueError for a schedule of the user's own."""

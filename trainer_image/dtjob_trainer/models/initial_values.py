@@ -23,6 +23,7 @@ from tensorflow.python.autograph.impl.api import autograph_artifact
 
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import StateError
+from dtjob_trainer.models.values import Held
 from dtjob_trainer.models.variables import Plain, State, named, parts_of
 from dtjob_trainer.strategies.collective import Group
 
@@ -111,9 +112,8 @@ class InitialValues:
             if not gone[number]:  # what replicas count for themselves may differ by now
                 counts = variable.synchronization is tf.VariableSynchronization.ON_READ
                 digests[number] = one.initial if counts else digests_of(first.numpy())[1]
-        chiefs = np.frombuffer(
-            group.broadcast(digests.tobytes() if group.index == 0 else None, digests.nbytes), np.int64
-        )
+        sent = digests.view(np.uint8) if group.index == 0 else None
+        chiefs = group.broadcast(sent, digests.nbytes).view(np.int64)
         other, gone = group.sum(np.stack([digests != chiefs, gone]).astype(np.int64))
         apart = [variables[number] for number in np.flatnonzero((other > 0) & (gone == 0))]
         plain = named("initial", [Plain(variable) for variable in apart])
@@ -121,7 +121,7 @@ class InitialValues:
             arrays = {name: parts_of(group.strategy, variable)[0].numpy() for name, variable in plain.items()}
             arrays["replicas"] = np.zeros((group.replicas, 0), np.uint8)
         if plain:
-            State(group, plain, {}, []).restore(arrays)
+            State(group, plain, {}, []).restore(None if arrays is None else Held(arrays))
 
     def _run(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A step of the program's own, whose variables must be alike before it; those that it makes, as it does so."""

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.errors import FitError, StateError
+from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import (
     added_sums,
     averages,
@@ -31,7 +31,7 @@ from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut, current_cut, setting, unscaled
 from dtjob_trainer.models.gradients import own_gradients
 from dtjob_trainer.models.keras3_generator import global_generator, one_generator
-from dtjob_trainer.models.variables import Array, State, is_local, named, parts_of, sum_of
+from dtjob_trainer.models.variables import State, is_local, named, parts_of, sum_of
 from dtjob_trainer.strategies import sharded_variables
 from dtjob_trainer.strategies.collective import Group
 
@@ -224,23 +224,19 @@ class KerasModel(TrainedModel):
         local |= named("recurrent", recurrent.states_of(self.model))
         return State(group, shared, local, averaged)
 
-    def averaged(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
-        """A checkpoint's `arrays` with the averages that the optimizer keeps in place of weights; of a built model."""
+    def averages(self) -> Mapping[str, str]:
+        """By the name of a weight in a checkpoint, that of its average that the optimizer keeps; of a built model."""
         optimizer = self.model.optimizer
         if not optimizer.built:  # as of a model with its own step, which `build` leaves alone
             optimizer.build(self.model.trainable_variables)
         weights = {id(v): name for name, v in self._weights()[0].items()}
         kept = {id(v): name for name, v in named(OPTIMIZER.format(0), optimizer.variables).items()}
         pairs = [pair for inner in optimizers.innermost(optimizer) for pair in averages.pairs_of(inner)]
-        return {**arrays, **{weights[id(v)]: arrays[kept[id(average)]] for v, average in pairs}}
+        return {weights[id(v)]: kept[id(average)] for v, average in pairs}
 
-    def load(self, arrays: Mapping[str, Array]) -> None:
-        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
+    def _all_weights(self) -> Mapping[str, Any]:
         shared, local = self._weights()
-        for name, variable in (shared | local).items():
-            if name not in arrays or arrays[name].shape != tuple(variable.shape):
-                raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
-            variable.assign(arrays[name])
+        return shared | local
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's variables that replicas share, and those that each has for itself, both by name."""

@@ -24,24 +24,31 @@ from dtjob_trainer.models.optimizers import innermost, outermost
 
 
 @contextlib.contextmanager
-def of_all_replicas(optimizers: Sequence[Any], traits: Traits) -> Iterator[None]:
-    """While this lasts, steps of `optimizers` (Keras 3's) are as on one device, under a strategy like that."""
+def of_all_replicas(
+    optimizers: Sequence[Any], traits: Traits, doubt: Callable[[Any], object] = lambda variable: None
+) -> Iterator[None]:
+    """While this lasts, steps of `optimizers` (Keras 3's) are as on one device, under a strategy like that.
+
+    - doubt: called with a table if it is not known how rows are looked up in it (`indexed_slices.summed`).
+    """
     outer = outermost(optimizers)
     with contextlib.ExitStack() as stack:
         for optimizer in optimizers if traits.distributed else ():
             is_wrapped = not any(optimizer is each for each in outer)
-            for owner, name, function in _replacements(optimizer, is_wrapped, traits):
+            for owner, name, function in _replacements(optimizer, is_wrapped, traits, doubt):
                 stack.enter_context(overridden(owner, **{name: function}))
         yield
 
 
-def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+def _replacements(
+    optimizer: Any, is_wrapped: bool, traits: Traits, doubt: Callable[[Any], object]
+) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """What methods of `optimizer`, and of those inside it, are while a step is traced: owner, name and function.
 
     - is_wrapped: another optimizer applies it, and gives it sums.
     """
     if traits.synchronous and not is_wrapped:
-        yield optimizer, "apply", partial(_sum_and_apply, optimizer, optimizer.apply)
+        yield optimizer, "apply", partial(_sum_and_apply, optimizer, optimizer.apply, doubt)
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         scale = LossScale(optimizer)
         yield optimizer, "_tf_apply", scale.apply
@@ -55,7 +62,11 @@ def _replacements(optimizer: Any, is_wrapped: bool, traits: Traits) -> Iterator[
 
 
 def _sum_and_apply(
-    optimizer: Any, apply: Callable[..., Any], grads: Sequence[Any], trainable_variables: Any = None
+    optimizer: Any,
+    apply: Callable[..., Any],
+    doubt: Callable[[Any], object],
+    grads: Sequence[Any],
+    trainable_variables: Any = None,
 ) -> Any:
     """`apply` (Keras's own, of one optimizer) on what one device has in place of all replicas' `grads`."""
     if trainable_variables is not None:
@@ -63,7 +74,8 @@ def _sum_and_apply(
     known = optimizer._trainable_variables if trainable_variables is None else trainable_variables
     apart = [place for place in overwritten.places(known) if grads[place] is not None]
     grads = [overwritten.of_each(grad) if place in apart else grad for place, grad in enumerate(grads)]
-    summed = indexed_slices.summed(grads, partial(_sums, tf.distribute.get_replica_context()))
+    sums = partial(_sums, tf.distribute.get_replica_context())
+    summed = indexed_slices.summed(grads, sums, lambda place: doubt(known[place]))
     for place in apart:
         summed[place] = overwritten.largest(summed[place])
     return apply(summed, trainable_variables)

@@ -88,16 +88,6 @@ def overrides_apply(optimizer: Any) -> bool:
     return home is not None and not home.__module__.startswith("keras.")
 
 
-def acts_on_gradients(optimizer: Any) -> bool:
-    """Whether `optimizer` (Keras 3's) does with the gradients what must be done with their sums, and not before it."""
-    if hasattr(optimizer, "inner_optimizer"):
-        return True
-    names = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
-    return any(
-        inner.use_ema or any(getattr(inner, name) is not None for name in names) for inner in innermost(optimizer)
-    )
-
-
 def scale_learning_rate(optimizer: Any, factor: int) -> None:
     """Multiply the learning rate of `optimizer` (of those inside it), or every rate of its schedule, by `factor`.
 

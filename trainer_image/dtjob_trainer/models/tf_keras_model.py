@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
 
 import keras
@@ -20,7 +19,7 @@ from tf_keras.src.engine.functional import Functional
 from tf_keras.src.optimizers import utils as optimizer_utils
 
 from dtjob_trainer.contract.strategy import Traits
-from dtjob_trainer.errors import FitError, StateError
+from dtjob_trainer.errors import FitError
 from dtjob_trainer.models import (
     added_sums,
     optimizers,
@@ -32,8 +31,8 @@ from dtjob_trainer.models import (
 )
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.models.cuts import Cut, current_cut, replaced, setting, unscaled
-from dtjob_trainer.models.gradients import indexed_slices, own_gradients
-from dtjob_trainer.models.variables import Array, Plain, State, named
+from dtjob_trainer.models.gradients import own_gradients, tf_keras_sums
+from dtjob_trainer.models.variables import Plain, State, named
 from dtjob_trainer.strategies.collective import Group
 
 _Generator = backend.RandomGenerator
@@ -166,8 +165,7 @@ class LegacyModel(TrainedModel):
         with contextlib.ExitStack() as stack:
             stack.enter_context(tf_keras_losses.of_global_batch())
             if self._traits.synchronous and self._traits.distributed:
-                summed = partial(_summed, optimizer_utils.all_reduce_sum_gradients)
-                stack.enter_context(replaced(optimizer_utils, all_reduce_sum_gradients=summed))
+                stack.enter_context(tf_keras_sums.of_one_device())
                 stack.enter_context(own_gradients.summed())
             if self._traits.central_storage:
                 stack.enter_context(
@@ -231,13 +229,9 @@ class LegacyModel(TrainedModel):
         metrics = [Plain(v) for metric in self.model.metrics for v in metric.variables]
         return State(group, shared, local | named("metric", metrics), averaged)
 
-    def load(self, arrays: Mapping[str, Array]) -> None:
-        """Give the model, outside any strategy, the weights of a checkpoint. Raises StateError for another model's."""
+    def _all_weights(self) -> Mapping[str, Any]:
         shared, local = self._weights()
-        for name, variable in (shared | local).items():
-            if name not in arrays or arrays[name].shape != tuple(variable.shape):
-                raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
-            variable.value.assign(arrays[name])
+        return shared | local
 
     def _weights(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's variables that replicas share, and those that each has for itself, both by name."""
@@ -289,18 +283,6 @@ class LegacyModel(TrainedModel):
             self.model.compiled_metrics.update_state(y, y_pred, sample_weight)
         else:
             self.check_reported(self.model.compute_metrics(x, y, y_pred, sample_weight))
-
-
-def _summed(sum_pairs: Callable[[list[Any]], list[Any]], gradients: Iterable[Any]) -> list[Any]:
-    """The sums over replicas of (gradient, variable) pairs by `sum_pairs`, with the slices that one device has."""
-    pairs = list(gradients)
-    optimizer_utils.filter_empty_gradients(pairs)  # which warns of those that have none
-
-    def sum_all(parts: list[Any]) -> list[Any]:
-        return [total for total, _ in sum_pairs([(part, pairs[0][1]) for part in parts])]
-
-    totals = indexed_slices.summed([gradient for gradient, _ in pairs], sum_all)
-    return [(total, variable) for total, (_, variable) in zip(totals, pairs, strict=True)]
 
 
 def _limits(optimizer: Any, traits: Traits) -> Iterator[str]:

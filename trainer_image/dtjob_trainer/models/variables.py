@@ -15,10 +15,9 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.strategies.collective import Data, Group
+from dtjob_trainer.models.values import Array, Kind, Values, bytes_of, in_groups, kind_of
+from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
-
-Array = npt.NDArray[Any]
 
 METRIC = "metric/"
 """How names of metrics' variables begin: what replicas count is added up where their number has changed."""
@@ -45,36 +44,50 @@ class State:
         tensors = {name: _read(self._parts(v)[0]) for name, v in (self._shared | self._local).items()}
         return tensors | {"replicas": tf.constant(rows)}
 
-    def restore(self, arrays: Mapping[str, Array] | None) -> bool:
-        """Give every variable its value of `arrays`, which only the chief task has (the others pass None).
+    def restore(self, values: Values | None) -> bool:
+        """Give every variable its value of `values`, which only the chief task has (the others pass None).
 
         Collective. Returns whether the state is exact; it is not where the number of replicas has changed. Raises
-        StateError at the chief where `arrays` are another model's.
+        StateError at the chief where `values` are another model's.
         """
-        payload, rows_fit = None, True
-        sizes = {name: _byte_size(v) for name, v in (self._shared | self._local).items()}
-        row_size = sum(sizes[name] for name in self._local)
-        if arrays is not None:
-            self._check(arrays)
-            rows = arrays["replicas"]
+        rows, rows_fit = None, True
+        sizes = {name: bytes_of(kind_of(v.shape, v.dtype)) for name, v in self._local.items()}
+        row_size = sum(sizes.values())
+        if values is not None:
+            self._check(values)
+            rows = values.array("replicas")
             rows_fit = rows.shape == (self._group.replicas, row_size)
             if not rows_fit:
-                rows = self._rows_of_others(arrays, row_size)
-            payload = bytearray()  # piece by piece: memory may be short of several times the model
-            for array in (*(arrays[name] for name in self._shared), rows):
-                payload += array.tobytes()
-        shared_size = sum(sizes[name] for name in self._shared)
-        data = self._group.broadcast(payload, shared_size + self._group.replicas * row_size)
-        offset = 0
-        for name, variable in self._shared.items():
-            self._assign(variable, [data[offset : offset + sizes[name]]] * len(self._parts(variable)))
-            offset += sizes[name]
-        first = offset + self._group.first_replica * row_size
+                rows = self._rows_of_others(values, rows, row_size)
+        kinds = {name: kind_of(v.shape, v.dtype) for name, v in self._shared.items()}
+        for names in in_groups(kinds, kinds):
+            for name, value in zip(names, self._of_chief(values, {name: kinds[name] for name in names}), strict=True):
+                for part in self._parts(self._shared[name]):
+                    part.assign(value)
+        size = self._group.replicas * row_size
+        data = self._group.broadcast(None if rows is None else _raw(rows), size)
+        first = self._group.first_replica * row_size
         for name, variable in self._local.items():
-            starts = [first + replica * row_size for replica in range(len(self._parts(variable)))]
-            self._assign(variable, [data[start : start + sizes[name]] for start in starts])
+            for replica, part in enumerate(self._parts(variable)):
+                start = first + replica * row_size
+                part.assign(_of_raw(data[start : start + sizes[name]], kind_of(variable.shape, variable.dtype)))
             first += sizes[name]
         return rows_fit
+
+    def _of_chief(self, values: Values | None, kinds: Mapping[str, Kind]) -> list[Any]:
+        """The chief's `values` of these names and kinds, in every task. Collective."""
+        found = None if values is None else values.read(list(kinds))
+        if self._group.tasks == 1:
+            assert found is not None
+            return found
+        payload = None
+        if found is not None:
+            raw = [_raw(np.asarray(each)) for each in found]
+            payload = raw[0] if len(raw) == 1 else np.concatenate(raw)
+        sizes = [bytes_of(kind) for kind in kinds.values()]
+        data = self._group.broadcast(payload, sum(sizes))
+        parts = np.split(data, np.cumsum(sizes)[:-1])
+        return [_of_raw(part, kind) for part, kind in zip(parts, kinds.values(), strict=True)]
 
     def unusable(self) -> str | None:
         """What makes the weights unusable: "NaN" where one is no number, "Infinity" where one is infinite, else None.
@@ -124,34 +137,31 @@ class State:
         pairs = zip(parts, self._untouched[number], strict=True)
         return tuple(part for part, first in pairs if not np.array_equal(part, first))
 
-    def _check(self, arrays: Mapping[str, Array]) -> None:
+    def _check(self, values: Values) -> None:
         for name, variable in (self._shared | self._local).items():
-            here, there = _kind(variable.shape, variable.dtype), "missing"
-            if name in arrays:
-                there = _kind(arrays[name].shape, arrays[name].dtype)
+            here, there = kind_of(variable.shape, variable.dtype), values.kinds.get(name)
             if there != here:
                 raise StateError(
-                    f"the checkpoint is of another model: variable {name} is {here} here and {there} there; "
+                    f"the checkpoint is of another model: variable {name} is {_words(here)} here and "
+                    f"{_words(there) if there else 'missing'} there; "
                     "restore the model of that run, or choose another checkpoint.storage"
                 )
 
-    def _rows_of_others(self, arrays: Mapping[str, Array], row_size: int) -> Array:
+    def _rows_of_others(self, values: Values, old: Array, row_size: int) -> Array:
         """Rows for another number of replicas: all get the first one's state; of metrics the first gets the sum."""
-        old = arrays["replicas"]
         whole = old.ndim == 2 and old.shape[1] == row_size
         rows = np.zeros((self._group.replicas, row_size), np.uint8)
         offset = 0
         for name, variable in self._local.items():
-            array = arrays[name]
-            size = _byte_size(variable)
+            array = values.array(name)
+            size = array.nbytes
             if not name.startswith(METRIC):
-                rows[:, offset : offset + size] = np.frombuffer(array.tobytes(), np.uint8)
+                rows[:, offset : offset + size] = _raw(array)
             elif whole and variable.aggregation == "sum":
-                counted = np.frombuffer(old[:, offset : offset + size].tobytes(), array.dtype)
-                total = counted.reshape(-1, *array.shape).sum(axis=0, dtype=array.dtype)
-                rows[0, offset : offset + size] = np.frombuffer(total.tobytes(), np.uint8)
+                counted = _of_raw(_raw(old[:, offset : offset + size]), ((len(old), *array.shape), array.dtype.name))
+                rows[0, offset : offset + size] = _raw(counted.sum(axis=0, dtype=array.dtype))
             elif variable.aggregation == "only_first_replica":  # what all replicas change alike, say
-                rows[:, offset : offset + size] = np.frombuffer(array.tobytes(), np.uint8)
+                rows[:, offset : offset + size] = _raw(array)
             offset += size
         return rows
 
@@ -171,11 +181,6 @@ class State:
     def _parts(self, variable: Any) -> tuple[Any, ...]:
         """The `tf.Variable` of each replica of this task."""
         return parts_of(self._group.strategy, variable)
-
-    def _assign(self, variable: Any, values: list[Data]) -> None:
-        dtype = tf.as_dtype(variable.dtype).as_numpy_dtype
-        for part, value in zip(self._parts(variable), values, strict=True):
-            part.assign(np.frombuffer(value, dtype).reshape(variable.shape))
 
 
 class Plain:
@@ -253,10 +258,17 @@ def is_local(variable: Any) -> bool:
     return not value.trainable and variable.aggregation == "none"
 
 
-def _kind(shape: Any, dtype: Any) -> str:
+def _words(kind: Kind) -> str:
     """Shape and type, as `(2, 3) float32`."""
-    return f"{tuple(shape)} {tf.as_dtype(dtype).name}"
+    return f"{kind[0]} {kind[1]}"
 
 
-def _byte_size(variable: Any) -> int:
-    return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)
+def _raw(array: Array) -> npt.NDArray[np.uint8]:
+    """The bytes of an array; its own memory where that is possible."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _of_raw(data: npt.NDArray[np.uint8], kind: Kind) -> Array:
+    """An array of this kind, of its bytes."""
+    array: Array = np.ascontiguousarray(data).view(tf.as_dtype(kind[1]).as_numpy_dtype).reshape(kind[0])
+    return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.strategy import Traits
@@ -27,6 +27,8 @@ class Shutdown:
         """This task itself got SIGTERM."""
         self.peer_preempted = False
         """The supervisor has said that a peer is about to leave."""
+        self.release: Callable[[], None] = lambda: None
+        """Called before this process ends and no other one of its task goes on at once. It gives up what is held."""
         self._grace_seconds = grace_seconds
         self._saves = False
         self._lock = threading.Lock()
@@ -68,7 +70,7 @@ class Shutdown:
         with self._lock:
             self._saves = False
             if self.signalled and not _program_answers():
-                os._exit(exit_codes.TERMINATED)
+                self._end()
 
     def training_is_left(self) -> None:
         """An error has ended the loop. It does not answer a stop any more."""
@@ -83,13 +85,17 @@ class Shutdown:
         """Ask for a stop because a peer is about to leave."""
         self.peer_preempted = True
 
+    def _end(self) -> None:
+        self.release()
+        os._exit(exit_codes.TERMINATED)
+
     def _watch(self, read_end: int) -> None:
         while True:
             if signal.SIGTERM not in os.read(read_end, 64):
                 continue
             with self._lock:
                 if not self._saves and not _program_answers():
-                    os._exit(exit_codes.TERMINATED)
+                    self._end()
                 self.signalled = True
             self._signalled.set()
             deadline = threading.Timer(

@@ -19,8 +19,6 @@ CHUNK_BYTES = 64 * 2**20
 REDUCED = (np.float32, np.float64, np.int64)
 """What tasks with GPUs sum as those without: of int32 TensorFlow says "Collective all-reduce does not support datatype
 DT_INT32 on DEVICE_GPU" (its base_collective_executor.cc), and unsigned integers and booleans it reduces nowhere."""
-Data = bytes | bytearray
-"""What is exchanged; a bytearray where it was put together here, as a copy of it could be of a whole model."""
 WORD = np.dtype(np.int64)
 """In which bytes are exchanged, bit for bit."""
 MOST_ON_HOST = 2**14
@@ -93,18 +91,19 @@ class Group:
             with contextlib.suppress(tf.errors.OpError):
                 self.sum(np.zeros(1))
 
-    def broadcast(self, data: Data | None, size: int) -> Data:
+    def broadcast(self, data: npt.NDArray[np.uint8] | None, size: int) -> npt.NDArray[np.uint8]:
         """The chief task's `data` of `size` bytes, bit for bit, in every task; the others pass None."""
-        if self.tasks == 1:
-            assert data is not None
-            return data
-        received = bytearray()
+        if self.tasks == 1 or not size:
+            return np.empty(0, np.uint8) if data is None else data
+        received = np.empty(size, np.uint8) if data is None else data
         for start in range(0, size, CHUNK_BYTES):
-            length = min(CHUNK_BYTES, size - start)
-            words = np.zeros(-(-length // WORD.itemsize), WORD)
+            chunk = received[start : start + CHUNK_BYTES]
+            words = np.zeros(-(-chunk.size // WORD.itemsize), WORD)
             if data is not None:
-                words.view(np.uint8)[:length] = np.frombuffer(data, np.uint8, length, start)
-            received += self.sum(words).view(np.uint8)[:length].tobytes()
+                words.view(np.uint8)[: chunk.size] = chunk
+                self._send(words)
+            else:
+                chunk[:] = self._receive(words.size).view(np.uint8)[: chunk.size]
         return received
 
     def gather(self, rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -128,6 +127,21 @@ class Group:
                 merge_op="Add",
                 final_op="Id",
             )
+
+    def _send(self, words: npt.NDArray[Any]) -> None:
+        """Give the other tasks `words`, in the host's memory."""
+        with tf.device("CPU:0"):
+            tf.raw_ops.CollectiveBcastSendV2(
+                input=words, group_size=self.tasks, group_key=GROUP_KEY, instance_key=next(_exchanges)
+            )
+
+    def _receive(self, count: int) -> npt.NDArray[Any]:
+        """What the chief task sends: so many words."""
+        with tf.device("CPU:0"):
+            found = tf.raw_ops.CollectiveBcastRecvV2(
+                group_size=self.tasks, group_key=GROUP_KEY, instance_key=next(_exchanges), shape=[count], T=tf.int64
+            )
+        return np.asarray(found)
 
     def _sum_by_function(self, vector: Any) -> Any:
         """The sum on the strategy's devices, by a function for each size: a collective's shape may never change."""

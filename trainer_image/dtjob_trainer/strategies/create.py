@@ -109,8 +109,10 @@ def _multi_worker_mirrored(task: Task) -> Any:
 def _parameter_server(task: Task) -> Any:
     import tensorflow as tf
 
-    from dtjob_trainer.strategies import sharded_variables
+    from dtjob_trainer.strategies import sharded_variables, tables
 
+    tables.look_up_in_place()
+    tables.update_looked_up_rows()
     sharded_variables.allow_in_keras()
     cut = sharded_variables.partitioner(task.strategy_options, servers=len(task.cluster["ps"]))
     strategy = tf.distribute.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver(), cut)

@@ -6,7 +6,7 @@ what it does not have (a handle, a place, an update by the strategy), this modul
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -17,6 +17,12 @@ from tensorflow.python.distribute.parameter_server_strategy_v2 import ParameterS
 from dtjob_trainer.errors import StrategyError
 
 ShardedVariable = tf.__internal__.distribute.ShardedVariable
+_kinds = keras.optimizers
+ROW_BY_ROW = (
+    *(_kinds.SGD, _kinds.RMSprop, _kinds.Adagrad, _kinds.Adadelta, _kinds.Ftrl),
+    *(_kinds.Adam, _kinds.AdamW, _kinds.Adamax, _kinds.Nadam, _kinds.Lion),
+)
+"""Optimizers that compute each number of a variable of that number, its gradient and its slots alone."""
 
 
 def partitioner(options: Mapping[str, Any], servers: int) -> Any:
@@ -88,13 +94,66 @@ def _allow_updates(optimizer: Any) -> None:
     def backend_update_step(self: Any, gradients: Any, variables: Any, learning_rate: Any) -> None:
         pairs = list(zip(gradients, variables, strict=True))
         for gradient, variable in pairs:
-            if is_sharded(variable):
-                self.update_step(gradient, variable.value, learning_rate)
+            if is_sharded(variable) and gradient is not None:
+                _update(self, gradient, variable, learning_rate)
         whole = [(gradient, variable) for gradient, variable in pairs if not is_sharded(variable)]
         if whole:
             update(self, [gradient for gradient, _ in whole], [variable for _, variable in whole], learning_rate)
 
     optimizer._backend_update_step = backend_update_step
+
+
+def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    """Update a Keras variable in shards: each shard on its ps, where the optimizer computes row by row."""
+    if type(optimizer).update_step not in {kind.update_step for kind in ROW_BY_ROW}:
+        whole = tf.convert_to_tensor(gradient)
+        optimizer.update_step(whole, variable.value, learning_rate)
+        return
+
+    def update_shards(distribution: Any) -> None:
+        index = optimizer._get_variable_index(variable)
+        for place, (shard, part) in enumerate(_split(gradient, variable)):
+
+            def update(shard: Any, part: Any, rate: Any, place: int = place) -> None:
+                type(optimizer).update_step(_OfShard(optimizer, index, place), part, shard, rate)
+
+            distribution.extended.update(shard, update, args=(part, learning_rate), group=False)
+
+    tf.__internal__.distribute.interim.maybe_merge_call(update_shards, optimizer._distribution_strategy)
+
+
+def _split(gradient: Any, variable: Any) -> Iterator[tuple[Any, Any]]:
+    """Each shard of a Keras variable, and its rows of a gradient of the whole."""
+    first = 0
+    for shard in variable.value.variables:
+        last = first + shard.shape[0]
+        if isinstance(gradient, tf.IndexedSlices):
+            here = tf.where((gradient.indices >= first) & (gradient.indices < last))[:, 0]
+            rows = tf.gather(gradient.indices, here) - first
+            yield (
+                shard,
+                tf.IndexedSlices(tf.gather(gradient.values, here), rows, tf.constant(shard.shape.as_list(), tf.int32)),
+            )
+        else:
+            yield shard, gradient[first:last]
+        first = last
+
+
+class _OfShard:
+    """An optimizer, as its `update_step` takes it, that has only one shard of the variables beside a variable."""
+
+    def __init__(self, optimizer: Any, index: int, place: int) -> None:
+        """`index`: the number of the variable in the optimizer's lists; `place`: that of its shard."""
+        self._optimizer, self._index, self._place = optimizer, index, place
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._optimizer, name)
+        if not isinstance(found, list) or self._index >= len(found) or not is_sharded(found[self._index]):
+            return found
+        return {self._index: found[self._index].value.variables[self._place]}
+
+    def _get_variable_index(self, _: Any) -> int:
+        return self._index
 
 
 def _allow_weight_decay(optimizer: Any) -> None:
@@ -103,10 +162,17 @@ def _allow_weight_decay(optimizer: Any) -> None:
     def apply_weight_decay(self: Any, variables: Any) -> None:
         if self.weight_decay is None:
             return
-        for variable in filter(is_sharded, variables):
-            if self._use_weight_decay(variable):
-                rate = tf.cast(self.learning_rate * self.weight_decay, variable.value.dtype)
-                variable.value.assign_sub(tf.convert_to_tensor(variable.value) * rate)
+
+        def decay_shards(distribution: Any, shards: Any) -> None:
+            for shard in shards:
+                rate = tf.cast(self.learning_rate * self.weight_decay, shard.dtype)
+                distribution.extended.update(shard, lambda s, r: s.assign_sub(s * r), args=(rate,), group=False)
+
+        sharded = [variable for variable in variables if is_sharded(variable) and self._use_weight_decay(variable)]
+        shards = [shard for variable in sharded for shard in variable.value.variables]
+        if shards:
+            call = tf.__internal__.distribute.interim.maybe_merge_call
+            call(decay_shards, self._distribution_strategy, shards)
         decay(self, [variable for variable in variables if not is_sharded(variable)])
 
     optimizer._apply_weight_decay = apply_weight_decay
@@ -137,9 +203,18 @@ def gradients_of(tape: Any, target: Any, variables: Sequence[Any]) -> list[Any]:
 
 
 def _joined(gradients: list[Any], variable: Any) -> Any:
-    if all(gradient is None for gradient in gradients):
+    """The gradients of the shards as one; slices, with rows of the whole, where all of them are slices."""
+    found = [gradient for gradient in gradients if gradient is not None]
+    if not found:
         return None
     shards = variable.value.variables
+    if all(isinstance(gradient, tf.IndexedSlices) for gradient in found):
+        firsts = [sum(each.shape[0] for each in shards[:place]) for place in range(len(shards))]
+        slices = [(g.values, g.indices + first) for g, first in zip(gradients, firsts, strict=True) if g is not None]
+        values, indices = zip(*slices, strict=True)
+        return tf.IndexedSlices(
+            tf.concat(values, 0), tf.concat(indices, 0), tf.constant(variable.value.shape.as_list(), tf.int32)
+        )
     return tf.concat(
         [tf.zeros_like(s) if g is None else tf.convert_to_tensor(g) for g, s in zip(gradients, shards, strict=True)], 0
     )

@@ -27,7 +27,7 @@ class Mistake(StatusBlock):
     exit_code: Int32 = 0
     """The exit code."""
     exception: str = ""
-    """The exception without numbers and the like; empty where no exception ended the program."""
+    """The exception without numbers and the like. Of an abort in a job of several tasks, the last line of the log."""
 
 
 class Incident(StatusBlock):

@@ -39,8 +39,9 @@ NOT_THE_PROGRAMS = (RESTARTED_IN_VAIN, COULD_NOT_KILL)
 OF_ITS_OWN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS)
 """Signals that a process brings upon itself. The others come from outside."""
 
-OF_A_LOST_PEER = (signal.SIGABRT,)
-"""TensorFlow ends itself with these if it loses a peer, so that they say nothing about a program of several tasks."""
+ABORTED = signal.SIGABRT
+"""TensorFlow may end itself with this signal if it loses a peer. So in a job of several tasks it counts only with a
+last line of the log that is the same both times and says nothing of peers."""
 
 
 def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp | Wait | None:
@@ -74,7 +75,8 @@ def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
         return None
     if not _may_be_the_programs(situation, first):
         return None
-    return Mistake(exit_code=first.exit_code, exception=first.end.alike)
+    aborted = first.cause is Cause.SIGNAL and signal_of(first.exit_code) == ABORTED and len(situation.training) > 1
+    return Mistake(exit_code=first.exit_code, exception=first.end.abort if aborted else first.end.alike)
 
 
 def note_first_step(situation: Situation) -> Situation:
@@ -92,7 +94,7 @@ def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
             return first.exit_code not in NOT_THE_PROGRAMS and not first.end.transient
         case Cause.SIGNAL:
             number, alone = signal_of(first.exit_code or 0), len(situation.training) == 1
-            return number in OF_ITS_OWN and (alone or number not in OF_A_LOST_PEER)
+            return number in OF_ITS_OWN and (alone or number != ABORTED or bool(first.end.abort))
         case _:
             return False
 

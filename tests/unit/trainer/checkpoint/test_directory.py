@@ -107,12 +107,3 @@ def test_storage_that_cannot_rename_is_found_out_before_the_first_step(
     monkeypatch.setattr(directory.gfile, "rename", refuses)
     with pytest.raises(CheckpointError, match="cannot rename files: Function not implemented; choose one that can"):
         make_writable(str(tmp_path))
-
-
-def test_one_that_nfs_has_removed_while_it_is_read_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stale(**_: Any) -> None:
-        raise tf.errors.AbortedError(None, None, "ckpt-5.index; Stale file handle")
-
-    monkeypatch.setattr(tf.raw_ops, "RestoreV2", stale)
-    with pytest.raises(directory.GONE):
-        directory.read(str(tmp_path), 5)

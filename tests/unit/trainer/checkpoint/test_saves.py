@@ -26,7 +26,7 @@ def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15))
     task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
     saves: Any = SimpleNamespace(_here=SimpleNamespace(task=task, log=lambda *_, **__: None))
     found = Saves._newest(saves, writer.Writer(task, lambda **_: None, print))
-    return found and found[1]
+    return found and found.state
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from dtjob_trainer.checkpoint import directory, saves, writer
 from dtjob_trainer.checkpoint.directory import steps_in
+from dtjob_trainer.checkpoint.owner import OWNER
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.contract.settings import Checkpoint, WriteMode
 from dtjob_trainer.contract.task import Task
@@ -128,7 +129,7 @@ def test_a_directory_that_cannot_be_written_to_is_told_before_the_first_step(mon
         rf"checkpoint.storage {UNWRITABLE} cannot be written to: .*; let user {os.geteuid()} write there \(.*fsGroup"
     )
     with pytest.raises(CheckpointError, match=wanted):
-        storage.writer.prepare("uid")
+        storage.writer.prepare()
 
 
 def test_what_a_killed_save_has_left_is_removed_before_anything_is_written(
@@ -144,7 +145,7 @@ def test_what_a_killed_save_has_left_is_removed_before_anything_is_written(
         real(path)
 
     monkeypatch.setattr(directory.gfile, "remove", full)
-    assert storage.writer.prepare("uid") == []
+    assert storage.writer.prepare() == []
 
 
 def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +156,7 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(directory.gfile, "remove", full)
     with pytest.raises(CheckpointError, match="No space left on device; make room there, or choose another"):
-        storage.writer.prepare("uid")
+        storage.writer.prepare()
 
 
 def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,11 +168,11 @@ def test_a_directory_that_is_away_is_not_called_unwritable(tmp_path: Path, monke
     with monkeypatch.context() as patch:
         patch.setattr(directory.gfile, "remove", away)
         with pytest.raises(CheckpointError, match="cannot be written to") as told:
-            storage.writer.prepare("uid")
+            storage.writer.prepare()
     assert may_pass(told.value)
     assert "fsGroup" not in str(told.value)
-    assert storage.writer.prepare("uid") == []
-    assert not list(tmp_path.iterdir()), "what tried it is removed again"
+    assert storage.writer.prepare() == []
+    assert [path.name for path in tmp_path.iterdir()] == [OWNER], "what tried it is removed again"
 
 
 def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

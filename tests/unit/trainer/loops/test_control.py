@@ -39,6 +39,14 @@ def test_agreements_are_so_many_steps_apart_as_fit_between_two(speed: float, ste
     assert control.steps_until(speed) == steps
 
 
+def test_speed_counts_steps_that_are_done_and_not_those_that_are_handed_out(clock: SimpleNamespace) -> None:
+    run = control.Control(Group(), shutdown(), None)
+    run.begin(0)
+    run.agree(16, 0.5, 1)
+    clock.now += 0.5
+    assert run.agree(17, 0.5, 5).steps_per_second == pytest.approx(8.0)
+
+
 def test_the_first_agreement_is_after_the_first_step_and_the_next_ones_follow_the_speed(clock: SimpleNamespace) -> None:
     run = control.Control(Group(), shutdown(), None)
     run.begin(10)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 import tensorflow as tf
 
+from dtjob_trainer.strategies import collective
 from dtjob_trainer.strategies.collective import REDUCED, Group
 
 
@@ -55,10 +56,21 @@ def test_what_gpus_do_not_sum_is_asked_of_no_strategy(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
-def test_bytes_are_exchanged_bit_for_bit_in_words_that_gpus_sum(size: int) -> None:
+def test_rows_are_exchanged_bit_for_bit_in_words_that_gpus_sum(size: int) -> None:
     group, random = TwoTasks(), np.random.default_rng(size)
     data: npt.NDArray[np.uint8] = random.integers(0, 256, size, np.uint8)
-    assert group.broadcast(data.tobytes(), size) == data.tobytes()
     rows = group.gather(data[None])
     assert rows.tolist() == [data.tolist(), [0] * size]
     assert set(group.exchanged) <= set(REDUCED)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000, 1024, 1025])
+def test_a_broadcast_gives_every_byte_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collective, "CHUNK_BYTES", 512)
+    group, sent = TwoTasks(), list[Any]()
+    monkeypatch.setattr(group, "_send", sent.append)
+    monkeypatch.setattr(group, "_receive", lambda count: sent.pop(0).reshape(count))
+    data: npt.NDArray[np.uint8] = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    assert np.array_equal(group.broadcast(data, size), data)
+    assert np.array_equal(group.broadcast(None, size), data)
+    assert not sent

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -34,12 +35,18 @@ class _Part:
     indices: Any
 
 
-def summed(gradients: Sequence[Any], sum_all: Callable[[list[Any]], list[Any]]) -> list[Any]:
+def summed(
+    gradients: Sequence[Any],
+    sum_all: Callable[[list[Any]], list[Any]],
+    doubt: Callable[[int], object] = lambda place: None,
+) -> list[Any]:
     """For each of `gradients` (None for none) what one device has; in a replica's step.
 
     - sum_all: gives the sum over all replicas of each tensor; of IndexedSlices all slices, one after the other.
+    - doubt: called with the place of a gradient if the kind of one of its look-ups is not known. Its slices are then
+      taken for those of rows.
     """
-    parts = [_parts_of(gradient) for gradient in gradients]
+    parts = [_parts_of(gradient, partial(doubt, place)) for place, gradient in enumerate(gradients)]
     sums = iter(sum_all([_sent(part) for each in parts for part in each]))
     return [
         None if gradient is None else _joined(gradient, each, [next(sums) for _ in each])
@@ -54,8 +61,8 @@ def known_to_all(gradient: Any) -> Any:
     return gradient
 
 
-def _parts_of(gradient: Any) -> list[Any]:
-    """The parts of a gradient of slices; any other one by itself."""
+def _parts_of(gradient: Any, doubt: Callable[[], object]) -> list[Any]:
+    """The parts of a gradient of slices; any other one by itself. Calls `doubt` if the kind of a part is not known."""
     if gradient is None:
         return []
     if not isinstance(gradient, tf.IndexedSlices):
@@ -64,6 +71,9 @@ def _parts_of(gradient: Any) -> list[Any]:
         return [_Part(Kind.FOR_ALL_ROWS, gradient.values, gradient.indices)]
     found = _concatenated(gradient.indices)
     kinds = [lookups.kind_of(indices, batch_of_step.get()) for indices in found]
+    if Kind.UNKNOWN in kinds:
+        doubt()
+    kinds = [Kind.OF_ROWS if kind is Kind.UNKNOWN else kind for kind in kinds]
     if all(kind is Kind.OF_ROWS for kind in kinds):
         return [gradient]
     values = tf.split(gradient.values, [tf.size(part) for part in found]) if len(found) > 1 else [gradient.values]

@@ -36,6 +36,10 @@ DIFFERENT: list[Callable[[Any], Any]] = [
 ]
 
 
+FIXED = tf.TensorSpec([4, 6], tf.int32)
+"""As in a custom loop, where each step has equally many rows."""
+
+
 def found(look_up: Callable[[Any], Any], spec: Any, *, known: bool = True) -> Kind:
     kinds = []
 
@@ -83,3 +87,53 @@ def test_ragged_and_sparse_rows_have_their_own(spec: Any) -> None:
 def test_words_may_be_rows() -> None:
     spec = tf.TensorSpec([None, 2], tf.string)
     assert found(lambda words: tf.reshape(tf.strings.length(words), [-1]), spec) is Kind.OF_ROWS
+
+
+@pytest.mark.parametrize("look_up", [*OF_ROWS[:2], *OF_ROWS[4:]])
+def test_each_of_a_fixed_number_of_rows_has_its_own(look_up: Callable[[Any], Any]) -> None:
+    assert found(look_up, FIXED) is Kind.OF_ROWS
+
+
+@pytest.mark.parametrize("look_up", FOR_ALL_ROWS)
+def test_a_fixed_number_of_rows_has_the_same(look_up: Callable[[Any], Any]) -> None:
+    assert found(look_up, FIXED) is Kind.FOR_ALL_ROWS
+
+
+@pytest.mark.parametrize("look_up", DIFFERENT)
+def test_each_is_there_once_for_a_fixed_number_of_rows(look_up: Callable[[Any], Any]) -> None:
+    assert found(look_up, FIXED) is Kind.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        lambda ids: tf.reshape(tf.zeros_like(ids) + tf.range(6), [-1]),
+        lambda ids: tf.tile(tf.range(6), [4]),
+        lambda ids: tf.repeat(tf.range(6), 4),
+        lambda ids: tf.zeros([8], tf.int32),
+    ],
+)
+def test_what_may_be_repeated_for_each_of_a_fixed_number_of_rows_is_not_known(look_up: Callable[[Any], Any]) -> None:
+    assert found(look_up, FIXED) is Kind.UNKNOWN
+
+
+def test_a_single_row_of_a_step_has_its_own() -> None:
+    assert found(lambda ids: ids[:, 0], tf.TensorSpec([1, 6], tf.int32)) is Kind.OF_ROWS
+
+
+VARIABLE = tf.Variable(DISTANCES)
+TABLE = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.range(9), tf.range(9)), 0)
+
+
+@pytest.mark.parametrize("spec", [IDS, FIXED])
+@pytest.mark.parametrize(
+    ("look_up", "kind"),
+    [
+        (lambda ids: tf.convert_to_tensor(VARIABLE), Kind.FOR_ALL_ROWS),
+        (lambda ids: tf.reshape(ids, [-1]) + VARIABLE[0], Kind.OF_ROWS),
+        (lambda ids: tf.reshape(TABLE.lookup(ids), [-1]), Kind.OF_ROWS),
+        (lambda ids: tf.function(lambda: tf.range(6) + VARIABLE[0])(), Kind.UNKNOWN),
+    ],
+)
+def test_what_cannot_be_tried_is_told_by_its_operations(spec: Any, look_up: Callable[[Any], Any], kind: Kind) -> None:
+    assert found(look_up, spec) is kind

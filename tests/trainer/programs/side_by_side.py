@@ -1,0 +1,60 @@
+"""Steps of 0.3 s under ParameterServer with two workers, each of which waits for another one that runs beside it."""
+
+import argparse
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import dtjob_trainer as dt
+
+SECONDS, PATIENCE = 0.3, 20.0
+STEPS = 9
+"""The first step is alone, as the chief waits until it has seen one done."""
+
+parser = argparse.ArgumentParser()
+parser.add_argument("loop", choices=["fit", "train"])
+loop = parser.parse_args().loop
+arrived = tf.Variable(0, trainable=False)
+alone = tf.Variable(0, trainable=False)
+
+
+def beside_another():
+    """1.0 after SECONDS, once another worker is in a step too: the second and third step, the fourth and fifth, …"""
+    arrived.assign_add(1)
+    mine = arrived.read_value()
+    last_of_pair = mine + (mine + 1) % 2
+    begun = tf.timestamp()
+
+    def waits(_):
+        seconds = tf.timestamp() - begun
+        missing = arrived.read_value() < last_of_pair
+        return tf.logical_or(seconds < SECONDS, tf.logical_and(missing, seconds < PATIENCE))
+
+    (turns,) = tf.while_loop(waits, lambda i: [i + 1], [0], parallel_iterations=1)
+    with tf.control_dependencies([turns]):
+        late = tf.timestamp() - begun >= PATIENCE
+    with tf.control_dependencies([alone.assign_add(tf.cast(late, tf.int32))]):
+        return tf.constant(1.0)
+
+
+class Waiting(keras.layers.Layer):
+    def call(self, x):
+        return x * beside_another()
+
+
+def step(batch):
+    return {"loss": tf.reduce_mean(batch) * beside_another()}
+
+
+x = np.ones((STEPS, 4), np.float32)
+if loop == "fit":
+    model = keras.Sequential([keras.Input((4,)), Waiting(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    arrived.assign(0)  # building the model may have run the layer
+    dt.fit(model, x, x[:, :1], batch_size=1, epochs=1, verbose=0)
+else:
+    dt.train(step, x, batch_size=1, variables=[arrived, alone], total_steps=STEPS)
+assert int(arrived.numpy()) == STEPS, arrived
+print(f"{int(alone.numpy())} of {STEPS} steps ran alone")
+assert int(alone.numpy()) == 0

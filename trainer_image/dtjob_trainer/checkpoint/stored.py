@@ -1,0 +1,58 @@
+"""A checkpoint on disk, of which only what is asked for is in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dtjob_trainer.checkpoint.directory import STATE, foreign
+from dtjob_trainer.models.values import Values, in_groups, kind_of
+
+
+class Stored(Values):
+    """The variables of a whole checkpoint.
+
+    All is read by TensorFlow's operation: its reader object tells damage, absence and refusal by one class of error.
+    """
+
+    def __init__(self, directory: str, step: int) -> None:
+        """Reads `state` and names.
+
+        Raises CheckpointError where it is not one of ours, one of UNREADABLE where it is damaged, and NotFoundError
+        where it is gone. So does `read`.
+        """
+        self._prefix = f"{directory}/ckpt-{step}"
+        self._types: dict[str, Any] = {STATE: tf.uint8}
+        try:
+            self.state: dict[str, Any] = json.loads(np.asarray(self.read([STATE])[0]).tobytes())
+            """All that is no variable."""
+        except tf.errors.NotFoundError:
+            if not tf.train.load_checkpoint(self._prefix).has_tensor(STATE):
+                raise foreign(directory, step) from None
+            raise
+        reader = tf.train.load_checkpoint(self._prefix)
+        shapes, self._types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        self.kinds = {name: kind_of(shapes[name], self._types[name]) for name in sorted(shapes) if name != STATE}
+
+    def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:
+        """The tensors of these names, on the CPU of the present device's task."""
+        if not names:
+            return []
+        with tf.device("CPU:0"):
+            return list(
+                tf.raw_ops.RestoreV2(
+                    prefix=self._prefix,
+                    tensor_names=list(names),
+                    shape_and_slices=[""] * len(names) if slices is None else list(slices),
+                    dtypes=[self._types[name] for name in names],
+                )
+            )
+
+    def verify(self) -> None:
+        """Read all of it once. Raises one of UNREADABLE where it is damaged: before a run has taken anything of it."""
+        for names in in_groups(self.kinds, self.kinds):
+            self.read(names)

@@ -1,0 +1,36 @@
+"""The sums of gradients that tf_keras's optimizers take over replicas, with the slices that one device has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+from tf_keras.src.optimizers import utils as optimizer_utils
+
+from dtjob_trainer.models.cuts import replaced
+from dtjob_trainer.models.gradients import indexed_slices
+
+
+def of_one_device(doubt: Callable[[Any], object] = lambda variable: None) -> AbstractContextManager[None]:
+    """While this lasts, tf_keras's optimizers sum as one device does.
+
+    - doubt: called with a table if it is not known how rows are looked up in it (`indexed_slices.summed`).
+    """
+    summed = partial(_summed, optimizer_utils.all_reduce_sum_gradients, doubt)
+    return replaced(optimizer_utils, all_reduce_sum_gradients=summed)
+
+
+def _summed(
+    sum_pairs: Callable[[list[Any]], list[Any]], doubt: Callable[[Any], object], gradients: Iterable[Any]
+) -> list[Any]:
+    """The sums over replicas of (gradient, variable) pairs by `sum_pairs`, with the slices that one device has."""
+    pairs = list(gradients)
+    optimizer_utils.filter_empty_gradients(pairs)  # which warns of those that have none
+
+    def sum_all(parts: list[Any]) -> list[Any]:
+        return [total for total, _ in sum_pairs([(part, pairs[0][1]) for part in parts])]
+
+    totals = indexed_slices.summed([gradient for gradient, _ in pairs], sum_all, lambda place: doubt(pairs[place][1]))
+    return [(total, variable) for total, (_, variable) in zip(totals, pairs, strict=True)]

@@ -1,0 +1,74 @@
+"""Values of variables by name, each read only when it is needed: memory may be short of a whole model more."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+Array = npt.NDArray[Any]
+Kind = tuple[tuple[int, ...], str]
+"""Shape, and the name of the type."""
+MOST_AT_ONCE = 2**26
+"""Bytes of the variables that are read at once, if they are more than one."""
+
+
+class Values(ABC):
+    """Arrays by name."""
+
+    kinds: Mapping[str, Kind]
+    """Of all that there are."""
+
+    @abstractmethod
+    def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:
+        """The tensors of these names, on the device of the present `tf.device`.
+
+        - slices: of each tensor the part that is wanted, as `tf.raw_ops.RestoreV2` takes it; "" for all of it.
+        """
+
+    def array(self, name: str) -> Array:
+        """One of them as an array."""
+        (found,) = self.read([name])
+        return np.asarray(found)
+
+
+class Held(Values):
+    """Arrays in memory."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = arrays
+        self.kinds = {name: kind_of(array.shape, array.dtype) for name, array in arrays.items()}
+
+    def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:
+        """The arrays themselves. Nothing asks for parts of what is in memory."""
+        assert slices is None
+        return [self._arrays[name] for name in names]
+
+
+def kind_of(shape: Any, dtype: Any) -> Kind:
+    """The kind of a variable or array."""
+    return tuple(shape), tf.as_dtype(dtype).name
+
+
+def bytes_of(kind: Kind) -> int:
+    """How many bytes one of this kind has."""
+    return int(np.prod(kind[0], dtype=np.int64)) * int(tf.as_dtype(kind[1]).size)
+
+
+def in_groups(names: Iterable[str], kinds: Mapping[str, Kind], most: int = MOST_AT_ONCE) -> Iterator[list[str]]:
+    """`names`, in their order, in groups of at most `most` bytes, or of one."""
+    group: list[str] = []
+    left = most
+    for name in names:
+        size = bytes_of(kinds[name])
+        if group and size > left:
+            yield group
+            group, left = [], most
+        group.append(name)
+        left -= size
+    if group:
+        yield group
