@@ -13,6 +13,7 @@ from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.resize import RESIZED, was_resized_last
 from dtjob.plan.policies.restart import trains_without
 from dtjob.plan.policies.slow_start import slow_start
+from dtjob.plan.policies.start_waits import why_the_start_waits
 from dtjob.plan.policies.unreached import UNREACHABLE, why_unreached
 from dtjob.plan.situation import Situation
 
@@ -38,7 +39,7 @@ def standing(situation: Situation) -> Standing:
     if not absent and (unreached := why_unreached(situation)):
         return Standing(Phase.RUNNING, UNREACHABLE, unreached)
     if not absent:
-        return Standing(Phase.RUNNING, ALL_RUNNING, waits)
+        return Standing(Phase.RUNNING, ALL_RUNNING, waits or why_the_start_waits(situation))
     if ran and trains_without(situation.job, absent):
         return Standing(Phase.RUNNING, WORKERS_MISSING, waits)
     if ran and was_resized_last(status):
