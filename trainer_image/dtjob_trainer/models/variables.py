@@ -237,8 +237,12 @@ def _assign_pieces(values: Values, name: str, part: Any) -> None:
             (piece,) = values.read([name], [rows.slice])
             if rows.count == shard.shape[0]:
                 shard.assign(piece)
-            else:
-                shard[rows.first - first : rows.first - first + rows.count].assign(piece)
+            else:  # the operation of `shard[begin:end].assign`, which TensorFlow's wrapper of a variable lacks
+                begin, end = rows.first - first, rows.first - first + rows.count
+                with tf.device(shard.device):
+                    tf.raw_ops.ResourceStridedSliceAssign(
+                        ref=shard.handle, begin=[begin], end=[end], strides=[1], value=piece
+                    )
         first += shard.shape[0]
 
 
