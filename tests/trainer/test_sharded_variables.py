@@ -31,7 +31,14 @@ def test_every_step_counts_and_another_partition_goes_on(
     checkpoint = {"everySteps": 40, "directory": str(tmp_path / "checkpoints")}
     steps = EPOCHS * STEPS_PER_EPOCH
     with cluster(
-        tmp_path / "first", ps, partitioner, "train.py", f"--epochs={EPOCHS}", "--examples=961", checkpoint=checkpoint
+        tmp_path / "first",
+        ps,
+        partitioner,
+        "train.py",
+        f"--epochs={EPOCHS}",
+        "--examples=961",
+        "--piece-bytes=600",
+        checkpoint=checkpoint,
     ) as run:
         run.start()
         for step in range(40, steps, 40):  # patience for each part, on machines that have other work
@@ -42,6 +49,7 @@ def test_every_step_counts_and_another_partition_goes_on(
         assert status["metrics"]["val_accuracy"] > LEARNT
         accuracy = status["metrics"]["accuracy"] * 961
         assert abs(accuracy - round(accuracy)) < 1e-3
+        assert len(list((tmp_path / "checkpoints").glob(f"ckpt-{steps}.data-*"))) > 10, "it passed through in pieces"
         arrays = saved_arrays(tmp_path / "checkpoints", steps)
         (iterations,) = (value for name, value in arrays.items() if name.endswith("/iteration"))
         assert struct.unpack("q", iterations) == (160,)
@@ -53,6 +61,7 @@ def test_every_step_counts_and_another_partition_goes_on(
         f"--epochs={EPOCHS + 2}",
         "--examples=961",
         "--weight-decay=0.01",
+        "--piece-bytes=1000",
         checkpoint=checkpoint,
         uid="uid-2",
     ) as run:

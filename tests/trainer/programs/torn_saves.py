@@ -16,10 +16,12 @@ from dtjob_trainer.checkpoint import writer as writing
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
+from dtjob_trainer.models import values
 from dtjob_trainer.process import runtime
 
 directory = Path(sys.argv[1])
 OLD, NEW = ({"v": tf.fill([1000], value)} for value in (1.0, 2.0))
+OLD_ROWS, NEW_ROWS = ({"v": [values.Rows((1000,), 0, 1000, tf.fill([1000], value))]} for value in (1.0, 2.0))
 INDEX, DATA = directory / "ckpt-5.index", directory / f"ckpt-5{checkpoint.DATA_SUFFIX}"
 
 
@@ -38,16 +40,16 @@ def blob(name):
     return json.dumps({"name": name}).encode()
 
 
-def fresh():
+def fresh(tensors=OLD):
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    writing.write(str(directory), 5, OLD, blob("old"), 3)
+    writing.write(str(directory), 5, tensors, blob("old"), 3)
 
 
 CALLS = {name: getattr(checkpoint.gfile, name) for name in ("makedirs", "rmtree", "rename", "remove")}
 
 
-def killed_before(number):
+def killed_before(number, tensors):
     """Write step 5 again, killed before that call which changes the directory; False where it ends before."""
     left = number
 
@@ -64,7 +66,7 @@ def killed_before(number):
     for name in CALLS:
         setattr(checkpoint.gfile, name, counted(name))
     try:
-        writing.write(str(directory), 5, NEW, blob("new"), 3)
+        writing.write(str(directory), 5, tensors, blob("new"), 3)
     except Killed:
         return True
     finally:
@@ -73,19 +75,21 @@ def killed_before(number):
     return False
 
 
-number, found, killed = 0, set(), True
-while killed:
-    fresh()
-    killed = killed_before(number)
-    checkpoint.clear_half_written(str(directory))
-    assert checkpoint.steps_in(str(directory)) == [5], number
-    arrays, state = read(5)
-    assert np.all(arrays["v"] == {"old": 1.0, "new": 2.0}[state["name"]]), (number, state)
-    assert not list(directory.glob("*_temp"))
-    found.add(state["name"])
-    number += 1
-assert number > 5
-assert found == {"old", "new"}
+values.PIECE_BYTES = 1000  # a save of rows is in five files
+for old, new in ((OLD, NEW), (OLD_ROWS, NEW_ROWS), (OLD_ROWS, NEW), (OLD, NEW_ROWS)):
+    number, found, killed = 0, set(), True
+    while killed:
+        fresh(old)
+        killed = killed_before(number, new)
+        checkpoint.clear_half_written(str(directory))
+        assert checkpoint.steps_in(str(directory)) == [5], number
+        arrays, state = read(5)
+        assert np.all(arrays["v"] == {"old": 1.0, "new": 2.0}[state["name"]]), (number, state)
+        assert not list(directory.glob("*_temp"))
+        found.add(state["name"])
+        number += 1
+    assert number > 5
+    assert found == {"old", "new"}
 
 
 def spoilt(path, change):

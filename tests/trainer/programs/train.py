@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import dtjob_trainer as dt
 from dtjob_trainer.checkpoint import writer
+from dtjob_trainer.models import values
 from dtjob_trainer.process import runtime
 
 parser = argparse.ArgumentParser()
@@ -40,8 +41,11 @@ parser.add_argument("--accumulate", action="store_true", help="over three steps,
 parser.add_argument("--averages", choices=["validation", "epoch"], help="of the weights: who sees them as such")
 parser.add_argument("--steps-per-execution", type=int, default=1)
 parser.add_argument("--jit", action="store_true")
+parser.add_argument("--piece-bytes", type=int, help="of variables on parameter servers, as they pass through the chief")
 parser.add_argument("--split", action="store_true", help="with arguments of Model.fit: the third epoch is the first")
 options = parser.parse_args()
+if options.piece_bytes:
+    values.PIECE_BYTES = options.piece_bytes
 FIRST = 2 if options.split else 0
 keras = importlib.import_module(options.package)
 

@@ -18,8 +18,9 @@ gfile = tf.io.gfile
 STATE = "state"
 """Name of the tensor that holds everything that is no variable: JSON as bytes (uint8)."""
 DATA_SUFFIX = ".data-00000-of-00001"
-PARTS = (DATA_SUFFIX, ".index")
-"""How the files of a checkpoint end; the index is written and named last, so where it is all is."""
+"""How the only data file of a checkpoint ends. Large tables of parameter servers are in several."""
+INDEX = ".index"
+"""How the index ends. It is written and named last, so where it is all is."""
 TEMPORARY_MODEL = ".saving-"
 """Prefix of a model file that is not whole yet."""
 DAMAGED = "damaged-"
@@ -106,22 +107,34 @@ def _names_in(directory: str) -> set[str]:
 
 
 def _whole(names: Set[str]) -> list[int]:
-    """The steps of which all parts are among `names`, oldest first."""
+    """The steps of which all files are among `names`, oldest first."""
     found = (re.fullmatch(r"ckpt-(\d+)\.index", name) for name in names)
-    return sorted(int(m[1]) for m in found if m and f"ckpt-{m[1]}{DATA_SUFFIX}" in names)
+    return sorted(int(match[1]) for match in found if match and _has_data(f"ckpt-{match[1]}", names))
+
+
+def _has_data(name: str, names: Set[str]) -> bool:
+    """Whether all data files of checkpoint `name` are among `names`."""
+    found = (re.fullmatch(rf"{name}\.data-\d{{5}}-of-(\d{{5}})", each) for each in names)
+    of = {int(match[1]) for match in found if match}
+    return any(all(f"{name}.data-{k:05}-of-{total:05}" in names for k in range(total)) for total in of)
+
+
+def files_of(directory: str, name: str, names: Set[str] | None = None) -> list[str]:
+    """The ends of the names of the files of checkpoint `name` (such as `ckpt-5`), the index last.
+
+    - names: those in the directory, if they are known.
+    """
+    there = _names_in(directory) if names is None else names
+    found = (re.fullmatch(rf"{name}(\.index|\.data-.*)", each) for each in there)
+    return sorted((match[1] for match in found if match), key=lambda end: (end == INDEX, end))
 
 
 def clear_half_written(directory: str) -> None:
     """End or remove what a killed process left of a save, so that nothing torn is ever read.
 
-    What is torn is decided from one listing. Raises CheckpointError, and changes nothing, where there is a checkpoint
-    in several parts, as we write none; and as `steps_in` does.
+    What is torn is decided from one listing. Raises as `steps_in` does, and then changes nothing.
     """
     names = _names_in(directory)
-    for name in names:
-        step = _step_of_part(name)
-        if step is not None and not name.endswith(PARTS):
-            raise foreign(directory, step)
     ended = [_end_save(directory, name, names) for name in names if re.fullmatch(r"ckpt-\d+_temp", name)]
     names = names.union(*ended)
     whole = set(_whole(names))
@@ -133,8 +146,8 @@ def clear_half_written(directory: str) -> None:
 def _end_save(directory: str, temporary: str, names: Set[str]) -> set[str]:
     """Name the files of a save that was all there, where its checkpoint is not among `names`; the names given."""
     name, there = temporary.removesuffix("_temp"), _names_in(f"{directory}/{temporary}")
-    parts = [part for part in PARTS if f"ckpt{part}" in there]  # the data may have got its name before the kill
-    if f"{name}.index" in names or ".index" not in parts:
+    parts = files_of("", "ckpt", there)  # some data may have got their names before the kill
+    if f"{name}{INDEX}" in names or INDEX not in parts:
         parts = []
     name_finally(f"{directory}/{temporary}/ckpt", f"{directory}/{name}", parts)
     gfile.rmtree(f"{directory}/{temporary}")
@@ -149,10 +162,16 @@ def remove(path: str) -> None:
         gfile.remove(path)
 
 
+def remove_checkpoint(directory: str, name: str) -> None:
+    """Remove the files of checkpoint `name`, the index first; nothing where there is none."""
+    for end in reversed(files_of(directory, name)):
+        gfile.remove(f"{directory}/{name}{end}")
+
+
 def set_aside(directory: str, step: int) -> None:
     """Rename checkpoint `step`, which cannot be read, so that nobody takes it for the newest."""
-    for suffix in (".index", DATA_SUFFIX):
-        gfile.rename(f"{directory}/ckpt-{step}{suffix}", f"{directory}/{DAMAGED}ckpt-{step}{suffix}", overwrite=True)
+    for end in reversed(files_of(directory, f"ckpt-{step}")):
+        gfile.rename(f"{directory}/ckpt-{step}{end}", f"{directory}/{DAMAGED}ckpt-{step}{end}", overwrite=True)
     if left := steps_in(directory):
         write_state_file(directory, left)
 
@@ -163,8 +182,8 @@ def _step_of_part(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def name_finally(prefix: str, final: str, parts: Sequence[str] = PARTS) -> None:
-    """Give the files of a complete save their names; `parts`: those of them that have not got them yet."""
+def name_finally(prefix: str, final: str, parts: Sequence[str]) -> None:
+    """Give the files of a complete save their names; `parts`: the ends of those that have not got them yet."""
     for part in parts:
         gfile.rename(prefix + part, final + part, overwrite=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 import time
@@ -12,15 +11,16 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import done
+from dtjob_trainer.checkpoint import done, parts
 from dtjob_trainer.checkpoint.directory import (
-    PARTS,
     STATE,
     check_directory,
     clear_half_written,
+    files_of,
     flush,
     make_writable,
     name_finally,
+    remove_checkpoint,
     steps_in,
     write_state_file,
 )
@@ -44,28 +44,16 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, m
     if gfile.isdir(temporary):
         gfile.rmtree(temporary)
     gfile.makedirs(temporary)
-    prefix = f"{temporary}/ckpt"
-    with tf.device("CPU:0"):
-        named = {**tensors, STATE: tf.constant(np.frombuffer(state, np.uint8))}
-        names = list(named)
-        tf.raw_ops.SaveV2(
-            prefix=prefix,
-            tensor_names=names,
-            shape_and_slices=[""] * len(names),
-            tensors=[tf.convert_to_tensor(named[name]) for name in names],
-        )
-    final = f"{directory}/ckpt-{step}"
-    for part in PARTS:
-        flush(prefix + part)
-    with contextlib.suppress(tf.errors.NotFoundError):
-        gfile.remove(f"{final}.index")  # else it would stand beside another save's data for a moment
-    name_finally(prefix, final)
+    parts.write(temporary, "ckpt", {**tensors, STATE: tf.constant(np.frombuffer(state, np.uint8))})
+    flush(temporary)
+    name = f"ckpt-{step}"
+    remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
+    name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
     gfile.rmtree(temporary)
     steps = steps_in(directory)
     write_state_file(directory, steps[-max_to_keep:])
     for old in steps[:-max_to_keep]:
-        for part in reversed(PARTS):
-            gfile.remove(f"{directory}/ckpt-{old}{part}")
+        remove_checkpoint(directory, f"ckpt-{old}")
 
 
 class Writer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,45 @@ Kind = tuple[tuple[int, ...], str]
 """Shape, and the name of the type."""
 MOST_AT_ONCE = 2**26
 """Bytes of the variables that are read at once, if they are more than one."""
+
+
+PIECE_BYTES = 2**28
+"""Bytes of a piece of a variable on a parameter server, as it passes through the chief."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a variable, or all of one without rows."""
+
+    shape: tuple[int, ...]
+    """Of the whole variable."""
+    first: int
+    count: int
+    tensor: Any = None
+    """Their values, where the variable is."""
+
+    @property
+    def slice(self) -> str:
+        """The rows, as `tf.raw_ops.SaveV2` and `RestoreV2` take them."""
+        if not self.shape or self.count == self.shape[0]:
+            return ""
+        sizes, others = " ".join(map(str, self.shape)), ":-" * (len(self.shape) - 1)
+        return f"{sizes} {self.first},{self.count}{others}"
+
+    def pieces(self, dtype: Any) -> Iterator[Rows]:
+        """These rows, in pieces of at most PIECE_BYTES, or of one row. Each has its part of the tensor."""
+        if not self.shape:
+            yield self
+            return
+        row = bytes_of(kind_of(self.shape[1:], dtype))
+        most = max(1, PIECE_BYTES // max(row, 1))
+        for first in range(0, self.count, most):
+            count = min(most, self.count - first)
+            part = self.tensor
+            if part is not None and count < self.count:
+                with tf.device(part.device):
+                    part = part[first : first + count]
+            yield Rows(self.shape, self.first + first, count, part)
 
 
 class Values(ABC):
@@ -57,6 +97,11 @@ def kind_of(shape: Any, dtype: Any) -> Kind:
 def bytes_of(kind: Kind) -> int:
     """How many bytes one of this kind has."""
     return int(np.prod(kind[0], dtype=np.int64)) * int(tf.as_dtype(kind[1]).size)
+
+
+def is_large(kind: Kind) -> bool:
+    """Whether a variable of this kind has rows, and more bytes than pass through the chief at once."""
+    return bool(kind[0]) and bytes_of(kind) > PIECE_BYTES
 
 
 def in_groups(names: Iterable[str], kinds: Mapping[str, Kind], most: int = MOST_AT_ONCE) -> Iterator[list[str]]:

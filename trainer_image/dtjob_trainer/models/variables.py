@@ -15,7 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.models.values import Array, Kind, Values, bytes_of, in_groups, kind_of
+from dtjob_trainer.models.values import Array, Kind, Rows, Values, bytes_of, in_groups, is_large, kind_of
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded
 
@@ -35,7 +35,8 @@ class State:
     def capture(self) -> dict[str, Any]:
         """Name to tensor, at the chief task; empty elsewhere. Collective: every task calls it at the same step.
 
-        The tensors share the buffers of variables in the host's memory; TensorFlow copies one when training next writes
+        Of what is on parameter servers it has `Rows`, whose tensors are there. The tensors share the buffers of
+        variables in the host's memory; TensorFlow copies one when training next writes
         to it.
         """
         rows = self._group.gather(self._local_rows())
@@ -60,6 +61,10 @@ class State:
             if not rows_fit:
                 rows = self._rows_of_others(values, rows, row_size)
         kinds = {name: kind_of(v.shape, v.dtype) for name, v in self._shared.items()}
+        for name in [name for name, kind in kinds.items() if is_large(kind) and self._is_remote(name)]:
+            assert values is not None
+            _assign_pieces(values, name, self._parts(self._shared[name])[0])
+            del kinds[name]
         for names in in_groups(kinds, kinds):
             for name, value in zip(names, self._of_chief(values, {name: kinds[name] for name in names}), strict=True):
                 for part in self._parts(self._shared[name]):
@@ -73,6 +78,10 @@ class State:
                 part.assign(_of_raw(data[start : start + sizes[name]], kind_of(variable.shape, variable.dtype)))
             first += sizes[name]
         return rows_fit
+
+    def _is_remote(self, name: str) -> bool:
+        """Whether a variable is on parameter servers."""
+        return any("/job:ps" in shard.device for shard in _shards(self._parts(self._shared[name])[0]))
 
     def _of_chief(self, values: Values | None, kinds: Mapping[str, Kind]) -> list[Any]:
         """The chief's `values` of these names and kinds, in every task. Collective."""
@@ -214,8 +223,41 @@ def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]
     return sorted({part.name for part in parts if id(part.handle) not in handles})
 
 
+def _shards(part: Any) -> Sequence[Any]:
+    """The `tf.Variable`s that a variable consists of."""
+    found: Sequence[Any] = part.variables if is_sharded(part) else [part]
+    return found
+
+
+def _assign_pieces(values: Values, name: str, part: Any) -> None:
+    """Give a variable on parameter servers its value, of which one piece at a time is in memory."""
+    first = 0
+    for shard in _shards(part):
+        for rows in Rows(tuple(part.shape), first, shard.shape[0]).pieces(part.dtype):
+            (piece,) = values.read([name], [rows.slice])
+            if rows.count == shard.shape[0]:
+                shard.assign(piece)
+            else:  # the operation of `shard[begin:end].assign`, which TensorFlow's wrapper of a variable lacks
+                begin, end = rows.first - first, rows.first - first + rows.count
+                with tf.device(shard.device):
+                    tf.raw_ops.ResourceStridedSliceAssign(
+                        ref=shard.handle, begin=[begin], end=[end], strides=[1], value=piece
+                    )
+        first += shard.shape[0]
+
+
 def _read(part: Any) -> Any:
-    """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes."""
+    """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes.
+
+    What is on parameter servers stays there: a list of `Rows`, one for each shard.
+    """
+    if any("/job:ps" in (shard.device or "") for shard in _shards(part)):
+        shape, first, found = tuple(part.shape), 0, []
+        for shard in _shards(part):
+            count = shard.shape[0] if shape else 1
+            found.append(Rows(shape, first, count, shard.read_value()))
+            first += count
+        return found
     if is_sharded(part):
         return tf.convert_to_tensor(part)
     device = tf.DeviceSpec.from_string(part.device or "")
@@ -228,7 +270,7 @@ def _read(part: Any) -> Any:
 def _kinds_of(part: Any) -> list[str]:
     """Which of NaN and Infinity a variable holds."""
     found = []
-    for shard in part.variables if is_sharded(part) else [part]:
+    for shard in _shards(part):
         with tf.device(shard.device):
             value = shard.read_value()
             found += ["NaN"] if tf.reduce_any(tf.math.is_nan(value)) else []

@@ -85,13 +85,23 @@ def test_a_save_that_was_all_there_gets_its_name(checkpoints: Path, named: bool)
     assert names_in(checkpoints) == WHOLE | {f"ckpt-15{DATA_SUFFIX}", "ckpt-15.index"}
 
 
-def test_a_checkpoint_in_several_parts_is_left_alone(checkpoints: Path) -> None:
-    before = WHOLE | {"ckpt-7.index", "ckpt-7.data-00000-of-00002"}
-    for name in before:
+def test_a_checkpoint_in_several_data_files_is_whole_if_all_are_there(checkpoints: Path) -> None:
+    several = {"ckpt-15.index", "ckpt-15.data-00000-of-00002", "ckpt-15.data-00001-of-00002"}
+    for name in several | {"ckpt-7.index", "ckpt-7.data-00000-of-00002"}:
         (checkpoints / name).touch()
-    with pytest.raises(CheckpointError, match=r"ckpt-7 was not written by dtjob; choose another"):
-        clear_half_written(str(checkpoints))
-    assert names_in(checkpoints) == before
+    assert steps_in(str(checkpoints)) == [5, 10, 15]
+    clear_half_written(str(checkpoints))
+    assert names_in(checkpoints) == WHOLE | several
+
+
+@pytest.mark.parametrize("named", range(3))
+def test_a_save_in_several_data_files_is_named_from_where_a_kill_came(checkpoints: Path, named: int) -> None:
+    ends = [".data-00000-of-00002", ".data-00001-of-00002", ".index"]
+    (checkpoints / "ckpt-15_temp").mkdir()
+    for number, end in enumerate(ends):
+        (checkpoints / (f"ckpt-15{end}" if number < named else f"ckpt-15_temp/ckpt{end}")).touch()
+    clear_half_written(str(checkpoints))
+    assert names_in(checkpoints) == WHOLE | {f"ckpt-15{end}" for end in ends}
 
 
 def test_storage_that_cannot_rename_is_found_out_before_the_first_step(

@@ -1,0 +1,64 @@
+"""dtjob_trainer.checkpoint.parts: what is on parameter servers is written in pieces, and read as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.checkpoint import writer
+from dtjob_trainer.checkpoint.directory import steps_in
+from dtjob_trainer.checkpoint.stored import Stored
+from dtjob_trainer.models import values
+from dtjob_trainer.models.values import Rows
+
+TABLE = np.arange(30, dtype=np.float32).reshape(10, 3)
+ROW = 12
+"""Bytes of a row."""
+
+
+def shards(*sizes: int) -> list[Rows]:
+    """The table in shards of so many rows."""
+    firsts = np.cumsum([0, *sizes])
+    return [
+        Rows((10, 3), int(first), size, tf.constant(TABLE[first : first + size]))
+        for first, size in zip(firsts, sizes, strict=False)
+    ]
+
+
+def written(directory: Path, piece: int, tensors: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Stored:
+    monkeypatch.setattr(values, "PIECE_BYTES", piece)
+    writer.write(str(directory), 5, tensors, b"{}", 3)
+    stored = Stored(str(directory), 5)
+    stored.verify()
+    return stored
+
+
+@pytest.mark.parametrize(("piece", "files"), [(1000, 1), (5 * ROW, 4), (3 * ROW, 5), (1, 12)])
+def test_shards_are_read_as_one_table_and_in_other_shards(
+    tmp_path: Path, piece: int, files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the files of shards there is one for what is in memory, and one piece for the count."""
+    count = [Rows((), 0, 1, tf.constant(7, tf.int64))]
+    tensors = {"table": shards(6, 4), "count": count, "w": tf.constant([1.0, 2.0])}
+    stored = written(tmp_path, piece, tensors, monkeypatch)
+    assert len(list(tmp_path.glob("ckpt-5.data-*"))) == files
+    assert np.array_equal(stored.array("table"), TABLE)
+    assert stored.array("count") == 7
+    assert stored.array("w").tolist() == [1.0, 2.0]
+    assert stored.kinds["table"] == ((10, 3), "float32")
+    for other in shards(3, 3, 4):
+        (part,) = stored.read(["table"], [other.slice])
+        assert np.array_equal(part, other.tensor)
+
+
+def test_a_save_of_the_same_step_in_other_files_replaces_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, 3 * ROW, {"table": shards(10)}, monkeypatch)
+    stored = written(tmp_path, 1000, {"table": shards(10)}, monkeypatch)
+    assert np.array_equal(stored.array("table"), TABLE)
+    assert len(list(tmp_path.glob("ckpt-5.data-*"))) == 1
+    assert steps_in(str(tmp_path)) == [5]
+    assert not list(tmp_path.glob("*_temp"))

@@ -1,0 +1,73 @@
+"""The files of one checkpoint. What is on parameter servers passes through the chief in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from dtjob_trainer.models import values
+from dtjob_trainer.models.values import Rows, bytes_of, kind_of
+
+gfile = tf.io.gfile
+
+
+def write(directory: str, name: str, tensors: Mapping[str, Any]) -> None:
+    """Write `tensors` to files `name`.data-… of a directory, and last `name`.index.
+
+    A value is a tensor, or the `Rows` of a variable, which may be many. At most PIECE_BYTES of those are in this
+    process's memory at once.
+    """
+    whole = {each: tensor for each, tensor in tensors.items() if not isinstance(tensor, list)}
+    rows = [(each, part) for each, parts in tensors.items() if isinstance(parts, list) for part in parts]
+    if sum(_bytes_of(part) for _, part in rows) <= values.PIECE_BYTES:
+        _save(f"{directory}/{name}", [*((each, "", tensor) for each, tensor in whole.items()), *map(_entry, rows)])
+        return
+    prefixes = [f"{directory}/parts/0"]
+    _save(prefixes[0], [(each, "", tensor) for each, tensor in whole.items()])
+    for group in _groups(rows):
+        prefixes.append(f"{directory}/parts/{len(prefixes)}")
+        _save(prefixes[-1], list(map(_entry, group)))
+    merged = f"{directory}/merged"  # the index is not written at once: it gets its name when it is whole
+    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=prefixes, destination_prefix=merged, delete_old_dirs=True)
+    for file in sorted(gfile.glob(f"{merged}.data-*")):
+        gfile.rename(file, f"{directory}/{name}{file[len(merged) :]}", overwrite=True)
+    gfile.rename(f"{merged}.index", f"{directory}/{name}.index", overwrite=True)
+
+
+def _groups(rows: Sequence[tuple[str, Rows]]) -> Iterator[list[tuple[str, Rows]]]:
+    """The rows in pieces, in groups of at most PIECE_BYTES, or of one piece."""
+    group: list[tuple[str, Rows]] = []
+    left = values.PIECE_BYTES
+    for name, part in rows:
+        for piece in part.pieces(part.tensor.dtype):
+            size = _bytes_of(piece)
+            if group and size > left:
+                yield group
+                group, left = [], values.PIECE_BYTES
+            group.append((name, piece))
+            left -= size
+    if group:
+        yield group
+
+
+def _bytes_of(rows: Rows) -> int:
+    return bytes_of(kind_of((rows.count, *rows.shape[1:]) if rows.shape else (), rows.tensor.dtype))
+
+
+def _entry(named: tuple[str, Rows]) -> tuple[str, str, Any]:
+    name, rows = named
+    return name, rows.slice, rows.tensor
+
+
+def _save(prefix: str, entries: Sequence[tuple[str, str, Any]]) -> None:
+    """Write tensors, each with its name and its place in the whole."""
+    names, slices, tensors = zip(*entries, strict=True)
+    with tf.device("CPU:0"):
+        tf.raw_ops.SaveV2(
+            prefix=prefix,
+            tensor_names=list(names),
+            shape_and_slices=list(slices),
+            tensors=[tf.convert_to_tensor(tensor) for tensor in tensors],
+        )
