@@ -97,7 +97,7 @@ def by_fit(seconds):
 
 
 def by_train(seconds):
-    """The rates of dt.train, and of its step alone: both by the times at which the steps ended, after the first ones."""
+    """The rates of dt.train, and of its step alone: by the times at which steps end, without the first ones."""
     first = 2 * workers
     ends, count = tf.Variable(tf.zeros(first + steps, tf.float64)), tf.Variable(0)
 
