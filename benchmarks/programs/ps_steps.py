@@ -18,7 +18,7 @@ import dtjob_trainer as dt
 
 workers, rounds, file = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 LENGTHS = [float(each) for each in sys.argv[4:]]
-TURN_SECONDS = 4
+TURN_SECONDS = 3
 strategy = dt.strategy()
 coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 
