@@ -32,7 +32,7 @@ from tests.cluster.support.chart import (
     wait_until,
 )
 from tests.cluster.support.jobs import job, uids, wait_phase, wait_pods
-from tests.cluster.support.kubelet import Kubelet
+from tests.cluster.support.kubelet import Kubelet, now
 from tests.cluster.support.operator_process import OPERATOR_DIRECTORY
 from tools.cluster.rest import CRD, Api, Object
 
@@ -132,6 +132,23 @@ def succeed_and_be_deleted(cluster: AuditedControlPlane, api: Api, namespace: st
     api.wait_for("dtjobs", namespace, "digits", lambda found: found is None)
 
 
+def look_at_samples(samples: dict[str, float], namespace: str) -> None:
+    """The operator's metrics say what has happened to the jobs of the test below."""
+    assert samples["dtjob_leader"] == 1
+    assert samples['dtjob_jobs{phase="Pending",strategy="Default"}'] == len(STRANGERS)
+    assert samples['dtjob_restarts_total{cause="Error"}'] == 1
+    assert samples[f'dtjob_job_tasks{{dtjob_name="digits",dtjob_namespace="{namespace}"}}'] == 3
+    assert samples['dtjob_api_requests_total{code="201",method="POST",resource="pods"}'] > len(DIGITS)
+    assert samples["dtjob_last_resync_timestamp_seconds"] > 0
+
+
+def warning_about(pod: str, namespace: str, uid_of: dict[str, str]) -> Object:
+    """What a kubelet tells of a pod whose ConfigMap is not there."""
+    about = {"apiVersion": "v1", "kind": "Pod", "name": pod, "namespace": namespace, "uid": uid_of[pod]}
+    said = {"type": "Warning", "reason": "FailedMount", "message": "no such ConfigMap", "lastTimestamp": now()}
+    return {"metadata": {"name": f"{pod}.1"}, "involvedObject": about, "source": {"component": "kubelet"}, **said}
+
+
 def test_install_work_upgrade_uninstall_reinstall(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, kubelet: Kubelet
 ) -> None:
@@ -156,13 +173,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     for pod in AGAIN:
         kubelet.run(pod)
     wait_phase(api, namespace, "Running")
-    samples = ports.samples()
-    assert samples["dtjob_leader"] == 1
-    assert samples['dtjob_jobs{phase="Pending",strategy="Default"}'] == len(STRANGERS)
-    assert samples['dtjob_restarts_total{cause="Error"}'] == 1
-    assert samples[f'dtjob_job_tasks{{dtjob_name="digits",dtjob_namespace="{namespace}"}}'] == 3
-    assert samples['dtjob_api_requests_total{code="201",method="POST",resource="pods"}'] > len(DIGITS)
-    assert samples["dtjob_last_resync_timestamp_seconds"] > 0
+    look_at_samples(ports.samples(), namespace)
     meddle(api, namespace)
     before = uids(wait_pods(api, namespace, *AGAIN, "taken-pod-chief-0-0"))
 
@@ -174,6 +185,8 @@ def test_install_work_upgrade_uninstall_reinstall(
     api.create("dtjobs", namespace, job("second", "Default"))
     after = uids(wait_pods(api, namespace, *before, "second-chief-0-0"))
     assert before.items() < after.items()
+    kubelet.wait("second-chief-0-0", "ContainerCreating", "")
+    api.create("events", namespace, warning_about("second-chief-0-0", namespace, after))
 
     assert installed.terminate() == 0  # before its rights go, as a call without them is looked for below
     helm("uninstall", RELEASE)
@@ -186,6 +199,7 @@ def test_install_work_upgrade_uninstall_reinstall(
     install(helm, api)
     installed.start()
     succeed_and_be_deleted(cluster, api, namespace)
+    api.wait_for("dtjobs", namespace, "second", says("FailedMount: no such ConfigMap"))
 
     # Those to PodGroups: tests/integrations/gangs/test_chart.py, as all others may be used without them.
     allowed = {right for right in granted(cluster) if right[1] != "podgroups"}

@@ -45,6 +45,8 @@ def test_what_is_deleted_is_made_again_at_once(
     wait_pods(api, namespace, *THREE)
     for kind in ("services", "networkpolicies"):
         deleted_and_made_again(api, kind, namespace, "digits")
+    told = [f"{kind} digits was missing and has been created again" for kind in ("Service", "NetworkPolicy")]
+    api.wait("events", namespace, lambda found: set(told) <= {one["message"] for one in found.values()})
     for pod in THREE[:-1]:
         kubelet.run(pod)
     api.wait_for("dtjobs", namespace, "digits", lambda found: found and found["status"]["ready"] == "2/3")

@@ -11,20 +11,20 @@ NAMES = [
     bad("name-begins-with-digit", job(name="1digits"), "metadata.name", "first a letter"),
     bad("name-in-capitals", job(name="Digits"), "metadata.name", "lower-case letters"),
     bad("name-ends-with-dash", job(name="digits-"), "metadata.name", "last no dash"),
-    bad("name-long-for-chief", job("Default", name="a" * 56), "metadata.name", "chief", "use a shorter name"),
+    bad("name-long-for-chief", job("Default", name="a" * 56), "metadata.name", "chief", "of at most 55 characters"),
     bad(
         "name-long-for-eleven-workers",
         job(name="a" * 54, replicaSpecs={"worker": {"replicas": 11}}),
         "metadata.name",
         "worker",
-        "use a shorter name",
+        "use a shorter name, of at most 55 characters less the digits of INDEX",
     ),
     bad(
         "name-long-for-evaluator",
         job("Default", name="a" * 52, replicaSpecs={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
         "metadata.name",
         "evaluator",
-        "use a shorter name",
+        "of at most 51 characters",
     ),
     bad(
         "name-long-for-every-role",

@@ -118,6 +118,19 @@ def test_a_directory_that_is_a_uri_takes_all_of_it(tmp_path: Path) -> None:
     assert arrays[0] == arrays[1]
 
 
+def test_a_job_on_the_checkpoints_of_one_that_has_ended_says_that_nothing_is_left(tmp_path: Path) -> None:
+    directory = tmp_path / "kept"
+    for uid in ("first", "second"):
+        kept = {"everySteps": 10, "directory": str(directory)}
+        arguments = ("train.py", "--plain", "--examples=128", "--epochs=2")
+        with Cluster(tmp_path / uid, "Default", {"chief": 1}, *arguments, checkpoint=kept, uid=uid) as run:
+            run.run()
+            said, status = run["chief-0"].output(), run["chief-0"].status
+        words = f"nothing is left to train: the checkpoint of step {status['step']} in {directory} has all epochs=2"
+        assert (words in said) is (uid == "second")
+    assert status["restoredStep"] == status["step"]
+
+
 def test_s3_is_refused_with_advice(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint={"directory": "s3://bucket/digits"}) as run:
         run.start()

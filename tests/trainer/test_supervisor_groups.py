@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.support.supervisors import (
+    LAUNCHER,
     Job,
     MakeJob,
     exists,
@@ -77,6 +78,25 @@ def test_the_group_waits_for_a_new_chief_and_goes_on(make_job: MakeJob, tmp_path
         assert status["lastRestart"]["cause"] == "the chief task was lost"
     (tmp_path / "endless").unlink()
     assert [running.end() for running in (chief, *workers)] == [0, 0, 0]
+
+
+def test_tasks_that_cannot_reach_each_other_say_so_in_log_and_status(make_job: MakeJob) -> None:
+    job = make_job("MultiWorkerMirrored", chief=1, worker=2)
+    patience = "from dtjob_trainer.supervisor import unreached\nunreached.SAID_AFTER_SECONDS = 2.0\n"
+    job.launcher = patience + LAUNCHER
+    chief, worker = job.start("chief-0", "group"), job.start("worker-1", "group")
+    address = "no-such-host.invalid:2224"
+    alone = job.start("worker-0", "group", environ={"DTJOB_RENDEZVOUS_ADDRESS": address})
+    chief.wait_for(state="waiting", unreached={"worker-0": ""})
+    wait_until(lambda: "gaierror" in alone.status().get("unreached", {}).get("chief-0", ""), "the reason")
+    assert "unreached" not in worker.wait_for(state="waiting", message="waiting for worker-0"), "it reaches the chief"
+    line = "level=warning task=worker-0 message=\"cannot reach the chief task's supervisor at " + address
+    wait_until(lambda: line in alone.log.read_text(), "the worker's line")
+    wait_until(lambda: "without a report of worker-0" in chief.log.read_text(), "the chief's line")
+    alone.process.kill()
+    alone.end()
+    again = job.start("worker-0", "group")
+    assert [one.end() for one in (chief, worker, again)] == [0, 0, 0]
 
 
 def test_survivors_that_hang_in_start_up_are_started_again(make_job: MakeJob, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ REASONS_OF_PHASES: Mapping[Phase | None, Mapping[str, str]] = {
     Phase.RUNNING: {
         "AllTasksRunning": "Every task that trains runs or has finished.",
         "WorkersMissing": "ParameterServer trains without some of its workers, which are being replaced.",
+        "TasksUnreachable": "All tasks run, but some could not reach the chief for 30 seconds. Training waits.",
     },
     Phase.RESTARTING: {
         "Disruption": "A pod was evicted, preempted or drained, or its node was lost.",

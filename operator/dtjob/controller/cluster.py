@@ -17,6 +17,8 @@ class ClusterError(Exception):
 
     retry_after = 0.0
     """Seconds before which whoever answered does not want to be asked again; 0 where it said nothing of it."""
+    names_missing = False
+    """Whether it names an object that is missing and that a user has to create, as far as anybody knows."""
 
 
 class AlreadyExists(ClusterError):
@@ -67,6 +69,9 @@ class Cluster(Protocol):
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         """Replace the job's status, against its resourceVersion, and return the stored job. Raises Stale or Refused."""
+
+    async def warning_about(self, namespace: str, pod_uid: str) -> str:
+        """The newest warning that events have about the pod with this uid, in one line; empty where there is none."""
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """Record an event on the job. Best effort: never raises."""

@@ -1,5 +1,7 @@
-"""Creates: what pods need first, made or mended, then pods of each role in batches of 1, 2, 4, …, as the Job controller
-makes them.
+"""Creates in three groups: what pods need, then pods, then what may fail alone.
+
+Pods of each role are made in batches of 1, 2, 4, …, as the Job controller makes them. Alone are repairs of objects that
+are there, and Workloads of Kueue: where one is refused, the others and all pods are made.
 
 Where a pod is refused, those of its role that were not tried yet wait with it: a quota refuses one pod as it refuses
 four hundred. After a while one of them is tried again.
@@ -15,7 +17,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from dtjob.controller.built import built
-from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused
+from dtjob.controller.cluster import AlreadyExists, Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.existing import is_of_an_earlier_job, is_ours, lost_labels
 from dtjob.controller.holds import Holds
 from dtjob.controller.mending import Mending
@@ -24,7 +26,7 @@ from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.objects import drift, labels
+from dtjob.objects import drift, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Mend
 from dtjob.plan.children import deleting
@@ -38,8 +40,14 @@ logger = logging.getLogger(__name__)
 
 TRIES_BEFORE_SAID = 8
 """A call that failed so often in a row (for about 25 s) is said in the job's status: the user may have to mend it."""
+TRIES_BEFORE_MISSING_SAID = 4
+"""The same for an answer that names an object that is missing (after about 3 s)."""
 LOOKS_BEFORE_SAID = 6
 """What is in the way for so many looks (30 s, a pod's usual grace) is said too."""
+
+
+class Unrepaired(ClusterError):
+    """The object is there and is this job's. It is not as it should be, and putting that right failed."""
 
 
 class Stranger(ClusterError):
@@ -99,28 +107,29 @@ class Creation:
         if self._uids.get(key) != uid:  # another job of this name begins anew
             self.forget(key)
             self._uids[key] = uid
-        shared: list[Make] = []
-        roles: dict[str, list[Create]] = {}
-        for one in makes:
-            if isinstance(one, Create) and one.kind == "Pod":
-                roles.setdefault(one.role, []).append(one)
-            else:
-                shared.append(one)
+        needed, roles, alone = in_groups(makes)
         self._holds.keep(key, {what_of(one) for one in makes} | roles.keys())
         try:
             with self._slots.calls(key, len(makes)):
-                outcomes = [await self._each(key, self._due(key, shared))]
+                outcomes = [await self._each(key, self._due(key, needed))]
                 self._say(key, outcomes[0])
                 # Without its Service or NetworkPolicy a pod would run unnamed or unprotected.
-                if not outcomes[0] and not any(self._is_held(key, create) for create in shared):
+                if not outcomes[0] and not any(self._is_missing(key, create) for create in needed):
                     of_roles = (self._make_role(key, role, some) for role, some in roles.items())
                     outcomes += await asyncio.gather(*of_roles)
+                outcomes += await asyncio.gather(*(self._alone(key, one) for one in self._due(key, alone)))
         finally:
             wait = self._holds.next_try(key, _now())
             if wait is not None:
                 self._queue.add_after(key, wait)
         if errors := [error for outcome in outcomes for error in outcome.errors]:
             raise errors[0]
+
+    async def _alone(self, key: JobKey, one: Make) -> Outcome:
+        """Make or mend an object for which nothing else waits."""
+        outcome = await self._each(key, [one])
+        self._say(key, outcome)
+        return outcome
 
     async def _make_role(self, key: JobKey, role: str, pods: Sequence[Create]) -> Outcome:
         """Make the pods of one role until one is refused; the others wait with it."""
@@ -183,24 +192,20 @@ class Creation:
         return outcome
 
     async def _one(self, key: JobKey, create: Make) -> bool:
-        """Make one object; whether it stands. One whose name is taken is held for itself; Refused and what may pass
-        are raised."""
+        """Make one object; whether it stands. One whose name is taken, or that stands and cannot be put right, is held
+        for itself; Refused and what may pass are raised."""
         what = what_of(create)
         try:
             if isinstance(create, Mend):
                 return await self._mend(key, create)
             stored = await self._stored(key, create)
-        except Stranger as error:
-            self._holds.refused(key, what, _now())
-            self._set_problem(key, create, str(error))
-        except InTheWay as error:
-            self._holds.in_the_way(key, what, _now(), error.blocker)
-            if self._holds.tries(key, what) >= LOOKS_BEFORE_SAID:
-                self._set_problem(key, create, str(error))
+        except (Stranger, InTheWay, Unrepaired) as error:
+            return self._hold(key, create, error)
         except Refused:
             raise
         except ClusterError as error:
-            if self._queue.failures(key) >= TRIES_BEFORE_SAID:
+            tries = TRIES_BEFORE_MISSING_SAID if error.names_missing else TRIES_BEFORE_SAID
+            if self._queue.failures(key) >= tries:
                 self._note_problem(key, create, str(error))  # the next try writes it
             raise
         else:
@@ -210,7 +215,18 @@ class Creation:
             if self._store.apply(stored) is not None:
                 self._queue.add(key)
             return True
-        return False
+
+    def _hold(self, key: JobKey, create: Make, error: Stranger | InTheWay | Unrepaired) -> bool:
+        """Leave it for a while, and say why where that may last; whether it stands."""
+        what, stands = what_of(create), isinstance(error, Unrepaired)
+        if isinstance(error, InTheWay):
+            self._holds.in_the_way(key, what, _now(), error.blocker)
+        else:
+            self._holds.refused(key, what, _now(), stands=stands)
+        lasts = isinstance(error, Stranger) or isinstance(error.__cause__, Refused)
+        if lasts or self._holds.tries(key, what) >= LOOKS_BEFORE_SAID:
+            self._set_problem(key, create, str(error))
+        return stands
 
     async def _mend(self, key: JobKey, action: Mend) -> bool:
         """Put an object right, unless that was done too often lately."""
@@ -238,7 +254,7 @@ class Creation:
         wanted = built(create)
         try:
             stored = await self._cluster.create(wanted)
-            self._tallies[key].created(create.kind, create.name)
+            self._tallies[key].created(create.kind, create.name, again=create.again)
             return stored
         except AlreadyExists as error:
             found = error.existing
@@ -247,7 +263,16 @@ class Creation:
             raise InTheWay(message, found["metadata"]["uid"])
         if not is_ours(wanted, found):
             raise Stranger(f"{create.kind} {create.name} exists and is not this job's; delete it or rename the job")
-        if create.kind in drift.SHARED_KINDS:
+        try:
+            return await self._put_right(key, wanted, found)
+        except Stale:
+            raise
+        except ClusterError as error:
+            raise Unrepaired(str(error)) from error
+
+    async def _put_right(self, key: JobKey, wanted: Manifest, found: Manifest) -> Manifest:
+        """An object of ours that was there already, with what it should have."""
+        if wanted["kind"] in drift.SHARED_KINDS:
             if field := drift.drifted(wanted, found):
                 await self._mend(key, Mend(wanted, found, field))
             return drift.labelled(found, labels.of(wanted))  # a ConfigMap may have lost them
@@ -266,6 +291,10 @@ class Creation:
     def _due(self, key: JobKey, creates: Sequence[Made]) -> list[Made]:
         return [create for create in creates if not self._is_held(key, create)]
 
+    def _is_missing(self, key: JobKey, create: Create) -> bool:
+        """Whether it is held, and does not stand all the same."""
+        return self._is_held(key, create) and not self._holds.stands(key, what_of(create))
+
     def _is_held(self, key: JobKey, create: Make) -> bool:
         what = what_of(create)
         blocker = self._holds.blocker(key, what)
@@ -281,6 +310,21 @@ class Creation:
         if new and why is not None and isinstance(create, Create):
             self._tallies[key].refused(create.kind, create.name, why)
         return new
+
+
+def in_groups(makes: Sequence[Make]) -> tuple[list[Create], dict[str, list[Create]], list[Make]]:
+    """What pods need, the pods by role, and what may fail alone."""
+    needed: list[Create] = []
+    roles: dict[str, list[Create]] = {}
+    alone: list[Make] = []
+    for one in makes:
+        if isinstance(one, Mend) or one.kind == kueue.KIND:
+            alone.append(one)
+        elif one.kind == "Pod":
+            roles.setdefault(one.role, []).append(one)
+        else:
+            needed.append(one)
+    return needed, roles, alone
 
 
 def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

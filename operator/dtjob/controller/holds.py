@@ -16,11 +16,13 @@ FIRST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Hold:
-    """Not before `until`, unless the object with the uid `blocker` is known to be gone earlier."""
+    """Not before `until`, unless the object with the uid `blocker` is known to be gone earlier. `stands`: the object is
+    there, and only putting it right failed."""
 
     until: float
     tries: int
     blocker: str | None = None
+    stands: bool = False
 
 
 class Holds:
@@ -29,9 +31,9 @@ class Holds:
     def __init__(self) -> None:
         self._holds: dict[JobKey, dict[str, Hold]] = {}
 
-    def refused(self, key: JobKey, what: str, now: float) -> None:
-        """Note a refusal, which only a user or an administrator can mend."""
-        self._put(key, what, Hold(now + LONGEST_SECONDS, self.tries(key, what) + 1))
+    def refused(self, key: JobKey, what: str, now: float, *, stands: bool = False) -> None:
+        """Note a refusal, which only a user or an administrator can mend. `stands`: of putting right what is there."""
+        self._put(key, what, Hold(now + LONGEST_SECONDS, self.tries(key, what) + 1, stands=stands))
 
     def in_the_way(self, key: JobKey, what: str, now: float, blocker: str) -> None:
         """Note that the object `blocker` has the name and will be gone some time."""
@@ -58,6 +60,11 @@ class Holds:
         """The uid of the object in the way, None where there is none."""
         hold = self._holds.get(key, {}).get(what)
         return hold.blocker if hold else None
+
+    def stands(self, key: JobKey, what: str) -> bool:
+        """Whether the object that is held is there all the same."""
+        hold = self._holds.get(key, {}).get(what)
+        return hold is not None and hold.stands
 
     def holds(self, key: JobKey, what: str, now: float) -> bool:
         """Whether it is not to be tried now."""

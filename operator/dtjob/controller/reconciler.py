@@ -27,12 +27,13 @@ from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
 from dtjob.controller.tally import Tally
 from dtjob.controller.workqueue import WorkQueue
-from dtjob.objects import kueue
+from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
 from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
+from dtjob.plan.pod_event import PodEvent
 from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.queue_remote import runs_elsewhere
 from dtjob.plan.urgency import begins
@@ -160,11 +161,25 @@ class Reconciler:
         else:
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
+        if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
+            self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         if not begun:
             await self._act(key, job, manifest, decided)
-        if decided.look_again_at is not None:
-            self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
+        if decided.events_of:
+            await self._read_events(key, decided.events_of)
         return decided
+
+    async def _read_events(self, key: JobKey, pod_uid: str) -> None:
+        """Read a pod's own events, and have the job looked at again. Best effort: without the right to read them the
+        status says less."""
+        try:
+            async with self._slots.of(key, "List Event"):
+                text = await self._cluster.warning_about(key[0], pod_uid)
+        except ClusterError as error:
+            logger.info("%s/%s: the events of a pod cannot be read: %s", *key, error)
+            text = ""
+        self._store.set_pod_event(key, PodEvent(pod_uid, self._clock(), text))
+        self._queue.add(key)
 
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
         """Plan, with what the cluster answers where the plan asks for it, and what the plan was made from. It asks for
@@ -205,22 +220,35 @@ class Reconciler:
             await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
-        """Out of service, then away, then the objects that pods need, then pods; each group at once. Labels come last:
-        an admission policy that does not let them back holds up nothing else."""
+        """Out of service, then away, then what is to be made, then labels, then what Kueue is told; each group at once.
+
+        What fails in one group holds up no other: a pod is replaced though a webhook lets no other pod be deleted. Only
+        the successor of a pod that is still in service waits, as both would have one host name. Raises the first error
+        when all have ended.
+        """
         actions = list(actions)
         if self._store.keep_problems(key, {_what(action) for action in actions}):
             self._queue.add(key)
-        await self._all(key, [action for action in actions if isinstance(action, StopServing)])
-        await self._all(key, [action for action in actions if isinstance(action, Delete)])
+        failed = await self._all(key, [action for action in actions if isinstance(action, StopServing)])
+        serving = {_task_of(job, action.name) for action, _ in failed}
+        failed += await self._all(key, [action for action in actions if isinstance(action, Delete)])
+        errors = [error for _, error in failed]
         makes = [action for action in actions if isinstance(action, Create | Mend)]
-        await self._creation.make(key, job.metadata.uid, makes)
-        await self._all(key, [action for action in actions if isinstance(action, Relabel)])
-        await self._all(key, [action for action in actions if isinstance(action, PatchWorkload)])
+        try:
+            makes = [one for one in makes if one.kind != "Pod" or _task_of(job, one.name) not in serving]
+            await self._creation.make(key, job.metadata.uid, makes)
+        except ClusterError as error:
+            errors.append(error)
+        for kind in (Relabel, PatchWorkload):
+            failed = await self._all(key, [action for action in actions if isinstance(action, kind)])
+            errors += [error for _, error in failed]
+        if errors:
+            raise next((error for error in errors if not isinstance(error, Stale)), errors[0])
 
-    async def _all(self, key: JobKey, actions: Sequence[Call]) -> None:
-        """Make the calls, as many at once as the job may have under way; raise the first error when all have ended."""
+    async def _all(self, key: JobKey, actions: Sequence[Call]) -> list[tuple[Call, ClusterError]]:
+        """Make the calls, as many at once as the job may have under way; those that failed, when all have ended."""
         iterator = iter(actions)
-        errors: list[BaseException] = []
+        failed: list[tuple[Call, ClusterError]] = []
 
         async def lane() -> None:
             for action in iterator:
@@ -228,12 +256,11 @@ class Reconciler:
                     async with self._slots.of(key, type(action).__name__):
                         await self._call(key, action)
                 except ClusterError as error:
-                    errors.append(error)
+                    failed.append((action, error))
 
         with self._slots.calls(key, len(actions)):
             await asyncio.gather(*(lane() for _ in actions[:CALLS_OF_A_JOB]))
-        if errors:
-            raise errors[0]
+        return failed
 
     async def _call(self, key: JobKey, action: Call) -> None:
         namespace, _ = key
@@ -286,6 +313,11 @@ class Reconciler:
             return
         self._store.apply(stored)
         self._queue.add(key)  # the labels may be as before, which is no news to the store
+
+
+def _task_of(job: Job, pod: str) -> str | None:
+    """The id of the task whose pod has this name; None for any other name."""
+    return topology.named_attempt(job.metadata.name, pod)[0]
 
 
 def _what(action: Action) -> str:

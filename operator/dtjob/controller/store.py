@@ -18,6 +18,7 @@ from dtjob.objects import gangs, labels
 from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import Children
+from dtjob.plan.pod_event import PodEvent
 from dtjob.plan.pod_facts import ObservedPod
 from dtjob.plan.silence import Silence
 from dtjob.plan.workload import Kueue
@@ -42,6 +43,7 @@ class Store:
         self._reports: dict[JobKey, dict[str, dict[str, Any]]] = {}
         self._problems: dict[JobKey, dict[str, str]] = {}
         self._silences: dict[JobKey, dict[str, Silence]] = {}
+        self._pod_events: dict[JobKey, PodEvent] = {}
         self._deleted: OrderedDict[str, int] = OrderedDict()  # uid to the version at which it was gone
         self._going_on: set[JobKey] = set()
         self.kueue = Kueue.IGNORED
@@ -78,6 +80,7 @@ class Store:
             dict(self._reports.get(key, {})),
             dict(self._problems.get(key, {})),
             dict(self._silences.get(key, {})),
+            pod_event=self._pod_events.get(key),
             kueue=self.kueue,
         )
 
@@ -192,6 +195,11 @@ class Store:
         silences[task_id] = silence
         return silence != old
 
+    def set_pod_event(self, key: JobKey, event: PodEvent) -> None:
+        """Take in what was read of a pod's events."""
+        if key in self._jobs:
+            self._pod_events[key] = event
+
     def set_problem(self, key: JobKey, what: str, why: str | None) -> bool:
         """Note why an object (`Kind/name`) could not be made, or another call (in words) fails, or with None that it
         did not; whether that is new."""
@@ -218,6 +226,7 @@ class Store:
         self._reports.pop(key, None)
         self._problems.pop(key, None)
         self._silences.pop(key, None)
+        self._pod_events.pop(key, None)
 
     def _tidy(self, key: JobKey) -> None:
         """Hold nothing for a job that is gone with all its pods: of its ConfigMap's and PodGroup's end no watch

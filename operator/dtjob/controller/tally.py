@@ -27,10 +27,12 @@ class Tally:
         self._refused: dict[str, str] = {}
         self._mended: list[str] = []
 
-    def created(self, kind: str, name: str) -> None:
-        """An object was made. Only pods are told of."""
+    def created(self, kind: str, name: str, *, again: bool = False) -> None:
+        """An object was made. Only pods are told of, and what pods had already (`again`)."""
         if kind == "Pod":
             self._created.append(name)
+        elif again:
+            self._mended.append(f"{kind} {name} was missing and has been created again")
 
     def deleted(self, kind: str, name: str) -> None:
         """A deletion was asked for."""

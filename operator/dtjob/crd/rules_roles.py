@@ -92,6 +92,9 @@ def _cluster_spec_cel() -> str:
 def _host_names(role: str) -> Rule:
     """The longest host name of a role's tasks is a DNS label."""
     beside, most_digits = len(role) + 2, len(str(MAX_REPLICAS - 1))
+    room = f"{NAME_LIMIT - beside - 1} characters"
+    if role not in SINGLE_ROLES:
+        room = f"{NAME_LIMIT - beside} characters less the digits of INDEX"
     length = f"size(self.metadata.name) + {beside} + size(string({_most_cel(role)} - 1))"
     return Rule(
         "",
@@ -101,7 +104,7 @@ def _host_names(role: str) -> Rule:
             not _most(job, role) or len(f"{job['metadata']['name']}-{role}-{_most(job, role) - 1}") <= NAME_LIMIT
         ),
         f"the name is too long: the last {role}'s host name, NAME-{role}-INDEX, has more than {NAME_LIMIT} characters: "
-        "use a shorter name",
+        f"use a shorter name, of at most {room}",
         "metadata.name",
     )
 

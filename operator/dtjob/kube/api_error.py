@@ -16,10 +16,11 @@ class ApiError(ClusterError):
         super().__init__(message or reason or f"HTTP {code}")
         self.code = code
         self.reason = reason
+        self.names_missing = self.passes
 
     @property
     def passes(self) -> bool:
-        """Whether a refusal goes away by itself in a moment: a new namespace's service account is made a little
+        """Whether a refusal may go away by itself in a moment: a new namespace's service account is made a little
         later."""
         return self.code == 403 and "service account" in str(self) and "not found" in str(self)
 

@@ -22,6 +22,7 @@ from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import pod_groups, workload_calls
 from dtjob.kube.api_error import ApiError, error_of, object_of
+from dtjob.kube.event import newest_warning
 from dtjob.kube.kinds import KINDS, path_of, typed
 from dtjob.kube.kubeconfig import configure
 from dtjob.kube.libraries import client, config
@@ -168,6 +169,13 @@ class Kube(workload_calls.WorkloadCalls):
             if error.code in (400, 413, 422) or error.too_large:
                 raise Refused(str(error)) from None
             raise
+
+    async def warning_about(self, namespace: str, pod_uid: str) -> str:
+        """One LIST of the pod's own events, which are few."""
+        selector = f"involvedObject.uid={pod_uid},type=Warning"
+        query = urlencode({"fieldSelector": selector, "limit": str(PAGE)})
+        found = await self._call("GET", f"{path_of('Event', namespace)}?{query}")
+        return newest_warning(found.get("items") or ())
 
     async def emit(self, job: Manifest, event: Event) -> None:
         """Have a core/v1 Event recorded: a new one, or a repetition of one that was recorded lately."""

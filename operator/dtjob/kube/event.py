@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,8 @@ from dtjob.objects.manifest import Manifest
 COMPONENT = "dtjob"
 LONGEST_MESSAGE = 1024
 """The API server's limit for an event's message."""
+LONGEST_WARNING = 400
+"""Characters of a warning that go into a job's status."""
 
 
 def name_of(job: Manifest, told: Told) -> str:
@@ -45,3 +48,18 @@ def repetition(told: Told, now: datetime) -> dict[str, Any]:
         "lastTimestamp": times.rfc3339(now),
         "count": told.count,
     }
+
+
+def newest_warning(events: Iterable[Manifest]) -> str:
+    """Reason and message of the newest of these events of a pod, in one line; empty where there is none. Not the
+    scheduler's: a pod that is asked about has a node."""
+    others = [one for one in events if one.get("reason") != "FailedScheduling"]
+    if not others:
+        return ""
+    newest = max(others, key=_happened)
+    return " ".join(f"{newest.get('reason', '')}: {newest.get('message', '')}".split())[:LONGEST_WARNING]
+
+
+def _happened(event: Manifest) -> str:
+    series = event.get("series") or {}
+    return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")

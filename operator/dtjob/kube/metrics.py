@@ -27,6 +27,7 @@ from dtjob.controller.observer import Observer, Result
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.failure import Cause
 from dtjob.plan.goodput import by_part, kept_ratio
 from dtjob.plan.policies.managed_by import is_ours
 
@@ -127,16 +128,23 @@ class _Observed(Collector):
 
 
 def new_restarts(old: dict[str, Any], new: dict[str, Any]) -> dict[str, int]:
-    """Restarts by cause between two statuses of a job.
+    """Restarts by cause between two statuses of a job. Together they are as many as the status counts.
 
-    A restart whose cause turns out to be another one moves in the status, and is no new one: total stays.
+    A restart whose cause turns out to be another one moves in the status and is no new one. If one begins in the same
+    write, its incident says its cause. What else is new then are crashes.
     """
     before, after = _block(old, "restarts"), _block(new, "restarts")
-    if (_number(after.get("total")) or 0) <= (_number(before.get("total")) or 0):
+    new_ones = int((_number(after.get("total")) or 0) - (_number(before.get("total")) or 0))
+    if new_ones <= 0:
         return {}
-    causes = _block(after, "causes")
-    counts = ((cause, count - _block(before, "causes").get(cause, 0)) for cause, count in causes.items())
-    return {cause: count for cause, count in counts if count > 0}
+    counts = Counts(_block(after, "causes"))
+    counts.subtract(_block(before, "causes"))
+    gained = +counts
+    if gained.total() > new_ones:
+        crashed = min(gained[Cause.SIGNAL], new_ones)
+        cause = str(_block(_block(new, "internal"), "incident").get("cause") or Cause.ERROR)
+        gained = +Counts({Cause.SIGNAL.value: crashed}) + Counts({cause: new_ones - crashed})
+    return dict(gained)
 
 
 def job_metrics(jobs: Iterable[Manifest]) -> list[Metric]:

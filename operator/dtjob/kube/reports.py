@@ -25,6 +25,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import container_status
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.stalled import tellers
+from dtjob.plan.policies.unreached import unreached_teller
 from dtjob.plan.report import bounded
 from dtjob.plan.silence import Silence
 
@@ -127,12 +128,13 @@ def _supervisors_of(store: Store, key: JobKey) -> list[Supervisor]:
         return []
     if job.spec.program is None:
         return []
-    wanted, children = {topology.chief_task(job).id, f"{Role.EVALUATOR.value}-0"}, store.children(key)
+    chief, children = topology.chief_task(job).id, store.children(key)
+    wanted = {chief, f"{Role.EVALUATOR.value}-0"}
     pods = children.owned_pods(job)
     found = _running(key, job, pods, wanted)
-    if children.silences:
+    if children.silences or "unreached" in children.reports.get(chief, {}):
         uids = {id_: pod["metadata"]["uid"] for pod in pods if (id_ := facts_of(pod).task_id) and _running_at(pod)}
-        others = _running(key, job, pods, set(tellers(job, children, uids)))
+        others = _running(key, job, pods, {*tellers(job, children, uids), *unreached_teller(job, children, uids)})
         found += [replace(one, stands_in=True) for one in others]
     return found
 

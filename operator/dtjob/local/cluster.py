@@ -143,6 +143,10 @@ class ProcessCluster:
         """The object as it is now."""
         return self._objects.get(kind, name)
 
+    async def warning_about(self, namespace: str, pod_uid: str) -> str:
+        """Nobody but this run tells anything of its processes."""
+        return ""
+
     async def patch_workload(self, namespace: str, action: PatchWorkload) -> Manifest:
         """There are no Workloads: a job that runs here is in no queue."""
         raise Stale(f"there is no Workload {action.name}")

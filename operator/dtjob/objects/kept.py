@@ -65,6 +65,7 @@ _CONTAINER: dict[str, Any] = {
     },
     "lastState": {"terminated": _ENDED},
 }
+_LIMITS: dict[str, Any] = {"name": COMMON, "resources": {"limits": {"memory": COMMON}}}
 _KIND: dict[str, Any] = {"apiVersion": COMMON, "kind": COMMON}
 
 FIELDS: dict[str, dict[str, Any]] = {
@@ -77,6 +78,8 @@ FIELDS: dict[str, dict[str, Any]] = {
             "terminationGracePeriodSeconds": OWN,
             "readinessGates": OWN,
             "schedulingGates": OWN,
+            "initContainers": Each(_LIMITS),
+            "containers": Each(_LIMITS),
         },
         "status": {
             "phase": COMMON,

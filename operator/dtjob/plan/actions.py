@@ -15,18 +15,20 @@ class Create:
     """Make this object. It exists already: success only where it is ours, of this attempt and not being deleted.
 
     A manifest is made when it is asked for, and not for each plan: 4,000 pods take half a second, and most plans of a
-    job that waits for a quota make none. `role` is a pod's, empty for other objects.
+    job that waits for a quota make none. `role` is a pod's, empty for other objects. `again`: the job's
+    pods had it, and it is missing.
     """
 
     kind: str
     name: str
     make: Callable[[], Manifest] = field(compare=False, repr=False)
     role: str = ""
+    again: bool = False
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Create:
+    def of(cls, manifest: Manifest, *, again: bool = False) -> Create:
         """Make this very object."""
-        return cls(manifest["kind"], manifest["metadata"]["name"], lambda: manifest)
+        return cls(manifest["kind"], manifest["metadata"]["name"], lambda: manifest, again=again)
 
     @property
     def manifest(self) -> Manifest:
@@ -128,6 +130,7 @@ class Plan:
     `ask_for` are pods, by name, for which the cluster is to be asked before anything can be decided: such a plan has
     nothing else, and the next one is made with the answers among the children. So are `read` other objects, by kind and
     name, that decide something and are not this job's.
+    `events_of` is the uid of a pod whose own events are to be read, for the status to say them.
     """
 
     actions: tuple[Action, ...] = ()
@@ -137,6 +140,7 @@ class Plan:
     ask_for: tuple[str, ...] = ()
     read: Read = ()
     only_counts: bool = False
+    events_of: str = ""
 
     @property
     def may_wait(self) -> bool:

@@ -16,6 +16,7 @@ from dtjob.api.status.attempts import Attempts
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
+from dtjob.plan.pod_event import PodEvent
 from dtjob.plan.pod_facts import ObservedPod, facts_of
 from dtjob.plan.silence import Silence
 from dtjob.plan.workload import Kueue
@@ -38,6 +39,8 @@ class Children:
     problems: Mapping[str, str] = field(default_factory=dict)
     silences: Mapping[str, Silence] = field(default_factory=dict)
     """Supervisors that run and whose status cannot be read, by task id."""
+    pod_event: PodEvent | None = None
+    """What was read last of a pod's own events."""
     gone: Set[str] = frozenset()
     kueue: Kueue = Kueue.IGNORED
     """Whether there is Kueue in the cluster."""

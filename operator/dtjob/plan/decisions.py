@@ -24,14 +24,13 @@ class Begin:
 class Join:
     """More has failed of the incident that is under way, and is now this one: give `tasks` a new attempt.
 
-    It is counted already, under `counted_as`. `first` is the failure whose stronger cause takes over, None where the
-    incident keeps its cause.
+    It is counted already, under `counted_as`. If the incident has another cause now, the failure `first` is that cause.
     """
 
     tasks: tuple[Task, ...]
     incident: Incident
     counted_as: str
-    first: Failure | None
+    first: Failure
 
 
 @dataclass(frozen=True)

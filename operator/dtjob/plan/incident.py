@@ -9,7 +9,7 @@ from dtjob.api.status.incident import Incident
 from dtjob.plan.failure import Cause
 
 WINDOW = timedelta(seconds=40)
-"""Failures within this time of an incident's start belong to it: a cut-off peer is noticed after up to 35 s."""
+"""What shows within this time of an incident's start may be its cause: a cut-off peer is noticed after up to 35 s."""
 
 
 def is_charged(cause: str, action: str | None) -> bool:
@@ -27,8 +27,18 @@ def counts(incident: Incident) -> bool:
 
 
 def belongs(incident: Incident, task_id: str, attempt: int, now: datetime) -> bool:
-    """Whether a failure of this attempt, observed at `now`, belongs to the incident: one of a later attempt than the
-    task was at begins its own, or a pod that fails at each start would be free for as long as this lasts."""
+    """Whether a failure of this attempt, observed at `now`, belongs to the incident: the incident has not ended, and
+    the pod was there when it began. A later attempt begins an incident of its own: else a pod that fails at each start
+    would be free."""
     # No pod's time is asked: that is the API server's clock, and ours may differ.
-    was_there = incident.attempts is None or attempt <= incident.attempts.of(task_id)
-    return was_there and now - incident.started_at <= WINDOW
+    return attempt <= incident.attempts.of(task_id) and not is_over(incident, now)
+
+
+def is_over(incident: Incident, now: datetime) -> bool:
+    """Whether the incident has ended."""
+    return incident.ends_at is not None and now >= incident.ends_at
+
+
+def shows_its_cause(incident: Incident, now: datetime) -> bool:
+    """Whether what fails now may still be the cause of the incident."""
+    return now - incident.started_at <= WINDOW and not is_over(incident, now)

@@ -8,6 +8,7 @@ a crash at any point only repeats calls that are safe to repeat.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from dtjob.api.job import Job
@@ -27,6 +28,7 @@ from dtjob.plan.policies.deadlines import Overdue, deadline_changes_at, note_all
 from dtjob.plan.policies.elastic import at_rest, elastic_changes_at, note_room, resize_due
 from dtjob.plan.policies.gang import note_gang, release_gang, release_outgrown
 from dtjob.plan.policies.goodput import with_goodput
+from dtjob.plan.policies.incident import note_end, only_the_end_differs
 from dtjob.plan.policies.last_evaluation import (
     deadline,
     evaluate_last,
@@ -47,9 +49,11 @@ from dtjob.plan.policies.relabel import lost_labels
 from dtjob.plan.policies.resize import begin, end_group, is_over, look_for_room, start_group
 from dtjob.plan.policies.restart import end_over, failures, restart_evaluator, restart_training
 from dtjob.plan.policies.restored import note_restored
+from dtjob.plan.policies.slow_start import events_to_read, slow_start_changes_at
 from dtjob.plan.policies.success import succeeded, words_of_success
 from dtjob.plan.policies.suspension import BY_USER, Pause, go_on, is_suspended, suspend
 from dtjob.plan.policies.time_to_live import deletion
+from dtjob.plan.policies.unreached import tell_unreached, unreached_changes_at
 from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.progress import next_write, only_progress_differs
 from dtjob.plan.situation import Situation
@@ -91,12 +95,12 @@ def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) 
     `may_evaluate` its queue lets it have no pods any more, be it that it has succeeded."""
     if lacks_image(situation.job, situation.defaults):
         return _without_image(situation, resumed)
-    situation = note_gang(_with_image(situation))
+    situation, replaced_group = note_gang(_with_image(situation))
     situation, kept = say_whether_checkpoints_are_kept(situation)
     situation, restored = note_restored(situation)
     situation, crashed = note_crashes(situation)
     situation = note_first_step(situation)
-    told = [*resumed, *kept, *crashed, *restored]
+    told = [*resumed, *replaced_group, *kept, *crashed, *restored]
     if succeeded(situation):
         return _succeed(situation, told, may_evaluate)
     if names := vanished(situation):
@@ -110,6 +114,7 @@ def _active(situation: Situation, resumed: Iterable[Event], may_evaluate: bool) 
 
 def _go_on(situation: Situation, told: Iterable[Event]) -> Plan:
     """Replace what has failed, and make what is not there. `told` is what users are told already."""
+    situation = situation.with_status(note_end(situation.status, situation.now))
     why = explain(situation)
     if (end := end_over(situation, why)) is not None:
         return _give_up(situation, end, told)
@@ -151,7 +156,9 @@ def _bring_about(
     actions = [*relabels, *converge(situation), *look_for_room(situation)]
     situation, blocked = _describe(situation, settles)
     situation, unreachable = say_reachability(situation)
-    return _finish(situation, actions, [*told, *relabelled, *blocked, *unreachable], due)
+    unreachable += tell_unreached(situation)
+    made = _finish(situation, actions, [*told, *relabelled, *blocked, *unreachable], due)
+    return replace(made, events_of=events_to_read(situation))
 
 
 def _with_image(situation: Situation) -> Situation:
@@ -248,6 +255,7 @@ def _times_to_look(situation: Situation, *decisions: TrainingDecision | Evaluato
     incident = situation.status.internal.incident
     lost = [lost_at(pod) for view in situation.views for pod in view.pods]
     lost += [when_its_node_counts_as_lost(situation), reachability_changes_at(situation)]
+    lost += [unreached_changes_at(situation), slow_start_changes_at(situation)]
     lost += [deadline_changes_at(situation), elastic_changes_at(situation)]
     return [*waits, incident.not_before if incident else None, *lost]
 
@@ -259,6 +267,7 @@ def _finish(
     status, written, now = at_rest(situation.job, situation.status), situation.written, situation.now
     later = [moment for moment in due if moment is not None and moment > now]
     write = status != written
+    write = write and not only_the_end_differs(status, written)
     if write and only_progress_differs(status, written):
         may_write = next_write(written.progress, situation.defaults.progress_every, now)
         if may_write is not None and now < may_write:

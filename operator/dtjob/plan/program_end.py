@@ -27,6 +27,11 @@ _VARIES = (
 _LIST = re.compile(r"(?<=[\[{(])[^\[\]{}()]+(?=[\]})])")
 """What stands in brackets. TensorFlow names the attributes of an operation in any order, Python what is in a set."""
 
+_INFORMS = re.compile(r"I\d{4} \d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: I ")
+"""How TensorFlow's lines begin that only inform."""
+_OF_PEERS = ("coordination", "collective", "heartbeat", "/job:", "grpc", "nccl")
+"""Words of TensorFlow for the connections of a group."""
+
 
 @dataclass(frozen=True)
 class ProgramEnd:
@@ -75,10 +80,20 @@ class ProgramEnd:
     @property
     def alike(self) -> str:
         """The exception without what differs from one run to the next: two that are alike have the same."""
-        text = self.exception
-        for varies, instead in _VARIES:
-            text = varies.sub(instead, text)
-        return _LIST.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
+        return _without_what_varies(self.exception)
+
+    @property
+    def abort(self) -> str:
+        """The last line that the program left before an abort, without what differs from one run to the next.
+
+        Empty if there is none, or if one of the last lines is about the connections of a group: TensorFlow may have
+        aborted over a lost peer.
+        """
+        lines = [line.strip() for line in self.said.splitlines() if not _OURS.search(line)]
+        lines = [line for line in lines if line and not _INFORMS.match(line)]
+        if not lines or any(word in line.lower() for line in lines for word in _OF_PEERS):
+            return ""
+        return _without_what_varies(_one_line(lines[-1]))
 
     @property
     def words(self) -> str:
@@ -102,6 +117,12 @@ class ProgramEnd:
 
 UNKNOWN = ProgramEnd()
 """Nothing is known."""
+
+
+def _without_what_varies(text: str) -> str:
+    for varies, instead in _VARIES:
+        text = varies.sub(instead, text)
+    return _LIST.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
 
 
 def _facts(line: str) -> Mapping[str, Any] | None:

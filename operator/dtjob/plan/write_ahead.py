@@ -79,14 +79,16 @@ def _of_the_evaluator(
 
 def _counted(situation: Situation, status: Status, decision: Begin | Join | Explain) -> Written:
     """With the incident, counted once, and its cause where that is a new one."""
-    incident, first = decision.incident, decision.first
+    incident, first, before = decision.incident, decision.first, status.first_failure
     counted_as = None if isinstance(decision, Begin) else decision.counted_as
     restarts = decision.restarts if isinstance(decision, Explain) else 1
     status = count_restart(status, incident.cause, counted_as, restarts).remembering(incident=incident)
     if checkpoints_end(situation, replaced(decision)):
         status = status.but(checkpoint=None)
-    if first is None:
-        return situation.with_status(status), []
+    if isinstance(decision, Join) and incident.cause == decision.counted_as:
+        of = f"the failure of {before.task}" if before is not None else "the failure before it"
+        text = f"{first.with_rule()}; it is replaced, and not counted apart from {of}"
+        return situation.with_status(status), [Event("Normal", Phase.RESTARTING.value, text)]
     if isinstance(decision, Explain):
         told = Event("Normal", Phase.RESTARTING.value, f"{first.with_rule()}: that is why training restarted")
     else:

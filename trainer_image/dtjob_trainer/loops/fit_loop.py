@@ -81,6 +81,13 @@ class FitLoop(TrainingRun):
         while self._goes_on() or self._epoch_logs is not None:
             self._train_epoch()
 
+    def _nothing_left(self) -> str:
+        if self._goes_on() or self._epoch_logs is not None:
+            return ""
+        if self._stopped:
+            return "is of a run that a callback has stopped: remove that callback to train on"
+        return f"has all epochs={self._epochs.epochs}: raise epochs to train on"
+
     def _wait(self) -> None:
         self._engine.wait()
 

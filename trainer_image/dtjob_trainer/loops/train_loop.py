@@ -51,7 +51,6 @@ class TrainLoop(TrainingRun):
     def _train(self) -> None:
         self._warn_of(self._inexact)
         if self._step >= self._last:
-            self._say_if_beyond()
             return
         for inputs in self._feed.inputs(self._step):
             self._train_step(inputs)
@@ -107,12 +106,9 @@ class TrainLoop(TrainingRun):
             self._inexact.append("the checkpoint is of another number of replicas, or was not exact itself")
             self._exact = False
 
-    def _say_if_beyond(self) -> None:
-        """Warn where the checkpoint is of more steps than were asked for: another run's, or total_steps was lowered."""
-        if self._step > self._last:
-            why = f"nothing is left to train: the checkpoint is of step {self._step}, and total_steps={self._last}"
-            mend = "raise total_steps, or choose another checkpoint.storage, to train on"
-            self._here.log(f"{why}; {mend}", level="warning", step=self._step)
+    def _nothing_left(self) -> str:
+        reached = f"has reached total_steps={self._last}: raise total_steps to train on"
+        return reached if self._step >= self._last else ""
 
     def _report(self, steps_per_second: float) -> None:
         """Report what `step_fn` returned in the last step that is done, summed over all tasks. Collective."""

@@ -65,6 +65,7 @@ class TrainingRun(ABC):
         if LEGACY in sys.modules:
             here.progress.update(**{pipes.IMPORTED: LEGACY})  # held back until a first step is done
         self._control.begin(self._step)
+        self._say_if_nothing_is_left()
         here.pulse.steps_done = self._steps_done
         self._train()
         self._wait()
@@ -78,6 +79,14 @@ class TrainingRun(ABC):
         here.shutdown.training_ends()
         self._finish()
         self._group.leave_together()
+
+    def _say_if_nothing_is_left(self) -> None:
+        """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
+        checkpoint, why = self._here.task and self._here.task.checkpoint, self._nothing_left()
+        if checkpoint and self._step and why:
+            found = f"the checkpoint of step {self._step} in {checkpoint.directory} {why}"
+            anew = "choose another checkpoint.storage to train from the beginning"
+            self._here.log(f"nothing is left to train: {found}, or {anew}", level="warning", step=self._step)
 
     def _unusable(self) -> dict[str, str]:
         """What to report, and to warn of, where the trained weights are no numbers."""
@@ -95,6 +104,10 @@ class TrainingRun(ABC):
     @abstractmethod
     def _train(self) -> None:
         """Train from `_step` to the end."""
+
+    @abstractmethod
+    def _nothing_left(self) -> str:
+        """Why the restored checkpoint leaves nothing to train, and what to change; empty where something is left."""
 
     @abstractmethod
     def _wait(self) -> None:

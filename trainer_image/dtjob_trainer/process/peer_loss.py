@@ -6,6 +6,8 @@ PEER_ERRORS = ("UnavailableError", "DeadlineExceededError", "AbortedError", "Can
 """TensorFlow's errors that mean a lost peer if several tasks train together."""
 PEER_PHRASES = ("collective", "coordination", "/job:", "heartbeat", "cluster")
 """Words in a FailedPreconditionError from collectives or the coordinator. One from the program has none of them."""
+CONNECTING_PHRASES = ("CoordinationService", "heartbeat timeout")
+"""Words in an InternalError of tasks that connect to each other, if one of them is lost meanwhile."""
 NCCL_ERRORS = ("InternalError", "UnknownError")
 """What TensorFlow makes of an error of NCCL (nccl_manager.cc names it). NCCL has no error for a lost peer."""
 SHARED_GPU = "NCCL: invalid usage"
@@ -22,6 +24,8 @@ def is_peer_loss(error: BaseException, members: int) -> bool:
     kind = type(error).__name__
     if members == 1:
         return False
+    if kind == "InternalError" and any(phrase in str(error) for phrase in CONNECTING_PHRASES):
+        return True
     if kind in NCCL_ERRORS:
         return "NCCL" in str(error) and not any(phrase in str(error) for phrase in NCCL_MISTAKES)
     return kind in PEER_ERRORS or (

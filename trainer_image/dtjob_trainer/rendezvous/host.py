@@ -84,6 +84,10 @@ class RendezvousHost:
         """Tasks that were heard before but not for `seconds`, with their attempts."""
         return self._rendezvous.silent(seconds, time.monotonic())
 
+    def unheard(self, seconds: float) -> dict[str, str]:
+        """Tasks that the group waits for and has not heard for `seconds`, with what is known of the reason."""
+        return self._rendezvous.unheard(seconds, time.monotonic())
+
     @property
     def crashes(self) -> Crashes:
         """The crashes of the group's training processes."""

@@ -54,6 +54,11 @@ class Member:
         """At the host: tasks that were heard before but not for `seconds`, with their attempts. Elsewhere empty."""
         return self._host.silent(seconds) if self._host else {}
 
+    def unheard(self, seconds: float) -> dict[str, str]:
+        """At the host: tasks that the group waits for and has not heard for `seconds`, with reasons. Elsewhere
+        empty."""
+        return self._host.unheard(seconds) if self._host else {}
+
     @property
     def crashes(self) -> Crashes | None:
         """At the host: the crashes of the group's training processes. Elsewhere None."""

@@ -128,6 +128,23 @@ class Rendezvous:
         members = self._members.items()
         return {task: one.registration.attempt for task, one in members if now - one.heard_at >= seconds}
 
+    def unheard(self, seconds: float, now: float) -> dict[str, str]:
+        """The tasks that the group waits for and that were not heard for `seconds`, or whose names do not lead to them.
+
+        With what is known of the reason, in the order of the cluster.
+        """
+        known = ((task, self._members.get(task)) for task in sorted(self._missing, key=self._order.__getitem__))
+        return {
+            task: self._missing[task]
+            for task, member in known
+            if member is None or now - member.heard_at >= seconds or self._is_lost_by_name(task, member)
+        }
+
+    def _is_lost_by_name(self, task: str, member: Member) -> bool:
+        phase = "serving" if task in self._servers else "waiting"
+        ready = member.current and member.registration.phase == phase
+        return ready and not self._claims.leads_to(task, member.address)
+
     def addresses_to_check(self, task: str, now: float) -> list[str]:
         """The addresses from which `task` registered and to which its host name is not known to resolve yet."""
         member = self._members.get(task)

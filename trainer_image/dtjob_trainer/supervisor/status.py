@@ -27,6 +27,7 @@ OURS = frozenset(
         "restartsInPlace",
         "lastRestart",
         "silent",
+        "unreached",
         "crashes",
         "stepped",
         pipes.IMPORTED,
@@ -59,6 +60,8 @@ class TaskStatus:
         """The supervisor's own message. It replaces the message of the training process."""
         self.silent: Callable[[], dict[str, int]] = dict
         """Tasks that do not answer while the group waits for them, with their attempts."""
+        self.unreached: Callable[[], dict[str, str]] = dict
+        """Tasks that could not be reached for some time, with the reason."""
         self.crashes: Callable[[], Crashes] = Crashes
         """Restarts because of crashes: at the chief task those of its group, elsewhere those of this task."""
         self._first_step = first_step or FirstStep()
@@ -131,6 +134,8 @@ class TaskStatus:
         body = {**ours, **self._reported}
         if silent := self.silent():
             body["silent"] = silent
+        if unreached := self.unreached():
+            body["unreached"] = unreached
         if (crashes := self.crashes()).count:
             body["crashes"] = crashes.to_json()
         if spent := self._spent.to_json():

@@ -29,6 +29,7 @@ from dtjob_trainer.supervisor.room import KILL_SECONDS, make_room
 from dtjob_trainer.supervisor.stall import ABORT_SECONDS, STOPPED, StallGuard
 from dtjob_trainer.supervisor.status import TaskStatus, leave_last_words
 from dtjob_trainer.supervisor.training_process import TrainingProcess
+from dtjob_trainer.supervisor.unreached import Unreached
 
 FAREWELL_SECONDS = 3.0
 """The chief task's supervisor waits so long until its whole group has heard that training is done."""
@@ -52,6 +53,8 @@ class Supervisor:
         self._history, self._now = policy.History(), answers.Incarnation()
         self._stalls = StallGuard(task, self._end_stalled, lambda seconds: self._member.silent(seconds))
         self._status.silent = lambda: self._stalls.silent
+        self._unreached = Unreached(task, lambda seconds: self._member.unheard(seconds))
+        self._status.unreached = lambda: self._unreached.found(time.monotonic())
         self._status.crashes = lambda: self._member.crashes or self._history.crashes
         self._process: TrainingProcess | None = None
         """The training process. While there is none, the last one."""
@@ -112,6 +115,7 @@ class Supervisor:
         self._reaper.reap()  # its SIGCHLD may have come before it was known
         self._status.started(self._now.number, self._process.pid)
         if self._task.waits_for_go:
+            self._unreached.waits(time.monotonic())
             self._member.news()
         else:
             self._now = replace(self._now, phase="running")
@@ -120,6 +124,7 @@ class Supervisor:
 
     def _go(self) -> None:
         assert self._process is not None
+        self._unreached.goes()
         self._status.state, self._status.message = "starting", ""
         self._process.go(self._history.generation)
         self._first_step.look_later()
@@ -130,6 +135,7 @@ class Supervisor:
         assert self._process is not None
         returncode = await self._process.exited
         self._process.close()
+        self._unreached.goes()
         self._stalls.process_ended()
         if self._now.phase == "serving":
             self._now = replace(self._now, phase="running")
@@ -247,9 +253,11 @@ class Supervisor:
 
     def _on_problem(self, problem: str) -> None:
         self._status.message = f"cannot reach the chief task's supervisor at {self._task.rendezvous}: {problem}"
+        self._warn(self._unreached.failed(problem, time.monotonic()))
 
     def _on_answer(self, asked: Registration, answer: Answer) -> None:
         self._stalls.answered(answer.chief_attempt)
+        self._warn(self._unreached.answered(time.monotonic()))
         actions, self._history, self._now = answers.on_answer(
             self._history, self._now, asked, answer, terminating=self._terminating, starting=self._status.starting
         )
@@ -292,6 +300,10 @@ class Supervisor:
             self._kill()
         else:
             asyncio.get_running_loop().call_later(min(0.5, remaining), self._kill_if_still_running, process, deadline)
+
+    def _warn(self, message: str) -> None:
+        if message:
+            self._log(message, "warning")
 
     def _log(self, message: str, level: log_line.Level = "info", facts: log_line.Facts | None = None) -> None:
         log_line.write(sys.stderr, message, level=level, task=self._task.id, step=self._status.step, facts=facts)

@@ -1,4 +1,8 @@
-"""`status.internal.incident`: the latest incident, and what came before it. A restarted operator knows it from here."""
+"""`status.internal.incident`: the latest incident, and what came before it. A restarted operator knows it from here.
+
+An incident begins with a failure. It ends when training has resumed and saved a newer checkpoint, or when all tasks
+have run for a while. Failures of survivors until then are part of it.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,11 @@ class Mistake(StatusBlock):
     exit_code: Int32 = 0
     """The exit code."""
     exception: str = ""
-    """The exception without numbers and the like; empty where no exception ended the program."""
+    """The exception without numbers and the like. Of an abort in a job of several tasks, the last line of the log."""
 
 
 class Incident(StatusBlock):
-    """The latest incident, which is failures that belong together, and what came before it."""
+    """The latest incident, which is a failure with those that follow from it, and what came before it."""
 
     started_at: Time
     """When its first failure was seen."""
@@ -45,8 +49,10 @@ class Incident(StatusBlock):
     """Incidents of any kind, since the last newer checkpoint or long run."""
     checkpoint_step: Int64 = -1
     """The newest checkpoint when the budget was last refilled."""
-    attempts: Attempts | None = None
+    attempts: Attempts = Attempts()
     """The attempt that each task was at when it began."""
+    ends_at: Time | None = None
+    """From when on failures belong to the next incident. None: training has not resumed."""
     action: str | None = None
     """What a rule of failurePolicy.rules said to do about it; None where none did."""
     errors: Errors | None = None

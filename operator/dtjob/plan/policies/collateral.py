@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from dtjob.api.failure_rules import RuleAction
 from dtjob.api.job import Job, Spec
 from dtjob.api.replica_specs import Role
-from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.incident import Errors, Incident
 from dtjob.api.status.restarts import FirstFailure
 from dtjob.api.strategy import Strategy
@@ -24,7 +23,7 @@ from dtjob.plan.children import TaskView, asked_to_go_at, container_status, dele
 from dtjob.plan.conditions import stopped_running
 from dtjob.plan.decisions import Explain, Nothing, Wait
 from dtjob.plan.failure import Cause, Failure
-from dtjob.plan.incident import WINDOW
+from dtjob.plan.incident import WINDOW, shows_its_cause
 from dtjob.plan.policies.deadlines import ran_before
 from dtjob.plan.policies.failure_cause import disruption_of, failure_of
 from dtjob.plan.policies.failure_rules import ruled
@@ -85,9 +84,9 @@ def explain(situation: Situation) -> Explain | Nothing:
     """What shows by now of the latest incident: of the pod that failed first, and of its peers where its error may have
     been collateral. Most of these were replaced since. What rules say of it is in it."""
     incident, first = situation.status.internal.incident, situation.status.first_failure
-    if incident is None or incident.attempts is None or incident.cause not in EXPLAINED:
+    if incident is None or incident.cause not in EXPLAINED:
         return Nothing()
-    in_time, views = situation.now - incident.started_at <= WINDOW, _suspects_of(situation, incident, first)
+    in_time, views = shows_its_cause(incident, situation.now), _suspects_of(situation, incident, first)
     if in_time:
         views = [*(view for view in situation.training if first is not None and view.task.id == first.task), *views]
     was, began = incident.cause, incident.errors.attempts if incident.errors else incident.attempts
@@ -169,7 +168,7 @@ def _suspects_of(situation: Situation, incident: Incident, first: FirstFailure |
     """The tasks whose loss would explain the incident. `first` may be a later failure already, of a task's successor,
     over which the job is about to fail: then a row of errors says that there are such tasks. Over a stall it may be
     whoever was replaced: a silent task's node may be lost."""
-    task, began = first.task if first else "", incident.attempts or Attempts()
+    task, began = first.task if first else "", incident.attempts
     if incident.cause == Cause.STALLED:
         return [view for view in situation.training if view.attempt > began.of(view.task.id)]
     if incident.cause != Cause.ERROR:

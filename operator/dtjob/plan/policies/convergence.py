@@ -54,6 +54,9 @@ def _missing_pods(situation: Situation) -> list[Action]:
     # The task that writes checkpoints is never there twice; any other need not wait for a predecessor that is stuck.
     held_back = chief.task if writer_left(situation) is not None else None
     missing = [view for view in situation.views if view.state is PodState.MISSING and view.task != held_back]
+    trains = [view for view in missing if not view.evaluates]
+    if trains:  # a quota that has no room for all must not give the evaluator a place that training needs
+        missing = trains
     missing = [view for view in missing if not waits_for_the_chief(situation, view)]
     gang = membership_now(situation) if missing else None
     return [_create(situation, view, chief.attempt, gang) for view in missing]

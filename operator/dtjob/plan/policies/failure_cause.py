@@ -111,7 +111,7 @@ def _cause(pod: Manifest, state: PodState, end: dict[str, Any], status: dict[str
     done = _done_by_its_node(status.get("reason") or "", status.get("message") or "")
     if done is None and deleting(pod):
         return Cause.DELETED, "was deleted"
-    return done or _end_of_its_own(end, status)
+    return done or _end_of_its_own(pod, end, status)
 
 
 def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None:
@@ -125,21 +125,21 @@ def _done_by_its_node(pod_reason: str, message: str) -> tuple[Cause, str] | None
     return None
 
 
-def _end_of_its_own(end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
+def _end_of_its_own(pod: Manifest, end: dict[str, Any], status: dict[str, Any]) -> tuple[Cause, str]:
     """What the training container's end says, and where it never began an init container's."""
     if not end and (failed_init := failed_init_end(status)):
         if failed_init.get("reason") in UNSEEN_END_REASONS:
             how = f"init container {failed_init['name']} ended unseen ({failed_init['reason']})"
             return Cause.DISRUPTION, f"never started: {how}"
-        cause, how = _how(failed_init)
+        cause, how = _how(pod, failed_init["name"], failed_init)
         return cause, f"never started: init container {failed_init['name']} {how}"
     if not end:
         return Cause.NOT_STARTED, f"never started ({status.get('reason') or 'no container status'})"
     if end.get("reason") in UNSEEN_END_REASONS:
         return Cause.DISRUPTION, f"ended unseen, as when its node restarts ({end['reason']})"
-    cause, how = _how(end)
+    cause, how = _how(pod, TRAINING_CONTAINER, end)
     if killed := _sidecar_out_of_memory(status, end):
-        return cause, f"{how} after container {killed} ran out of memory (OOMKilled)"
+        return cause, f"{how} after container {killed} {_out_of_memory(pod, killed)}"
     return cause, how
 
 
@@ -154,11 +154,22 @@ def _sidecar_out_of_memory(status: dict[str, Any], end: dict[str, Any]) -> str:
     return ""
 
 
-def _how(end: dict[str, Any]) -> tuple[Cause, str]:
+def _how(pod: Manifest, container: str, end: dict[str, Any]) -> tuple[Cause, str]:
     """What any container's end says of it."""
     if end.get("reason") == OOM_KILLED:
-        return Cause.OOM_KILLED, "ran out of memory (OOMKilled)"
+        return Cause.OOM_KILLED, _out_of_memory(pod, container)
     return _exit(int(end.get("exitCode", 1)), int(end.get("signal") or 0))
+
+
+def _out_of_memory(pod: Manifest, container: str) -> str:
+    """That a container ran out of memory, with its limit where it has one. The pod's own, as others than the job may
+    set it: a LimitRange or a webhook."""
+    spec = pod.get("spec") or {}
+    for one in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        limit = ((one.get("resources") or {}).get("limits") or {}).get("memory")
+        if one["name"] == container and limit:
+            return f"ran out of memory (OOMKilled, limits.memory is {limit})"
+    return "ran out of memory (OOMKilled)"
 
 
 def _exit(code: int, signal_number: int) -> tuple[Cause, str]:

@@ -14,23 +14,39 @@ from functools import partial
 from dtjob.api.status.placement import Gang
 from dtjob.objects import drift, gangs, topology
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Delete, Mend
+from dtjob.plan.actions import Create, Delete, Event, Mend
 from dtjob.plan.children import PodState, TaskView, deleting, node_of
 from dtjob.plan.situation import Situation
 from dtjob.plan.workers import sized
 
+REPLACED = "PodGroupReplaced"
+"""The reason of the event about templates that name another gang."""
 _WAITING = (PodState.MISSING, PodState.PENDING)
 
 
-def note_gang(situation: Situation) -> Situation:
-    """Say in the status whose gang it is: that of the provider that it began with."""
+def note_gang(situation: Situation) -> tuple[Situation, list[Event]]:
+    """Say in the status whose gang it is: that of the provider that it began with. The event is for a job that begins
+    and whose templates name another gang."""
     job, status = situation.job, situation.status
     provider = gangs.provider_of(job, situation.defaults)
     if provider is None:
-        return situation if status.gang is None else situation.with_status(status.but(gang=None))
+        return (situation if status.gang is None else situation.with_status(status.but(gang=None))), []
     gang = status.gang or Gang(provider=provider.value, min_available=0)
     said = gang.but(provider=provider.value, min_available=gangs.min_available(job))
-    return situation if status.gang == said else situation.with_status(status.but(gang=said))
+    if status.gang == said:
+        return situation, []
+    told = [] if status.gang is not None else _tell_overruled(situation)
+    return situation.with_status(status.but(gang=said)), told
+
+
+def _tell_overruled(situation: Situation) -> list[Event]:
+    gang = gangs.membership(situation.job, situation.defaults)
+    overruled = gangs.overruled(situation.job, gang) if gang else []
+    if not overruled or gang is None:
+        return []
+    own = f"scheduling.gang replaces it by the job's own, PodGroup {gang.group}"
+    mend = "Remove these fields, or remove scheduling.gang to use your own group"
+    return [Event("Warning", REPLACED, f"{', '.join(overruled)}: {own}. {mend}")]
 
 
 def keep_gang(situation: Situation) -> list[Create | Mend]:

@@ -9,11 +9,17 @@ from dtjob.api.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import whole
 from dtjob.api.status.incident import Incident
+from dtjob.api.status.status import Status
+from dtjob.plan.conditions import running_since
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import counts, is_charged
+from dtjob.plan.incident import counts, is_charged, is_over
 
 LONG_RUN = timedelta(minutes=10)
 """A run of this length, twice the longest wait by default, ends a row of restarts, as the kubelet ends a crash loop."""
+
+A_WHILE = timedelta(seconds=40)
+"""When all tasks have run again for so long, the incident has ended: a peer that was cut off is noticed after up to
+35 s."""
 
 
 def long_run(backoff: Backoff) -> timedelta:
@@ -39,6 +45,41 @@ def wait_before(in_a_row: int, backoff: Backoff) -> timedelta:
 def is_due(incident: Incident | None, now: datetime) -> bool:
     """Whether the wait before the next start is over."""
     return incident is None or now >= incident.not_before
+
+
+def note_end(status: Status, now: datetime) -> Status:
+    """The status with the time at which its incident ends, where that shows.
+
+    The incident ends when training has resumed and saved a newer checkpoint. It also ends when all tasks have run again
+    for a while. The first moment at which all run decides: later failures do not make the incident longer.
+    """
+    incident = status.internal.incident
+    if incident is None or is_over(incident, now):
+        return status
+    since = running_since(status.conditions)
+    if _has_saved_since(incident, status, since):
+        return status.remembering(incident=incident.but(ends_at=whole(now)))
+    if incident.ends_at is not None or since is None:
+        return status
+    return status.remembering(incident=incident.but(ends_at=whole(max(since, incident.not_before) + A_WHILE)))
+
+
+def only_the_end_differs(status: Status, written: Status) -> bool:
+    """Whether the status says no more than the one that is written, but for when its incident ends."""
+    incident, before = status.internal.incident, written.internal.incident
+    if incident is None or before is None:
+        return False
+    return status.remembering(incident=incident.but(ends_at=before.ends_at)) == written
+
+
+def _has_saved_since(incident: Incident, status: Status, running: datetime | None) -> bool:
+    """Whether a checkpoint was saved after training resumed. `running` is since when all that training needs runs. A
+    checkpoint of the time before the failure may be told of after it, so the chief has to have restored one since."""
+    restored = status.restored
+    if restored is not None and restored.time > incident.started_at:
+        return status.checkpoint_step > restored.step
+    never_stopped = running is not None and running <= incident.started_at
+    return never_stopped and status.checkpoint_step > incident.checkpoint_step
 
 
 def next_incident(

@@ -7,15 +7,17 @@ from typing import Any
 
 from dtjob.api.pod_template import TRAINING_CONTAINER
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.children import PodState, TaskView, container_status
+from dtjob.plan.children import PodState, TaskView, container_status, node_of
 from dtjob.plan.pod_facts import facts_of
+from dtjob.plan.policies.slow_start import where
 
 HARMLESS_WAITS = ("", "ContainerCreating", "PodInitializing")
 
 
-def waiting_reason(views: Sequence[TaskView]) -> str:
+def waiting_reason(views: Sequence[TaskView], *, with_place: bool = False) -> str:
     """What the first task that cannot start waits for, such as an image; where there is none, which container beside a
-    running task does not run; empty where every pod is well."""
+    running task does not run; empty where every pod is well. `with_place`: also which pod it is, where and since when.
+    """
     beside = ""
     for view in views:
         if view.state not in (PodState.PENDING, PodState.RUNNING) or view.pod is None or not facts_of(view.pod).waits:
@@ -24,8 +26,13 @@ def waiting_reason(views: Sequence[TaskView]) -> str:
         if view.state is PodState.RUNNING:
             beside = beside or (reason and f"{view.task.id} runs, but {reason}")
         elif reason := reason or unscheduled(view.pod):
-            return f"{view.task.id} waits: {reason}"
+            return f"{view.task.id} waits: {reason}{_where(view.pod) if with_place else ''}"
     return beside
+
+
+def _where(pod: Manifest) -> str:
+    """The pod, its node and since when it has it; nothing where it has none, as its scheduler says why."""
+    return f" ({where(pod)})" if node_of(pod) and not unscheduled(pod) else ""
 
 
 def _harmful_wait(pod: Manifest) -> str:

@@ -12,6 +12,9 @@ from dtjob.plan.policies.one_chief import why_the_chief_waits
 from dtjob.plan.policies.pending import waiting_reason
 from dtjob.plan.policies.resize import RESIZED, was_resized_last
 from dtjob.plan.policies.restart import trains_without
+from dtjob.plan.policies.slow_start import slow_start
+from dtjob.plan.policies.start_waits import why_the_start_waits
+from dtjob.plan.policies.unreached import UNREACHABLE, why_unreached
 from dtjob.plan.situation import Situation
 
 ALL_RUNNING, WORKERS_MISSING = "AllTasksRunning", "WorkersMissing"
@@ -29,11 +32,14 @@ class Standing(NamedTuple):
 
 def standing(situation: Situation) -> Standing:
     """Running, where all that training needs is up; before that Pending; and Restarting where it is so no longer."""
-    status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views)
+    status, waits = situation.status, why_the_chief_waits(situation) or waiting_reason(situation.views, with_place=True)
+    waits = waits or slow_start(situation)
     absent = [view.task for view in situation.training if not view.up]
     ran = ran_before(status)
+    if not absent and (unreached := why_unreached(situation)):
+        return Standing(Phase.RUNNING, UNREACHABLE, unreached)
     if not absent:
-        return Standing(Phase.RUNNING, ALL_RUNNING, waits)
+        return Standing(Phase.RUNNING, ALL_RUNNING, waits or why_the_start_waits(situation))
     if ran and trains_without(situation.job, absent):
         return Standing(Phase.RUNNING, WORKERS_MISSING, waits)
     if ran and was_resized_last(status):

@@ -14,7 +14,7 @@ operator looked, in a pod that is gone by now, shows in the checkpoint that late
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dtjob.api.status.block import whole
@@ -22,9 +22,11 @@ from dtjob.api.status.incident import Mistake
 from dtjob.api.status.internal import ProcessStart
 from dtjob.objects.exit_codes import COULD_NOT_KILL, RESTARTED_IN_VAIN, signal_of
 from dtjob.plan.children import PodState
-from dtjob.plan.decisions import GiveUp
+from dtjob.plan.decisions import GiveUp, Wait
 from dtjob.plan.failure import Cause, Failure
+from dtjob.plan.policies.collateral import wait_for_word
 from dtjob.plan.policies.failure_cause import end_of
+from dtjob.plan.policies.failure_rules import ruled
 from dtjob.plan.policies.restored import start_of
 from dtjob.plan.report_types import of_the_contract
 from dtjob.plan.situation import Situation
@@ -37,18 +39,28 @@ NOT_THE_PROGRAMS = (RESTARTED_IN_VAIN, COULD_NOT_KILL)
 OF_ITS_OWN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGSYS)
 """Signals that a process brings upon itself. The others come from outside."""
 
-OF_A_LOST_PEER = (signal.SIGABRT,)
-"""TensorFlow ends itself with these if it loses a peer, so that they say nothing about a program of several tasks."""
+ABORTED = signal.SIGABRT
+"""TensorFlow may end itself with this signal if it loses a peer. So in a job of several tasks it counts only with a
+last line of the log that is the same both times and says nothing of peers."""
+
+
+def failed_for_good(situation: Situation, failed: Iterable[Failure]) -> GiveUp | Wait | None:
+    """The end of a job over one of these failures that no restart mends, whatever else has failed; None where there is
+    none. What a user's own rule says of it goes before."""
+    for failure in failed:
+        if failure.cause is not Cause.ERROR or not failure.end.permanent:
+            continue
+        if ruled(situation, failure)[1].of_a_rule is None:
+            return wait_for_word(situation, failure) or GiveUp(failure, _why_at_once(failure), REASON)
+    return None
 
 
 def program_failed(situation: Situation, first: Failure) -> GiveUp | None:
-    """The end of a job over the failure `first`, if that is permanent, or if the incident before it was a failure alike
-    and both came before the job's first step; else None.
+    """The end of a job over the failure `first`, if the incident before it was a failure alike and both came before the
+    job's first step; else None.
 
     What a user's own rule says of this failure goes before it: who calls this has asked that.
     """
-    if first.cause is Cause.ERROR and first.end.permanent:
-        return GiveUp(first, _why_at_once(first), REASON)
     mistake, previous = mistake_of(situation, first), situation.status.internal.incident
     if mistake is None or previous is None or previous.cause != first.cause or previous.mistake != mistake:
         return None
@@ -63,7 +75,8 @@ def mistake_of(situation: Situation, first: Failure) -> Mistake | None:
         return None
     if not _may_be_the_programs(situation, first):
         return None
-    return Mistake(exit_code=first.exit_code, exception=first.end.alike)
+    aborted = first.cause is Cause.SIGNAL and signal_of(first.exit_code) == ABORTED and len(situation.training) > 1
+    return Mistake(exit_code=first.exit_code, exception=first.end.abort if aborted else first.end.alike)
 
 
 def note_first_step(situation: Situation) -> Situation:
@@ -81,7 +94,7 @@ def _may_be_the_programs(situation: Situation, first: Failure) -> bool:
             return first.exit_code not in NOT_THE_PROGRAMS and not first.end.transient
         case Cause.SIGNAL:
             number, alone = signal_of(first.exit_code or 0), len(situation.training) == 1
-            return number in OF_ITS_OWN and (alone or number not in OF_A_LOST_PEER)
+            return number in OF_ITS_OWN and (alone or number != ABORTED or bool(first.end.abort))
         case _:
             return False
 

@@ -31,13 +31,13 @@ from dtjob.plan.decisions import (
     Wait,
 )
 from dtjob.plan.failure import Cause, Failure
-from dtjob.plan.incident import belongs
+from dtjob.plan.incident import belongs, shows_its_cause
 from dtjob.plan.policies.collateral import first_cause, row_of_errors, wait_for_word
 from dtjob.plan.policies.fail_job import fail_job, give_up
 from dtjob.plan.policies.failure_cause import failure_of, vanished
 from dtjob.plan.policies.failure_rules import cannot_start, ruled
 from dtjob.plan.policies.incident import joined, next_incident, wait_before
-from dtjob.plan.policies.program_failed import mistake_of, program_failed
+from dtjob.plan.policies.program_failed import failed_for_good, mistake_of, program_failed
 from dtjob.plan.policies.stalled import silent_stragglers, silent_tasks
 from dtjob.plan.situation import Situation
 
@@ -76,17 +76,23 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
     just_now = -SETTLE <= now - first.time < SETTLE
     if len(tasks) > len(failed) and first.cause is Cause.ERROR and just_now:
         return Wait(first.time + SETTLE)
-    if (end := fail_job(situation, first, everyone)) is not None:
+    if (end := fail_job(situation, first, everyone) or failed_for_good(situation, failed)) is not None:
         return end
     attempts = {view.task: view.attempt for view in situation.views}
     fresh = [one for one in failed if previous is None or not belongs(previous, one.task.id, attempts[one.task], now)]
     if previous is not None and not fresh:
-        first, verdict = ruled(situation, first)
-        incident = joined(previous, first.cause, verdict.of_a_rule)
-        if (end := over_budget(situation, incident, first)) is not None:
-            return end
-        return Join(tasks, incident, previous.cause, None if incident.cause == previous.cause else first)
+        return _more_of(situation, previous, tasks, first)
     return _new_incident(situation, tasks, first_cause(situation, _first(fresh)))
+
+
+def _more_of(situation: Situation, incident: Incident, tasks: tuple[Task, ...], first: Failure) -> Join | GiveUp:
+    """More has failed of the incident. What fails long after its beginning follows from it, and is not its cause."""
+    first, verdict = ruled(situation, first)
+    known = shows_its_cause(incident, situation.now)
+    now_is = joined(incident, first.cause, verdict.of_a_rule) if known else incident
+    if (end := over_budget(situation, now_is, first)) is not None:
+        return end
+    return Join(tasks, now_is, incident.cause, first)
 
 
 def _new_incident(situation: Situation, tasks: tuple[Task, ...], first: Failure) -> Begin | GiveUp | Wait:

@@ -9,15 +9,20 @@ from contextlib import contextmanager
 import pytest
 
 from dtjob.api.job import KIND
+from dtjob.api.scheduling import GangProvider
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
-from dtjob.controller.creation import batches
+from dtjob.controller.creation import batches, in_groups
 from dtjob.controller.giving_way import SMALLEST_SHARE, GivingWay
 from dtjob.controller.slots import CALLS_OF_A_JOB
-from dtjob.objects import labels
+from dtjob.kube.api_error import ApiError
+from dtjob.objects import gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Create, Mend
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
 from tests.unit.operator.simulation.operator import World, job_manifest
+
+GROUP = gangs.KINDS[GangProvider.KUBERNETES]
 
 
 class Quota:
@@ -62,6 +67,16 @@ def test_batches_double() -> None:
     assert [len(batch) for batch in batches(range(20))] == [1, 2, 4, 8, 5]
     assert list(batches([])) == []
     assert [one for batch in batches(range(20)) for one in batch] == list(range(20))
+
+
+def test_what_pods_need_comes_first_and_repairs_and_workloads_hold_up_nothing() -> None:
+    service, policy, group = ({"kind": kind, "metadata": {"name": "a"}} for kind in ("Service", "NetworkPolicy", GROUP))
+    pods = [Create("Pod", f"a-{role}-0-0", dict, role) for role in ("chief", "worker")]
+    workload, mend = Create(kueue.KIND, "a", dict), Mend(policy, policy, "spec.ingress")
+    needed, roles, alone = in_groups([workload, *pods, mend, Create.of(service), Create.of(group)])
+    assert [one.kind for one in needed] == ["Service", GROUP]
+    assert roles == {"chief": [pods[0]], "worker": [pods[1]]}
+    assert alone == [workload, mend]
 
 
 def test_a_quota_is_not_asked_again_at_every_event() -> None:
@@ -117,6 +132,7 @@ def test_one_message_says_how_many_wait() -> None:
         assert message.count("exceeded quota") == 1
         assert "(300 more such pods wait)" in message
         assert sorted(event.reason for event in made.cluster.events) == ["Blocked", "FailedCreate", "SuccessfulCreate"]
+        made.run(10)  # until it is said that no scheduler looks at the pods that are there
         writes = made.cluster.calls.count("write status")
         made.run(120)
         assert made.job.status["message"] == message
@@ -253,3 +269,22 @@ def test_what_is_refused_to_a_job_that_is_gone_is_not_said_of_the_next_of_its_na
         made.run(5)
         assert made.job.status["phase"] == "Pending"
         assert "Blocked" not in [one.reason for one in made.cluster.events]
+
+
+def test_a_service_account_that_is_missing_is_said_within_seconds_and_asked_for_often() -> None:
+    missing = 'pods "digits-chief-0-0" is forbidden: error looking up service account default/x: "x" not found'
+    with world(2) as made:
+        create = made.cluster.create
+        there: list[bool] = []
+
+        async def refuse(manifest: Manifest) -> Manifest:
+            if manifest["kind"] == "Pod" and not there:
+                raise ApiError(403, "Forbidden", missing)
+            return await create(manifest)
+
+        made.cluster.create = refuse  # type: ignore[method-assign]
+        made.run(4)
+        assert (made.job.status["reason"], missing in made.job.status["message"]) == ("CannotCreate", True)
+        there.append(True)
+        made.run(4)
+        assert len(made.pods) == 3

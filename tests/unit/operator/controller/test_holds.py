@@ -49,3 +49,15 @@ def test_what_nobody_wants_is_forgotten():
     assert holds.holds(KEY, "Pod/b", 100)
     holds.keep(KEY, set())
     assert holds.next_try(KEY, 100) is None
+
+
+def test_what_stands_and_cannot_be_put_right_is_told_from_what_is_missing():
+    holds = Holds()
+    holds.refused(KEY, "Service/digits", 0.0, stands=True)
+    holds.refused(KEY, "ConfigMap/digits", 0.0)
+    assert [holds.stands(KEY, f"{kind}/digits") for kind in ("Service", "ConfigMap", "NetworkPolicy")] == [
+        True,
+        False,
+        False,
+    ]
+    assert holds.holds(KEY, "Service/digits", 1.0)

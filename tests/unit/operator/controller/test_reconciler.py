@@ -178,7 +178,7 @@ def test_a_create_that_keeps_failing_is_said_until_it_works(what: str):
         made.run(65)
         assert len(made.pods) == 3
         assert (reason(made), blocked(made)) == ("WaitingForPods", "False")
-        assert made.job.status["message"] == ""
+        assert str(WEBHOOK_DOWN) not in made.job.status["message"]
 
 
 def test_a_deletion_that_keeps_failing_is_said_until_it_works():
@@ -275,18 +275,82 @@ def shared_object(job: Job, kind: str) -> Manifest:
     return next(one for one in shared.shared_objects(job) if one["kind"] == kind)
 
 
-def test_no_pod_starts_while_the_policy_cannot_be_mended():
+REFUSED = Refused("denied the request; delete it")
+
+
+@pytest.mark.parametrize("error", [REFUSED, WEBHOOK_DOWN])
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("NetworkPolicy", lambda one: one["spec"].update(ingress=[{}])),
+        ("Service", lambda one: one["spec"].update(ports=[])),
+        ("Service", lambda one: one["metadata"]["labels"].pop(labels.JOB_UID)),
+        ("Service", lambda one: one["metadata"]["labels"].pop(labels.JOB_NAME)),  # then no watch shows it any more
+    ],
+    ids=["policy", "ports", "label", "label-of-the-watch"],
+)
+def test_a_pod_is_replaced_though_a_repair_fails(kind: str, change: Callable[[Manifest], None], error: ClusterError):
     with world(builders.job()) as made:
         made.run(1)
-        made.cluster.failing["mend NetworkPolicy digits"] = Refused("denied the request; delete it")
-        made.cluster.change("NetworkPolicy", "digits", lambda one: one["spec"].update(ingress=[{}]))
+        all_run(made)
+        made.run(1)
+        made.cluster.failing[f"mend {kind} digits"] = error
+        made.cluster.change(kind, "digits", change)
         lose_the_chief(made)
         made.run(30)
-        assert (reason(made), "digits-chief-0-1" in made.pods) == ("CannotCreate", False)
-        assert made.job.status["message"] == "NetworkPolicy/digits: denied the request; delete it"
+        assert "digits-chief-0-1" in made.pods
+        all_run(made)
+        made.run(90)
+        assert (phase(made), reason(made)) == ("Running", "CannotCreate")
+        assert made.job.status["message"] == f"{kind}/digits: {error}"
         made.cluster.failing.clear()
-        made.run(30)
-        assert (reason(made) != "CannotCreate", "digits-chief-0-1" in made.pods) == (True, True)
+        made.run(90)
+        assert (phase(made), reason(made)) == ("Running", "AllTasksRunning")
+        assert not drift.drifted(shared_object(made.job, kind), made.cluster.objects[kind, "digits"])
+
+
+def test_a_pod_is_replaced_though_its_predecessor_may_not_be_deleted():
+    with world(builders.job()) as made:
+        made.run(1)
+        all_run(made)
+        made.run(1)
+        made.cluster.failing["delete Pod digits-worker-1-0"] = REFUSED
+        kill_a_worker(made)
+        made.run(5)
+        assert "digits-worker-1-1" in made.pods
+        assert "digits-worker-1-0" in made.pods
+
+
+def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
+    """What fails is tried again ever later, and no more often than once a minute in the end."""
+    policy = {"backoff": {"initialSeconds": 100, "maxSeconds": 100}}
+    with world(builders.job(failurePolicy=policy)) as made:
+        made.run(1)
+        all_run(made)
+        made.cluster.failing["delete Pod digits-worker-1-0"] = REFUSED
+        made.cluster.failing["delete Pod digits-worker-1-1"] = REFUSED
+        kill_a_worker(made)
+        made.run(50)
+        made.cluster.change("Pod", "digits-worker-1-1", lambda one: one.update(status=builders.out_of_memory()))
+        made.run(99)
+        assert "digits-worker-1-2" not in made.pods
+        made.run(3)
+        assert "digits-worker-1-2" in made.pods
+
+
+def test_only_the_successor_of_a_pod_that_is_still_in_service_waits_for_that():
+    with world(builders.job(program=False)) as made:
+        made.run(1)
+        all_run(made)
+        made.run(1)
+        made.cluster.failing["stop serving digits-worker-0-0"] = REFUSED
+        kill_a_worker(made)  # the others of its group are replaced with it
+        made.run(5)
+        assert "digits-worker-1-1" in made.pods
+        assert "digits-worker-0-1" not in made.pods
+        assert "deletionTimestamp" in made.pods["digits-worker-0-0"]["metadata"]
+        made.run(120)
+        assert "digits-worker-0-1" in made.pods
 
 
 def test_one_that_is_gone_when_it_is_to_be_mended_is_made_again():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import KIND
-from dtjob.controller.cluster import Refused
+from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
@@ -177,3 +177,33 @@ def test_pods_are_made_no_further_once_the_job_is_suspended() -> None:
         assert made.pods == {}
         created = [one for one in made.cluster.calls if one.startswith("create Pod")]
         assert len(created) <= heard + 50
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_a_kubelet_says_of_a_pod_that_does_not_start_is_read_once_a_minute(refused: bool) -> None:
+    said, asked = 'FailedMount: configmap "settings" not found', list[str]()
+
+    async def warning_about(namespace: str, pod_uid: str) -> str:
+        asked.append(pod_uid)
+        if refused:
+            raise ClusterError("events is forbidden")
+        return said
+
+    with world(workers=1) as made:
+        made.cluster.warning_about = warning_about  # type: ignore[method-assign]
+        made.run(1)
+        stuck = made.pods["digits-worker-0-0"]
+
+        def creating(pod: Manifest) -> None:
+            pod["spec"]["nodeName"] = "node-1"
+            pod["status"] = builders.waiting("ContainerCreating")
+
+        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
+        made.cluster.change("Pod", "digits-worker-0-0", creating)
+        made.run(20)
+        assert asked == [stuck["metadata"]["uid"]]
+        message = made.job.status["message"]
+        assert message.startswith("worker-0 waits: ContainerCreating (pod digits-worker-0-0, on node node-1 since ")
+        assert (said in message) is not refused
+        made.run(60)
+        assert asked == [stuck["metadata"]["uid"]] * 2

@@ -19,6 +19,7 @@ from dtjob.plan.policies.queue_unseen import LEFT_ALONE
 from dtjob.plan.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, condition
+from tests.unit.operator.simulation.life.stage import elastic
 from tests.unit.operator.simulation.operator import World, job_manifest
 from tests.unit.operator.simulation.plain import copied
 
@@ -164,6 +165,50 @@ def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
         made.cluster.failing = {}
         made.run(60)
         assert made.workload.holds("PodsReady")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Refused('admission webhook "vworkload.kb.io" denied the request: not today'),
+        ClusterError('Internal error occurred: failed calling webhook "vworkload.kb.io": connection refused'),
+    ],
+    ids=["refused", "down"],
+)
+def test_a_worker_is_replaced_while_kueue_will_not_hear_of_more(error: ClusterError) -> None:
+    made = QueuedWorld(elastic(builders.job(checkpoint=CLAIM)))
+    with closing(made):
+        made.cluster.objects["ResourceFlavor", "spot"] = copied(SPOT)
+        made.run(5)
+        made.admit()
+        made.run_all()
+        create = made.cluster.create
+
+        async def without_kueue(manifest: Manifest) -> Manifest:
+            if manifest["kind"] == kueue.KIND:
+                raise error
+            return await create(manifest)
+
+        made.cluster.create = without_kueue  # type: ignore[method-assign]
+        made.cluster.change(KIND, "digits", lambda one: one["spec"]["replicaSpecs"]["worker"].update(replicas=4))
+        made.run(60)
+        made.cluster.change("Pod", "digits-worker-1-0", lambda one: one.update(status=builders.out_of_memory()))
+        made.run(5)
+        assert "digits-worker-1-1" in made.pods
+        made.run(120)
+        assert str(error) in made.job.status["message"]
+
+
+def test_kueue_is_told_of_a_failure_though_a_pods_label_may_not_be_put_back() -> None:
+    with training() as made:
+        assert made.workload.holds("PodsReady")
+        made.cluster.failing = {"relabel digits-worker-0-0": Refused("denied the request")}
+        made.cluster.change("Pod", "digits-worker-0-0", lambda one: one["metadata"]["labels"].pop(labels.ROLE))
+        made.run(1)
+        made.cluster.change("Pod", "digits-worker-1-0", lambda one: one.update(status=builders.out_of_memory()))
+        made.run(10)
+        assert "digits-worker-1-1" in made.pods
+        assert not made.workload.holds("PodsReady")
 
 
 def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it() -> None:

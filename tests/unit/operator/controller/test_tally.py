@@ -31,5 +31,13 @@ def test_a_refusal_is_told_once_with_one_pods_words():
     assert tally.events() == [Event("Warning", "FailedCreate", told)]
 
 
+def test_what_somebody_has_deleted_is_told_of_when_it_is_there_again():
+    tally = Tally()
+    tally.created("NetworkPolicy", "digits", again=True)
+    tally.created("Service", "digits")
+    told = "NetworkPolicy digits was missing and has been created again"
+    assert tally.events() == [Event("Normal", "Mended", told)]
+
+
 def test_nothing_done_is_nothing_said():
     assert Tally().events() == []

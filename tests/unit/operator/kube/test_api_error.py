@@ -26,4 +26,5 @@ def test_it_says_what_it_knows(text: bytes, said: str) -> None:
 def test_a_service_account_that_is_not_there_yet_passes() -> None:
     missing = 'pods "a" is forbidden: error looking up service account a/default: serviceaccount "default" not found'
     assert ApiError(403, "Forbidden", missing).passes
+    assert ApiError(403, "Forbidden", missing).names_missing
     assert not ApiError(403, "Forbidden", "exceeded quota").passes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dtjob.kube.correlator import Told
-from dtjob.kube.event import event_object, repetition
+from dtjob.kube.event import LONGEST_WARNING, event_object, newest_warning, repetition
 from dtjob.plan.actions import Event
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -33,3 +33,19 @@ def test_a_repetition_counts_and_moves_the_last_time_only() -> None:
 
 def test_a_message_is_cut_to_what_is_taken() -> None:
     assert len(repetition(Told(Event("Normal", "A", "x" * 5000), "1a2b", 1, NOW), NOW)["message"]) == 1024
+
+
+def warning(reason: str, message: str, **times: object) -> dict[str, object]:
+    return {"reason": reason, "message": message, **times}
+
+
+def test_the_newest_warning_about_a_pod_is_one_line() -> None:
+    events = [
+        warning("FailedMount", "old", lastTimestamp="2026-11-21T10:00:00Z"),
+        warning("FailedAttachVolume", "new:\n  no disk", eventTime="2026-11-21T10:05:00Z", lastTimestamp=None),
+        warning("FailedMount", "older", series={"lastObservedTime": "2026-11-21T10:04:00Z"}),
+        warning("FailedScheduling", "no node", lastTimestamp="2026-11-21T10:06:00Z"),
+    ]
+    assert newest_warning(events) == "FailedAttachVolume: new: no disk"
+    assert newest_warning(events[3:]) == ""
+    assert len(newest_warning([warning("FailedMount", "x" * 2000)])) == LONGEST_WARNING

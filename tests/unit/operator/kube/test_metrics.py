@@ -134,6 +134,24 @@ def test_new_restarts(old: dict[str, Any], new: dict[str, Any], restarts: dict[s
     assert new_restarts({"restarts": old}, {"restarts": new}) == restarts
 
 
+@pytest.mark.parametrize(
+    ("causes", "cause", "restarts"),
+    [
+        ({"Disruption": 3, "Error": 1}, "Error", {"Error": 1}),
+        ({"Disruption": 4}, "Disruption", {"Disruption": 1}),
+        ({"Disruption": 3, "Signal": 1}, "Disruption", {"Signal": 1}),  # a crash, and no incident
+        ({"Disruption": 3, "Signal": 1, "OOMKilled": 1}, "OOMKilled", {"Signal": 1, "OOMKilled": 1}),
+    ],
+)
+def test_restarts_that_get_another_cause_as_a_new_one_comes_are_not_counted_twice(
+    causes: dict[str, int], cause: str, restarts: dict[str, int]
+) -> None:
+    """A lost node showed after its peers had failed three times."""
+    old = {"restarts": {"total": 3, "causes": {"Error": 3}}}
+    new = {"restarts": {"total": sum(causes.values()), "causes": causes}, "internal": {"incident": {"cause": cause}}}
+    assert new_restarts(old, new) == restarts
+
+
 def test_what_the_reconciler_does_is_counted() -> None:
     world, metrics = World(builders.job(evaluator=True)), Metrics()
     try:

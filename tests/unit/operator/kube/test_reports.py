@@ -107,6 +107,17 @@ def silent(store: Store, task: str) -> None:
     store.set_silence(KEY, task, Silence(task, "10.0.0.7:2223", builders.NOW, "ConnectTimeout", "no answer"))
 
 
+def test_a_task_that_the_chief_cannot_reach_is_asked_for_the_reason() -> None:
+    store = stored(builders.job())
+    store.set_report(KEY, "chief-0", {"unreached": {"worker-9": "", "worker-1": "", "worker-0": ""}})
+    assert [(one.task, one.stands_in) for one in reports.supervisors_to_ask(store)] == [
+        ("chief-0", False),
+        ("worker-1", True),
+    ]
+    store.set_report(KEY, "chief-0", {"step": 1})
+    assert list(asked(store)) == ["chief-0"]
+
+
 def test_others_are_asked_while_the_chief_is_silent_in_a_job_that_looks_out_for_stalls() -> None:
     job = builders.job(failurePolicy={"stallTimeoutSeconds": 600}, evaluator=True)
     store = stored(job, **{"worker-0": builders.pod(job, "worker-0", builders.ended(1))})

@@ -47,7 +47,7 @@ def test_of_a_pod_stays_what_is_read():
     assert set(found["metadata"]) == {
         *("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "labels", "ownerReferences")
     }
-    assert set(found["spec"]) == {"nodeName", "hostname", "terminationGracePeriodSeconds"}
+    assert set(found["spec"]) == {"nodeName", "hostname", "terminationGracePeriodSeconds", "containers"}
     assert found["status"]["containerStatuses"][0]["state"]["running"]
     assert {one["type"] for one in found["status"]["conditions"]} >= {"Ready", "PodScheduled"}
 

@@ -33,7 +33,7 @@ INCIDENT = Incident(started_at=NOW, cause=Cause.DELETED, not_before=NOW)
     "decision",
     [
         Begin(TASKS, INCIDENT, FAILURE),
-        Join(TASKS, INCIDENT, Cause.ERROR, None),
+        Join(TASKS, INCIDENT, Cause.ERROR, FAILURE),
         Recall(TASKS),
         ReplaceEvaluator(TASKS, FAILURE),
         FollowChief(TASKS),

@@ -11,7 +11,7 @@ from dtjob.api.failure_rules import RuleAction
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.incident import Errors, Incident
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import belongs, counts
+from dtjob.plan.incident import belongs, counts, is_over, shows_its_cause
 from dtjob.plan.policies.incident import joined, next_incident
 from tests.unit.operator.builders import NOW, at
 
@@ -23,17 +23,28 @@ AGAIN = next_incident(FIRST, Cause.ERROR, -1, Attempts(exceptions={"worker-0": 2
 @pytest.mark.parametrize(
     ("task", "attempt", "now", "expected"),
     [
-        ("worker-0", 2, at(40), True),
+        ("worker-0", 2, at(99), True),
         ("worker-0", 3, at(1), False),
         ("worker-1", 0, at(1), True),
         ("worker-1", 1, at(1), False),
-        ("worker-0", 2, at(41), False),
+        ("worker-0", 2, at(100), False),
     ],
 )
-def test_what_failed_later_than_it_or_was_made_since_does_not_belong_to_it(
+def test_what_fails_after_its_end_or_was_made_since_does_not_belong_to_it(
     task: str, attempt: int, now: datetime, expected: bool
 ):
-    assert belongs(AGAIN, task, attempt, now) == expected
+    assert belongs(AGAIN.but(ends_at=at(100)), task, attempt, now) == expected
+
+
+def test_it_lasts_until_training_has_resumed():
+    assert belongs(AGAIN, "worker-0", 2, at(86400))
+    assert not is_over(AGAIN, at(86400))
+
+
+@pytest.mark.parametrize(("now", "ends_at", "expected"), [(40, None, True), (41, None, False), (30, 30, False)])
+def test_its_cause_shows_soon_and_before_its_end(now: float, ends_at: float | None, expected: bool):
+    incident = AGAIN.but(ends_at=None if ends_at is None else at(ends_at))
+    assert shows_its_cause(incident, at(now)) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,16 +56,12 @@ def test_what_failed_later_than_it_or_was_made_since_does_not_belong_to_it(
         next_incident(AGAIN, Cause.DISRUPTION, -1, Attempts(exceptions={"chief-0": 2}, others=1), BACKOFF, NOW, None),
         next_incident(None, Cause.STORAGE_LIMIT_EXCEEDED, -1, Attempts(), BACKOFF, NOW, None),
         FIRST.but(cause="NodeMelted"),
+        FIRST.but(ends_at=at(40)),
         FIRST.but(errors=Errors(began=NOW, count=3, attempts=Attempts(exceptions={"worker-0": 1}))),
     ],
 )
 def test_it_survives_the_status(incident: Incident):
     assert Incident.model_validate(incident.to_json()) == incident
-
-
-def test_where_it_does_not_say_the_attempts_what_fails_in_its_time_belongs_to_it():
-    unknown = AGAIN.but(attempts=None)
-    assert (belongs(unknown, "worker-0", 3, at(40)), belongs(unknown, "worker-0", 3, at(41))) == (True, False)
 
 
 def test_a_cause_that_this_version_does_not_know_stays():

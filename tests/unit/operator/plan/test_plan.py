@@ -145,11 +145,13 @@ def test_a_new_chief_takes_the_evaluator_along_to_its_node():
     job, pods, others = running_job(builders.job("Mirrored", evaluator=True, checkpoint=checkpoint))
     pods["chief-0"]["status"] = builders.disrupted()
     made = plan_with(job, pods, others, at(1))
-    assert created_pods(made) == ["digits-chief-0-1", "digits-evaluator-0-1"]
+    assert created_pods(made) == ["digits-chief-0-1"]
     assert sorted(deleted(made)) == ["digits-chief-0-0", "digits-evaluator-0-0"]
     assert made.status is not None
     assert made.status["restarts"] == {"total": 1, "causes": {"Disruption": 1}}
     job = builders.with_status(job, made.status)
+    alone = {"chief-0": builders.all_pods(job)["chief-0"]}
+    assert created_pods(plan_with(job, alone, others, at(1))) == ["digits-evaluator-0-1"]
     pods = builders.all_pods(job)
     pods["evaluator-0"]["status"] = builders.ended(1, at(60))
     made = plan_with(job, pods, others, at(60))  # by itself it goes where the chief is now

@@ -9,56 +9,15 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.job import Job
 from dtjob.objects import labels
-from dtjob.objects.shared import shared_objects
-from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.plan.history import History
 
 DRAINED = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
 TAINTED = {**DRAINED, "reason": "DeletionByTaintManager"}
 FULL = 'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". '
-
-
-class History:
-    """One job whose pods all run, and what becomes of it. A pod that is deleted stays until a test takes it away."""
-
-    def __init__(self, job: Job) -> None:
-        self.job, self.now = job, NOW
-        self.pods = {pod["metadata"]["name"]: pod for pod in builders.all_pods(job).values()}
-        self.others = [builders.stored(one) for one in shared_objects(job)]
-        self.look(NOW)
-
-    def look(self, now: datetime) -> dict[str, Any]:
-        """One plan, carried out; the status after it."""
-        made = self.plan(now)
-        if made.status is not None:
-            self.job = builders.with_status(self.job, json.loads(json.dumps(made.status)))
-        for action in made.actions:
-            if isinstance(action, Create) and action.kind == "Pod":
-                self.pods[action.name] = {**builders.stored(action.manifest, now), "status": builders.running()}
-            elif isinstance(action, Delete) and "deletionTimestamp" not in self.pods[action.name]["metadata"]:
-                self.pods[action.name] = builders.deleting(self.pods[action.name], now, 60)
-        return self.job.status
-
-    def plan(self, now: datetime) -> Plan:
-        self.now = now
-        return builders.plan_answered(self.job, Children((*self.pods.values(), *self.others)), now)
-
-    def ends(self, task: str, status: dict[str, Any]) -> None:
-        """The task's newest pod has this status from now on."""
-        mine = [pod for pod in self.pods.values() if labels.task_id(pod) == task]
-        max(mine, key=labels.attempt)["status"] = deepcopy(status)
-
-    def goes(self, *names: str) -> None:
-        for name in names:
-            del self.pods[name]
-
-    @property
-    def charged(self) -> int:
-        return int(self.job.status["internal"]["incident"].get("charged", 0))
 
 
 def plain(restarts: int = 0, **spec: Any) -> History:
@@ -204,8 +163,7 @@ def loop(history: History, status: Any, times: int, every: float = 1) -> int:
         history.ends("worker-1", status(now))
         if history.look(now)["phase"] == "Failed":
             return restarts
-        old = [name for name, pod in history.pods.items() if "deletionTimestamp" in pod["metadata"]]
-        history.goes(*old)
+        history.end_what_is_deleted()
         incident = history.job.status["internal"]["incident"]
         now = max(now, datetime.fromisoformat(incident["notBefore"]))
         history.look(now)
@@ -343,7 +301,7 @@ def test_a_lost_node_a_day_is_no_row_though_what_it_was_is_waited_for(policy: di
         ]  # fmt: skip
         incident = history.look(at(then + 51))["internal"]["incident"]
         assert (incident["cause"], incident["uncharged"], incident["inARow"]) == ("Disruption", 1, 1)
-        history.goes(*(name for name, pod in history.pods.items() if "deletionTimestamp" in pod["metadata"]))
+        history.end_what_is_deleted()
         history.look(at(then + 120))
         assert history.look(at(then + 121))["phase"] == "Running"
 
@@ -363,7 +321,7 @@ def test_errors_that_turn_out_to_be_disruptions_are_counted_as_these():
                 late = {**builders.disrupted("TerminationByKubelet", at(now + 4)), "reason": "Terminated"}
                 history.pods[name]["status"] = late
         found.append(history.look(at(now + 5))["phase"])
-        history.goes(*(name for name, pod in history.pods.items() if "deletionTimestamp" in pod["metadata"]))
+        history.end_what_is_deleted()
         now += 400
         history.look(at(now))
         now += 1

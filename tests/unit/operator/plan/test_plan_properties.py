@@ -107,7 +107,7 @@ DEEP = int(os.environ.get("DTJOB_SIMULATED_LIVES", "0"))
 """Lives to look through, each run others, of more steps; 0: few, and the same each time."""
 
 SETTINGS = settings(
-    max_examples=DEEP // len(Ending) or 6,
+    max_examples=DEEP // len(Ending) or 5,
     stateful_step_count=40 if DEEP else 20,
     deadline=None,
     derandomize=not DEEP,

@@ -69,10 +69,12 @@ def test_users_are_told_what_follows(strategy: str, checkpoint: dict[str, int], 
     assert told == [f"Warning Restarting: worker-0 was killed (SIGKILL); {consequence}"]
 
 
-def test_more_of_the_same_incident_is_neither_counted_nor_told():
-    status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, None), first_failure=FirstFailure(task="worker-1"))
+def test_more_of_the_same_incident_is_told_and_not_counted():
+    status, told = write(Join((WORKER,), NEW, Cause.SIGNAL, KILLED), first_failure=FirstFailure(task="worker-1"))
     assert (status.internal.attempts.of("worker-0"), status.restarts) == (2, RUNNING["restarts"])
-    assert (status.internal.incident, status.first_failure, told) == (NEW, FirstFailure(task="worker-1"), [])
+    assert (status.internal.incident, status.first_failure) == (NEW, FirstFailure(task="worker-1"))
+    of = "it is replaced, and not counted apart from the failure of worker-1"
+    assert told == [f"Normal Restarting: worker-0 was killed (SIGKILL); {of}"]
 
 
 def test_a_stronger_cause_moves_the_count_and_is_told():

@@ -34,6 +34,8 @@ class Accounts:
 
         self.mistakes: dict[str, dict[str, str]] = {}
         """What programs failed with before their first step, by job uid and pod, where it may be their own fault."""
+        self.permanent: set[tuple[str, str]] = set()
+        """Job uid and pod of failures that no restart mends."""
 
     def check(
         self,
@@ -73,6 +75,8 @@ class Accounts:
         assert since in (None, new.get("firstStepTime")), "a first step is forgotten"
         if new.get("reason") == "ProgramFailed":
             first, mistakes = new["firstFailure"]["pod"], self.mistakes.get(uid, {})
+            if (uid, first) in self.permanent:
+                return
             alike = [pod for pod, mistake in mistakes.items() if mistake == mistakes.get(first)]
             assert since is None, "failed for a mistake before its first step, which it had done"
             assert first in alike, f"{first} failed the job with {mistakes}"

@@ -71,6 +71,8 @@ class SimulatedCluster:
         self.fail_next: ClusterError | None = None
         self.failing: dict[str, ClusterError] = {}
         """Calls that fail as long as they are in here."""
+        self.refusing: dict[str, ClusterError] = {}
+        """The same by what their names begin with."""
         self.quota: int | None = None
         """The most pods that the namespace takes."""
         self.lost: set[str] = set()
@@ -122,6 +124,9 @@ class SimulatedCluster:
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
         stored: Manifest = await self._call("write status", lambda: self._write_status(job, status))
         return stored
+
+    async def warning_about(self, namespace: str, pod_uid: str) -> str:
+        return ""
 
     async def emit(self, job: Manifest, event: Event) -> None:
         self.rules.check_event(job, event)
@@ -206,11 +211,16 @@ class SimulatedCluster:
             raise error
         if what in self.failing:
             raise self.failing[what]
+        for begins, error in self.refusing.items():
+            if what.startswith(begins):
+                raise error
         self.calls.append(what)
+        before = self.rules.restarts_written
         try:
             return effect()
         finally:
             if crashes:
+                self.rules.restarts_untold += self.rules.restarts_written - before
                 raise Crash(what)
 
     def _create(self, manifest: Manifest) -> Manifest:

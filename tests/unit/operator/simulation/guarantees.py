@@ -54,13 +54,20 @@ class Must(StrEnum):
     CLOCKS_MAY_DIFFER = "clocks-may-differ"
     """All of it holds though the nodes' clocks are not the operator's."""
 
+    REFUSALS_STAY_ALONE = "refusals-stay-alone"
+    """A pod is replaced though Workloads, repairs, labels and deletions are refused."""
+    SURVIVORS_ARE_FREE = "survivors-are-free"
+    """What survivors of a failure fail of before training has resumed is not charged."""
+    METRIC_IS_STATUS = "metric-is-status"
+    """As many restarts are in the operator's metric as in the statuses."""
+
     QUOTA_IS_KEPT = "quota-is-kept"
     """A job in a queue of Kueue has pods only while it is admitted, and gives its quota back when the last has ended,
     and not before; nothing is counted for it."""
 
     PROGRAMS_FAIL_FAST = "programs-fail-fast"
     """A program that fails alike before its first step ends within two attempts; one of a job that was ever seen to
-    step never for that."""
+    step never for that. One that no restart mends ends at once."""
 
 
 EVERYTHING = frozenset(Must)

@@ -10,27 +10,30 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dtjob import times
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
+from dtjob.api.scheduling import GangProvider
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
-from dtjob.objects import labels, topology
+from dtjob.objects import gangs, labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import chief_task, evaluator_follows_chief
 from dtjob.plan.actions import Event
 from dtjob.plan.children import ended, terminated
-from dtjob.plan.conditions import ALWAYS_THERE, phase_said_by
+from dtjob.plan.conditions import ALWAYS_THERE, phase_said_by, running_since
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.time_spent import check_time_spent
 
+POD_GROUP = gangs.KINDS[GangProvider.KUBERNETES]
 Objects = Mapping[tuple[str, str], Manifest]
 PROMISE = re.compile(r"from the checkpoint at step (\d+)")
 HEARD_WITHIN = timedelta(seconds=0.2)
 """So long after its end a job may still get what was asked for before that was heard of."""
+RAN_FOR_A_WHILE = timedelta(seconds=42)
+"""So long after all tasks have run again an incident is over at the latest. Times in the status are whole seconds."""
 REFUSED_AT_MOST, IN_SECONDS = 3, 10
 """So often may one object be asked for in vain in that time."""
 
@@ -42,6 +45,8 @@ class Rules:
         self._objects, self._facts, self.must = objects, facts, must
         self.accounts = Accounts()
         self.restarts_written = 0
+        self.restarts_untold = 0
+        """Those of them after which the operator died at once."""
         self.saved: dict[str, int] = {}
         """The newest checkpoint by directory (`Facts.directory`)."""
         self.tampered: set[str] = set()
@@ -89,6 +94,8 @@ class Rules:
             assert needed or status.get("phase") not in ENDED, f"an ended job created {name}"
             return
         made = Facts.of(manifest)
+        group = (manifest["spec"].get("schedulingGroup") or {}).get("podGroupName")
+        assert group is None or (POD_GROUP, group) in self._objects, f"{name} is made before its gang"
         if made.keeps_a_place:
             assert status.get("phase") == "Running", f"{name} is made for a job that does not train"
             return
@@ -204,8 +211,7 @@ class Rules:
         self.restarts_written += step
         assert not step or replaced, "a restart was counted and none was written ahead"
         if replaced - well and not step:
-            began = times.parse(new["internal"]["incident"]["startedAt"])
-            assert now - began <= timedelta(seconds=41), "a restart was not counted"
+            _check_goes_on(old, replaced - well, now)
 
     def check_event(self, job: Manifest, event: Event) -> None:
         """An event promises no checkpoint that is not held any more."""
@@ -251,14 +257,20 @@ def check_conditions(status: dict[str, Any]) -> None:
 
 
 def _check_free(old: dict[str, Any], new: dict[str, Any], bumped: dict[str, int]) -> None:
-    """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods."""
+    """Suspending, being suspended and going on count nothing and charge nothing; a job that goes on gets new pods.
+
+    As it goes on it may show what the incident before the suspension came of. Then its cause changes and nothing else.
+    """
+    before, after = Status.read(old), Status.read(new)
+    totals = [(one.restarts.total, one.restarts.evaluator) for one in (before, after)]
+    assert totals[0] == totals[1], f"suspension counted {totals}"
+    began = [incident.started_at if (incident := one.internal.incident) else None for one in (before, after)]
+    assert began[0] == began[1], "suspension began an incident"
     if is_suspended(new):
         assert set(bumped.values()) <= {0}, "a suspended job starts tasks anew"
-    before, after = Status.read(old), Status.read(new)
-    for block in ("restarts", "first_failure"):
-        found = [getattr(one, block) for one in (before, after)]
-        assert found[0] == found[1], f"suspension changed {found}"
-    assert before.internal.incident == after.internal.incident, "suspension changed the incident"
+        assert before.restarts == after.restarts, "suspension changed a cause"
+        assert before.first_failure == after.first_failure, "suspension is a failure"
+        assert before.internal.incident == after.internal.incident, "suspension changed the incident"
 
 
 def _is_resized(old: dict[str, Any], new: dict[str, Any]) -> bool:
@@ -275,6 +287,19 @@ def _check_resize(old: dict[str, Any], new: dict[str, Any], ids: set[str]) -> No
         "a resize is counted"
     )
     assert before.first_failure == after.first_failure, "a resize is a failure"
+
+
+def _check_goes_on(old: dict[str, Any], replaced: set[str], now: datetime) -> None:
+    """What is replaced and not counted failed in an incident that goes on: not all tasks have run for a while since,
+    and some task was at this attempt when it began."""
+    status = Status.read(old)
+    incident, since = status.internal.incident, running_since(status.conditions)
+    assert incident is not None, "a restart was not counted"
+    assert any(status.internal.attempts.of(task) <= incident.attempts.of(task) for task in replaced), (
+        f"{replaced} have failed again, and that was not counted"
+    )
+    ran = timedelta(0) if since is None else now - max(since, incident.not_before)
+    assert ran <= RAN_FOR_A_WHILE, f"a restart was not counted after all had run for {ran}"
 
 
 def _but_the_evaluator(status: dict[str, Any]) -> tuple[Restarts, Attempts]:

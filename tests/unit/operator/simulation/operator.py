@@ -12,20 +12,23 @@ from unittest.mock import patch
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
-from dtjob.controller.observer import NOBODY, Observer
+from dtjob.controller.observer import Observer
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
 from dtjob.kube.config_maps import ConfigMaps
+from dtjob.kube.pod_groups import PodGroups
 from dtjob.kube.resync import resync
 from dtjob.kube.watch import take_in
 from dtjob.kube.workloads import Workloads
 from dtjob.objects import kueue, labels
+from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.cluster import SELECTED_KINDS, Crash, SimulatedCluster
+from tests.unit.operator.simulation.counted import CountedRestarts
 from tests.unit.operator.simulation.facts import sized_job
 from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.plain import copied
@@ -52,8 +55,9 @@ class _Bugs(logging.Handler):
 class World:
     """A cluster with one job to begin with, and an operator that may crash and come back."""
 
-    def __init__(self, job: Job, observer: Observer = NOBODY, must: frozenset[Must] = frozenset()) -> None:
-        self._observer = observer
+    def __init__(self, job: Job, observer: Observer | None = None, must: frozenset[Must] = frozenset()) -> None:
+        self.counted = CountedRestarts()
+        self._observer = observer or self.counted
         self.loop = SimulatedLoop()
         self.cluster = SimulatedCluster(self.now, self._on_event, self._on_change, self.loop.call_later, must)
         self._planning = patch.object(reconciler, "plan", self._plan)
@@ -193,6 +197,7 @@ class World:
         self.cluster.crash_in = None
         self._config_maps = ConfigMaps(cast(Kube, self.cluster), self.store, self.queue, self.loop.time)
         self._workloads = Workloads(cast(Kube, self.cluster), self.store, self.queue, ())
+        self._pod_groups = PodGroups(cast(Kube, self.cluster), self.store, (), NO_DEFAULTS)
         self._pending.clear()
         self.watching, self.cluster.rules.watches = True, True
         await self._resync()
@@ -203,6 +208,7 @@ class World:
     async def _resync(self) -> None:
         changed: set[JobKey] = set()
         await resync(cast(Kube, self.cluster), self.store, (), changed)
+        await self._pod_groups.look(changed)
         for key in changed:
             self.queue.add(key)
         await self._config_maps.look_for_unknown()

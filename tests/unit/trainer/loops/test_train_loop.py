@@ -76,8 +76,16 @@ def test_a_checkpoint_of_all_steps_or_more_leaves_nothing_to_train(
     assert (values, value) == ({"loss": 0.25}, 4.0)
     assert (status["step"], status["totalSteps"]) == (4, total_steps)
     assert "etaSeconds" not in status
-    beyond = "the checkpoint is of step 4, and total_steps=2; raise total_steps"
-    assert (beyond in capsys.readouterr().out) is (total_steps == 2)
+    found = f"nothing is left to train: the checkpoint of step 4 in {tmp_path} has reached total_steps={total_steps}"
+    assert f"{found}: raise total_steps to train on, or choose another checkpoint.storage" in capsys.readouterr().out
+
+
+def test_a_run_that_trains_does_not_say_that_nothing_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained(tmp_path, 4)
+    trained(tmp_path, 6)
+    assert "nothing is left" not in capsys.readouterr().out
 
 
 def test_a_stop_after_a_save_that_failed_saves_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

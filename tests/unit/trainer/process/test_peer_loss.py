@@ -18,6 +18,7 @@ from dtjob_trainer.process.peer_loss import is_peer_loss
         ("ResourceExhaustedError", "OOM", False),
         ("InternalError", "NCCL: unhandled system error. Set NCCL_DEBUG=WARN for detail.", True),
         ("UnknownError", "Error invoking NCCL: remote process exited or there was a network error", True),
+        ("InternalError", "Barrier failed because: … Task /job:worker/replica:0/task:1 heartbeat timeout.", True),
         ("InternalError", "NCCL: invalid usage. Set NCCL_DEBUG=WARN for detail.", False),
         ("InternalError", "cudaSetDevice() on GPU:0 failed. Status: uncorrectable ECC error encountered", False),
         ("ValueError", "", False),

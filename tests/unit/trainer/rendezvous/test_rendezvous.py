@@ -406,3 +406,27 @@ def test_names_are_counted_after_the_third() -> None:
 def test_answers_are_held_longer_in_large_jobs() -> None:
     assert hold_seconds(3) == 1
     assert hold_seconds(1000) == 5
+
+
+def test_whom_the_group_waits_for_and_has_not_heard() -> None:
+    rendezvous = mirrored()
+    rendezvous.register(registration("chief-0"), None, 0)
+    assert rendezvous.unheard(30, 0) == {"worker-0": "", "worker-1": ""}
+    rendezvous.register(registration("worker-1"), None, 1)
+    assert rendezvous.unheard(30, 10) == {"worker-0": ""}
+    rendezvous.register(registration("chief-0"), None, 40)
+    assert rendezvous.unheard(30, 40) == {"worker-0": "", "worker-1": ""}, "it was heard too long ago"
+
+
+def test_a_task_that_reports_and_is_not_ready_is_heard() -> None:
+    rendezvous = parameter_server()
+    rendezvous.register(registration("ps-0", "running"), None, 0)
+    assert rendezvous.unheard(30, 1) == {"worker-0": "", "ps-1": "", "chief-0": ""}
+
+
+def test_a_task_whose_name_does_not_lead_to_it_cannot_be_reached() -> None:
+    rendezvous = mirrored()
+    for task, address in (("chief-0", None), ("worker-0", "10.0.0.2"), ("worker-1", None)):
+        rendezvous.register(registration(task), address, 0)
+    rendezvous.name_failed("worker-0", "its name does not resolve")
+    assert rendezvous.unheard(30, 1) == {"worker-0": "its name does not resolve"}

@@ -202,7 +202,6 @@ def test_what_its_node_tells_later_of_the_pod_that_failed_explains_it(strategy: 
             charged=1,
             attempts=Attempts(exceptions={"worker-1": 1}),
         ),  # that pod is older
-        Incident(started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1),  # it says no attempts
     ],
 )
 def test_only_an_error_of_that_attempts_peers_is_explained(incident: Incident):

@@ -35,6 +35,17 @@ def test_shared_objects_come_before_the_pods_that_need_them():
     assert in_words(builders.situation(job)) == [f"create {name}" for name in (*names, *pods)]
 
 
+def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():
+    """A quota of three pods would else give it the place of a worker, and the job would never start."""
+    job = builders.job(evaluator=True)
+    pods = builders.all_pods(job)
+    del pods["evaluator-0"]
+    last = pods.pop("worker-1")
+    assert calls(job, *pods.values()) == ["create digits-worker-1-0"]
+    last["status"] = builders.unschedulable()
+    assert calls(job, *pods.values(), last) == ["create digits-evaluator-0-0"]
+
+
 def test_what_is_there_is_left_alone():
     job = builders.job(evaluator=True)
     assert calls(job, *builders.all_pods(job).values()) == []

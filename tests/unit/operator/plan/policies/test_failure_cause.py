@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob import times
+from dtjob.objects.kept import kept
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import TaskView
 from dtjob.plan.failure import Cause, Failure
@@ -88,6 +89,24 @@ def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
 def test_causes(status: dict[str, Any], cause: Cause, sentence: str):
     found = failure(status)
     assert (found.cause, found.sentence()) == (cause, sentence)
+
+
+@pytest.mark.parametrize(
+    ("status", "container", "sentence"),
+    [
+        (builders.out_of_memory(), "tensorflow", "worker-1 ran out of memory (OOMKilled, limits.memory is 2Gi)"),
+        (builders.out_of_memory(), "proxy", "worker-1 ran out of memory (OOMKilled)"),
+        (init_failed(137, reason="OOMKilled"), "fetch", "worker-1 never started: init container fetch ran out of memory (OOMKilled, limits.memory is 2Gi)"),
+        (beside(builders.ended(1, at(5)), at(4)), "proxy", "worker-1 failed (exit code 1) after container proxy ran out of memory (OOMKilled, limits.memory is 2Gi)"),
+    ],
+)  # fmt: skip
+def test_the_memory_limit_of_the_pod_is_named(status: dict[str, Any], container: str, sentence: str):
+    pod = builders.pod(JOB, "worker-1", status)
+    limited = {"name": container, "resources": {"limits": {"memory": "2Gi"}}}
+    pod["spec"] |= {"containers": [{"name": "tensorflow"}], "initContainers": [limited]}
+    found = failure_of(TaskView.of(builders.task("worker-1"), 0, (kept(pod),), NOW), NOW)
+    assert found is not None
+    assert found.sentence() == sentence
 
 
 @pytest.mark.parametrize(

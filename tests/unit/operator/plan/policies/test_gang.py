@@ -61,13 +61,19 @@ def pods_made(made: Plan) -> dict[str, Manifest]:
     return {one.name: one.manifest for one in found}
 
 
+def pods_made_after_others(job: Job) -> dict[str, Manifest]:
+    """The pods that are made once those that train are there."""
+    return pods_made(plan(job, carried_out(Children(), plan(job, Children(), NOW)), NOW))
+
+
 def test_it_is_made_with_the_first_pods_and_they_are_its_members():
     made = plan(gang_job(), Children(), NOW)
     (create,) = of(made, Create)
     assert (create.kind, create.name, gangs.minimum(create.manifest)) == (KIND, "digits", 4)
     members = {name for name, pod in pods_made(made).items() if "schedulingGroup" in pod["spec"]}
     assert members == {"digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0", "digits-ps-0-0"}
-    assert set(pods_made(made)) - members == {"digits-evaluator-0-0"}
+    (evaluator,) = pods_made_after_others(gang_job()).values()
+    assert "schedulingGroup" not in evaluator["spec"]
     assert made.status is not None
     assert made.status["gang"] == {"provider": "Kubernetes", "minAvailable": 4}
 
@@ -153,11 +159,11 @@ def test_it_is_given_up_when_the_job_has_ended():
 def test_an_evaluator_beside_the_chief_is_made_when_the_chief_has_a_node():
     volume = {"checkpoint": {"storage": {"volume": {"emptyDir": {}}, "mountPath": "/c"}}}
     beside = gang_job(**volume)
-    assert "digits-evaluator-0-0" not in pods_made(plan(beside, Children(), NOW))
+    assert "digits-evaluator-0-0" not in pods_made_after_others(beside)
     everywhere = gang_job(checkpoint={"storage": {**volume["checkpoint"]["storage"], "mountOn": "All"}})
-    assert "digits-evaluator-0-0" in pods_made(plan(everywhere, Children(), NOW))
+    assert "digits-evaluator-0-0" in pods_made_after_others(everywhere)
     no_gang = job(evaluator=True, **volume)
-    assert "digits-evaluator-0-0" in pods_made(plan(no_gang, Children(), NOW))
+    assert "digits-evaluator-0-0" in pods_made_after_others(no_gang)
 
     waiting = {name.replace("-", "_"): pod for name, pod in all_pods(beside, unschedulable()).items()}
     for pod in waiting.values():
@@ -201,3 +207,27 @@ def test_where_a_group_cannot_be_changed_a_pod_that_is_too_few_stays_outside():
     assert "schedulingGroup" not in pod["spec"]
     assert of(made, Mend) == []
     assert labels.of(pod)[labels.ATTEMPT] == "1"
+
+
+@pytest.mark.parametrize(
+    ("provider", "metadata", "field"),
+    [
+        ("Volcano", {"annotations": {gangs.VOLCANO_GROUP: "mine"}}, f"annotations[{gangs.VOLCANO_GROUP}]=mine"),
+        ("Coscheduling", {"labels": {gangs.COSCHEDULING_GROUP: "mine"}}, f"labels[{gangs.COSCHEDULING_GROUP}]=mine"),
+    ],
+)
+def test_a_group_of_the_users_own_is_replaced_with_a_word(provider: str, metadata: dict[str, Any], field: str):
+    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
+    asked = gang_job(provider, replicaSpecs=replicas)
+    made = plan(asked, Children(), NOW)
+    (told,) = (one for one in made.events if one.reason == "PodGroupReplaced")
+    assert f"replicaSpecs.worker.template.metadata.{field}: scheduling.gang replaces it" in told.message
+    assert "digits" in told.message
+    again = plan(with_status(asked, made.status or {}), carried_out(Children(), made), NOW)
+    assert again.events == ()
+
+
+def test_a_group_of_the_same_name_is_not_replaced():
+    metadata = {"annotations": {gangs.VOLCANO_GROUP: "digits", "example.com/mine": "1"}}
+    replicas = {"chief": {}, "worker": {"replicas": 2, "template": {"metadata": metadata}}, "ps": {"replicas": 1}}
+    assert plan(gang_job("Volcano", replicaSpecs=replicas), Children(), NOW).events == ()

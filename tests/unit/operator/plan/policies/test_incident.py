@@ -8,8 +8,22 @@ import pytest
 
 from dtjob.api.failure_policy import Backoff
 from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.condition import Condition
+from dtjob.api.status.incident import Incident
+from dtjob.api.status.progress import Restored, SavedCheckpoint
+from dtjob.api.status.status import Status
 from dtjob.plan.failure import Cause
-from dtjob.plan.policies.incident import LONG_RUN, joined, long_run, next_incident, wait_before
+from dtjob.plan.policies.incident import (
+    A_WHILE,
+    LONG_RUN,
+    joined,
+    long_run,
+    next_incident,
+    note_end,
+    only_the_end_differs,
+    wait_before,
+)
+from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
 BACKOFF = Backoff()
@@ -90,3 +104,65 @@ def test_a_stronger_cause_takes_over_and_an_uncharged_one_refunds():
     assert (disrupted.charged, disrupted.uncharged) == (0, 1)
     evicted = next_incident(None, Cause.DISRUPTION, -1, NOBODY, BACKOFF, NOW, None)
     assert joined(evicted, Cause.ERROR) == evicted
+
+
+def after(
+    incident: Incident, saved: int = -1, restored: Restored | None = None, runs: datetime | None = None
+) -> Status:
+    """The status of a job with this incident, its newest checkpoint, and since when all tasks run."""
+    running = builders.condition("Running", since=runs) if runs else None
+    status = Status().remembering(incident=incident)
+    checkpoint = SavedCheckpoint(step=saved) if saved >= 0 else None
+    conditions = tuple(Condition.model_validate(one) for one in (running,) if one)
+    return status.but(checkpoint=checkpoint, restored=restored, conditions=conditions)
+
+
+def end_of(status: Status, now: datetime) -> datetime | None:
+    incident = note_end(status, now).internal.incident
+    assert incident is not None
+    return incident.ends_at
+
+
+SAVED_100 = next_incident(None, Cause.ERROR, 100, NOBODY, BACKOFF, NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("saved", "restored", "expected"),
+    [
+        (120, Restored(step=100, time=at(10)), at(20)),
+        (100, Restored(step=100, time=at(10)), None),
+        (120, Restored(step=120, time=at(10)), None),  # it was saved before the failure, and told of after it
+        (50, Restored(step=0, time=at(10)), at(20)),  # the checkpoint went with its pod, and training began again
+        (120, Restored(step=100, time=at(-10)), None),
+        (120, None, None),
+    ],
+)
+def test_it_ends_when_training_has_resumed_and_saved(saved: int, restored: Restored | None, expected: datetime | None):
+    assert end_of(after(SAVED_100, saved, restored), at(20)) == expected
+
+
+@pytest.mark.parametrize(("saved", "runs", "expected"), [(120, -5, at(20)), (100, -5, at(40)), (120, 5, at(45))])
+def test_where_training_never_stopped_a_newer_checkpoint_ends_it(saved: int, runs: float, expected: datetime):
+    """As a ParameterServer job that has lost a worker."""
+    assert end_of(after(SAVED_100, saved, runs=at(runs)), at(20)) == expected
+
+
+def test_it_ends_when_all_tasks_have_run_for_a_while_after_its_wait():
+    waits = next_incident(FIRST, Cause.ERROR, -1, NOBODY, BACKOFF, at(100), None)
+    assert end_of(after(waits), at(600)) is None
+    assert end_of(after(waits, runs=at(50)), at(160)) == waits.not_before + A_WHILE == at(150)
+    assert end_of(after(waits, runs=at(130)), at(160)) == at(170)
+
+
+def test_the_first_moment_at_which_all_run_again_decides():
+    noted = note_end(after(FIRST, runs=at(10)), at(12))
+    later = noted.but(conditions=after(FIRST, runs=at(45)).conditions)
+    assert end_of(later, at(46)) == at(50)
+
+
+def test_only_the_end_is_no_news():
+    written = after(FIRST, runs=at(10))
+    noted = note_end(written, at(12))
+    assert only_the_end_differs(noted, written)
+    assert not only_the_end_differs(noted.but(ready="1/3"), written)
+    assert not only_the_end_differs(noted, Status())

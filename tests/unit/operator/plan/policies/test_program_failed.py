@@ -211,11 +211,51 @@ def test_any_task_of_a_group_counts_as_all_run_one_program():
     assert run.fails("chief-0")["reason"] == REASON
 
 
-def test_signals_of_a_group_may_come_from_a_lost_peer():
+def aborted(*log: str) -> dict[str, Any]:
+    """The end of a container whose program has aborted after these lines."""
+    return builders.ended(134, message="\n".join([*log, builders.last_line(134).splitlines()[-1]]))
+
+
+CONNECTED = "I0000 00:00:1795711165.21 30265 coordination_service_agent.cc:369] Coordination agent has connected."
+CORRUPTED = "free(): invalid pointer"
+CHECKED = "F0000 00:00:{}.1 12 tensor.cc:733] Check failed: 1 == NumElements() (1 vs. 0)"
+
+
+@pytest.mark.parametrize("lines", [(CORRUPTED, CORRUPTED), (CHECKED.format(1795711165), CHECKED.format(1795711298))])
+def test_an_abort_of_a_group_with_the_same_last_line_is_the_programs_fault(lines: tuple[str, str]):
     run = of("MultiWorkerMirrored")
-    for _ in range(3):
-        run.fails("worker-0", status=builders.failed(134))
-    assert run.status["restarts"]["total"] == 3
+    assert run.fails("worker-0", status=aborted(CONNECTED, lines[0]))["phase"] != "Failed"
+    assert run.fails("worker-1", status=aborted(CONNECTED, lines[1]))["reason"] == REASON
+    assert "SIGABRT (worker-1, exit code 134)" in run.status["message"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            ["UNAVAILABLE: Error reported from /job:worker/task:1: heartbeat timeout", "Aborted"],
+            ["UNAVAILABLE: Error reported from /job:worker/task:1: heartbeat timeout", "Aborted"],
+        ),
+        ([CORRUPTED], ["double free or corruption (out)"]),
+        ([], []),
+        ([CONNECTED], [CONNECTED]),
+    ],
+    ids=["of a peer", "another line", "no line", "a line that informs"],
+)
+def test_other_aborts_of_a_group_may_come_from_a_lost_peer(first: list[str], second: list[str]):
+    run = of("MultiWorkerMirrored")
+    run.fails("worker-0", status=aborted(*first))
+    run.fails("worker-0", status=aborted(*second))
+    assert run.status["phase"] != "Failed"
+    assert run.status["restarts"]["total"] == 2
+
+
+def test_an_abort_after_a_peer_has_died_is_not_held_against_the_program():
+    """The peer's end goes before it, as it came first."""
+    run = of("MultiWorkerMirrored")
+    run.fails("worker-0", status=aborted(CORRUPTED))
+    run.fails("worker-1", status=builders.disrupted())
+    assert run.fails("worker-0", status=aborted(CORRUPTED))["phase"] != "Failed"
 
 
 def test_a_segmentation_fault_of_a_group_is_the_programs_fault():

@@ -31,6 +31,15 @@ def test_what_is_missing_is_made_and_what_is_well_left_alone():
     assert asked(*all_there()[1:]) == ["create Service"]
 
 
+def test_what_pods_had_is_made_again():
+    pods = builders.all_pods(JOB).values()
+    (made,) = keep_shared(builders.situation(JOB, *pods, *all_there()[:2]))
+    assert isinstance(made, Create)
+    assert (made.kind, made.again) == ("NetworkPolicy", True)
+    first = keep_shared(builders.situation(JOB))
+    assert [one.again for one in first if isinstance(one, Create)] == [False] * 3
+
+
 def test_what_drifted_is_mended_with_the_field_named():
     service, config_map, policy = all_there()
     policy["spec"]["ingress"] = [{}]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from dtjob.plan.children import Children
@@ -93,3 +96,32 @@ def test_nothing_is_said_of_weights_that_are_numbers(report: str):
     assert made.status is not None
     assert made.status["message"] == "training has ended"
     assert not [one for one in made.events if one.reason == "WeightsNotFinite"]
+
+
+FOUND = {"restoredStep": 690, "step": 690, "totalSteps": 690, "stepped": False, "attempt": 0, "incarnation": 0}
+
+
+def ends_with(report: dict[str, Any]) -> tuple[str, list[str]]:
+    """The message of a job whose chief ends well with this report, and its warnings."""
+    storage = {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}, "mountPath": "/kept"}
+    job = builders.job("Default", checkpoint={"storage": storage})
+    chief = builders.pod(job, "chief-0", builders.ended(0, message=json.dumps(report)))
+    made = plan(job, Children((chief,)), at(5))
+    assert made.status is not None
+    return made.status["message"], [one.reason for one in made.events if one.type == "Warning"]
+
+
+def test_a_rerun_with_nothing_left_to_train_says_what_it_found_and_what_to_change():
+    message, warnings = ends_with(FOUND)
+    for words in ("training has ended", "nothing was left", "step 690", "/kept", "epochs", "checkpoint.storage"):
+        assert words in message
+    assert warnings == ["NothingToTrain"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"stepped": True}, {"restoredStep": 0}, {"restoredStep": 600}, {"attempt": 1}, {"incarnation": 1}],
+    ids=str,
+)
+def test_a_job_that_has_trained_itself_is_no_such_rerun(more: dict[str, Any]):
+    assert ends_with({**FOUND, **more}) == ("training has ended", [])

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.controller.cluster import ClusterError, Refused
-from tests.unit.operator.simulation.life.stage import Stage
+from tests.unit.operator.simulation.guarantees import Must
+from tests.unit.operator.simulation.life.stage import MAY_FAIL_ALONE, Stage
 
 
 class Accidents(Stage):
@@ -28,6 +29,17 @@ class Accidents(Stage):
     @rule(refused=st.booleans())
     def a_call_fails(self, refused: bool) -> None:
         self.world.cluster.fail_next = Refused("a webhook says no") if refused else ClusterError("timeout")
+
+    @precondition(lambda self: self.holds(Must.REFUSALS_STAY_ALONE))
+    @rule(call=st.sampled_from(MAY_FAIL_ALONE), down=st.booleans())
+    def calls_are_refused(self, call: str, down: bool) -> None:
+        """By an admission policy, or since a webhook is down."""
+        self.refuse(call, down)
+
+    @precondition(lambda self: self.world.cluster.refusing)
+    @rule()
+    def calls_are_let_through(self) -> None:
+        self.world.cluster.refusing.clear()
 
     @precondition(lambda self: self.world.watching)
     @rule()

@@ -20,6 +20,7 @@ from tests.unit.operator.simulation.guarantees import Must
 from tests.unit.operator.simulation.life.deadlines import Deadlines
 from tests.unit.operator.simulation.life.people import SHARED
 from tests.unit.operator.simulation.life.programs import Programs
+from tests.unit.operator.simulation.life.stage import MAY_FAIL_ALONE
 from tests.unit.operator.simulation.life.supervisors import HOSTILE
 from tests.unit.operator.simulation.ruling import FAIL_2, UNCOUNTED_127
 
@@ -48,6 +49,9 @@ class Ending(StrEnum):
     IS_SCALED = "its workers are scaled"
     FAILS_ALIKE = "its program fails twice alike before its first step"
     FAILS_AFTER_A_STEP = "its program has done a step, and then fails alike before each first one"
+    FAILS_FOR_GOOD = "its program fails in a way that no restart mends, after another failure"
+    IS_REFUSED_ALMOST_ALL = "its chief is preempted while all that may fail alone is refused"
+    LOSES_SURVIVORS = "its ps fails, and its workers fail one by one until it is back"
     FAILS_BY_RULE = "its chief ends with a code over which a rule ends the job"
     IS_NEVER_COUNTED = "its chief ends over and over with a code that a rule does not count"
 
@@ -63,6 +67,9 @@ SUITED: dict[Ending, dict[str, Any]] = {
     Ending.IS_SCALED: {"strategy": "MultiWorkerMirrored", "elastic": True},
     Ending.FAILS_ALIKE: {"program": True},
     Ending.FAILS_AFTER_A_STEP: {"program": True},
+    Ending.FAILS_FOR_GOOD: {"program": True},
+    Ending.IS_REFUSED_ALMOST_ALL: {"queued": True, "elastic": True, "strategy": "MultiWorkerMirrored"},
+    Ending.LOSES_SURVIVORS: {"strategy": "ParameterServer", "program": False},
     Ending.LOSES_ITS_CHECKPOINT: {"program": True, "volume": {"emptyDir": {}}},
     Ending.FAILS_BY_RULE: {"rules": [FAIL_2]},
     Ending.IS_NEVER_COUNTED: {"rules": [UNCOUNTED_127]},
@@ -93,6 +100,9 @@ class Endings(Deadlines, Programs):
     def check_rest(self) -> None:
         """Nothing happens any more, and nothing is asked for."""
         cluster = self.world.cluster
+        if self.holds(Must.METRIC_IS_STATUS):
+            told = cluster.rules.restarts_written - cluster.rules.restarts_untold
+            assert self.world.counted.total == told, f"the metric counts {self.world.counted.total} restarts of {told}"
         self.world.run(200)
         calls, versions = len(cluster.calls), self.versions()
         self.world.run(3600)
@@ -114,6 +124,7 @@ class Endings(Deadlines, Programs):
         self.strangers_leave()
         self.labels_are_put_back()
         cluster.lost.clear()
+        cluster.refusing.clear()
         cluster.crash_in = cluster.fail_next = cluster.quota = None
         self.deadlines_are_lifted()
         self.all_go_on()
@@ -193,9 +204,44 @@ class Endings(Deadlines, Programs):
             Ending.EXCEEDS_ITS_LIMIT: (Must.OWN_LIMITS_ARE_CHARGED, self.exceed_the_limit_again_and_again),
             Ending.FAILS_ALIKE: (Must.PROGRAMS_FAIL_FAST, self.fail_alike),
             Ending.FAILS_AFTER_A_STEP: (Must.PROGRAMS_FAIL_FAST, self.fail_after_a_step),
+            Ending.FAILS_FOR_GOOD: (Must.PROGRAMS_FAIL_FAST, self.fail_for_good),
+            Ending.IS_REFUSED_ALMOST_ALL: (Must.REFUSALS_STAY_ALONE, self.be_replaced_under_refusals),
+            Ending.LOSES_SURVIVORS: (Must.SURVIVORS_ARE_FREE, self.lose_survivors),
             Ending.FAILS_BY_RULE: (Must.RULES_DECIDE, self.fail_by_rule),
             Ending.IS_NEVER_COUNTED: (Must.RULES_DECIDE, self.fail_uncounted),
         }
+
+    def be_replaced_under_refusals(self, name: str) -> None:
+        """It has something to repair, and its workers something to ask their queue for."""
+        self.world.kueue.open = False
+        for call in MAY_FAIL_ALONE:
+            self.refuse(call, down=False)
+        self.world.cluster.change("Service", name, lambda one: one["spec"].update(ports=[]))
+        if name in self.elastic() and self.admitted_workers(name) is not None:
+            self.scale(name, 4)
+        self.world.run(1)
+        if not (chief := self.chief_of(name)) or not self.goes_on(name):
+            return
+        self.set_status(chief, builders.disrupted("PreemptionByScheduler", self.world.node_time()))
+        self.world.run(3)
+        self.world.run(self.longest_wait())
+        assert self.chief_of(name) not in (None, chief), f"{chief} has no successor: {self.status(name)}"
+
+    def lose_survivors(self, name: str) -> None:
+        """Twice, and each time all have run before for long enough for it to be another incident."""
+        for _ in range(2):
+            self.world.run(60)
+            mine = [pod for pod in self.answering() if self.facts(pod).job_uid == self.uid(name)]
+            if not (servers := [pod for pod in mine if self.facts(pod).task.startswith("ps-")]):
+                return
+            self.blame(servers[0], "Error")
+            self.set_status(servers[0], builders.ended(1, self.world.node_time()))
+            self.world.run(3)
+            while left := [pod for pod in self.survivors() if self.facts(pod).job_name == name]:
+                self.fail_as_survivor(left[0])
+                self.world.run(45)
+            self.world.run(self.longest_wait())
+            self.all_run()
 
     def finish_while_drained(self, name: str) -> None:
         """Training ends within the grace period."""

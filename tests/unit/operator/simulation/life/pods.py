@@ -243,6 +243,35 @@ class Pods(Stage):
         """That a node is lost shows only after its peers have noticed; a drain and a deletion show at once."""
         self.peers_die(data.draw(st.sampled_from(self.grouped())), what, noticed, shows)
 
+    # Where nobody is the chief, workers of ParameterServer fail with a ps, each at a time of its own.
+
+    def survivors(self) -> list[str]:
+        """Running pods of workers that a lost ps has outlived, of jobs without a supervisor that wait for the next
+        start."""
+        found = []
+        for name in self.names:
+            incident, job = Status.read(self.status(name)).internal.incident, self.world.job_named(name)
+            if incident is None or self.world.now() >= incident.not_before or job.spec.program is not None:
+                continue
+            if job.spec.strategy.value != "ParameterServer" or self.status(name).get("phase") != "Restarting":
+                continue
+            for pod in self.answering():
+                facts = self.facts(pod)
+                current = facts.attempt == attempt_of(job.status, facts.task) <= incident.attempts.of(facts.task)
+                mine = facts.job_uid == self.uid(name) and facts.task.startswith("worker-")
+                found += [pod] if mine and current and "running" in str(self.world.pods[pod].get("status")) else []
+        return found
+
+    @precondition(lambda self: self.holds(Must.SURVIVORS_ARE_FREE) and self.survivors())
+    @rule(data=st.data(), later=st.sampled_from((1.0, 45.0)))
+    def survivor_fails_in_a_backoff(self, data: st.DataObject, later: float) -> None:
+        self.fail_as_survivor(data.draw(st.sampled_from(self.survivors())))
+        self.world.run(later)
+
+    def fail_as_survivor(self, name: str) -> None:
+        """It fails of what became of its peers."""
+        self.set_status(name, builders.ended(1, self.world.node_time()))
+
     def peers_die(self, name: str, what: str, noticed: float, shows: float) -> None:
         """The peers of this pod fail so many seconds after something was done to it; of a lost node, that shows so many
         seconds later."""

@@ -30,13 +30,11 @@ class Programs(Budgets, Supervisors):
         code=st.sampled_from((1, 1, 3, 76)),
         exception=st.sampled_from(EXCEPTIONS),
         stepped=st.sampled_from((False, False, False, True, None)),
-        transient=st.sampled_from((False, False, True)),
+        kind=st.sampled_from(("", "", "", "transient", "transient", "permanent")),
     )
-    def program_fails(
-        self, data: st.DataObject, code: int, exception: str, stepped: bool | None, transient: bool
-    ) -> None:
+    def program_fails(self, data: st.DataObject, code: int, exception: str, stepped: bool | None, kind: str) -> None:
         name = data.draw(st.sampled_from(self.supervised()))
-        self.let_fail(name, code, exception, stepped=stepped, transient=transient)
+        self.let_fail(name, code, exception, stepped=stepped, kind=kind)
 
     @precondition(lambda self: self.supervised() and self.holds(Must.CAUSES_ARE_TRUE))
     @rule(data=st.data(), other=st.booleans())
@@ -80,16 +78,32 @@ class Programs(Budgets, Supervisors):
             if self.goes_on(facts.job_name) and self.uid(facts.job_name) == facts.job_uid:
                 accounts.unseen.discard(facts.job_uid)
 
-    def let_fail(
-        self, name: str, code: int, exception: str, *, stepped: bool | None = False, transient: bool = False
-    ) -> None:
-        """The training process in this pod fails, and its supervisor tells so."""
+    def let_fail(self, name: str, code: int, exception: str, *, stepped: bool | None = False, kind: str = "") -> None:
+        """The training process in this pod fails, and its supervisor tells so: of a transient failure, of a permanent
+        one, or of any other."""
         self.blame(name, "Error")
-        if stepped is False and not transient and code != 76:
-            mistakes = self.world.cluster.rules.accounts.mistakes
-            mistakes.setdefault(self.facts(name).job_uid, {})[name] = f"{code} {exception}"
-        told = builders.failed(code, exception, self.world.node_time(), stepped=stepped, transient=transient)
-        self.set_status(name, told)
+        accounts, uid = self.world.cluster.rules.accounts, self.facts(name).job_uid
+        if kind == "permanent":
+            accounts.permanent.add((uid, name))
+        if stepped is False and kind != "transient" and code != 76:
+            accounts.mistakes.setdefault(uid, {})[name] = f"{code} {exception}"
+        more = {kind: True} if kind else {}
+        self.set_status(name, builders.failed(code, exception, self.world.node_time(), stepped=stepped, **more))
+
+    def fail_for_good(self, name: str) -> None:
+        """Another task fails first, and then its chief in a way that no restart mends: the job ends at once."""
+        policy = self.world.job_named(name).spec.failure_policy
+        if self.world.job_named(name).spec.program is None or policy.rules:
+            return
+        chief = self.chief_of(name)
+        if others := [pod for pod in self.supervised() if pod != chief and self.facts(pod).job_uid == self.uid(name)]:
+            self.set_status(others[0], builders.disrupted("PreemptionByScheduler", self.world.node_time()))
+            self.world.run(3)
+        if (chief := self.chief_of(name)) and self.goes_on(name):
+            self.let_fail(chief, 1, EXCEPTIONS[1], stepped=True, kind="permanent")
+            self.world.run(5)
+            status = self.status(name)
+            assert (status.get("phase"), status.get("reason")) == ("Failed", "ProgramFailed")
 
     def fail_alike(self, name: str) -> None:
         """Its chief fails before its first step, and then twice in another way: no more is needed, but where the job

@@ -12,6 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine
 from dtjob.api.elastic_policy import ElasticPolicy
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
+from dtjob.api.scheduling import Scheduling
+from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.children import ended
 from tests.unit.operator import builders
@@ -23,6 +25,8 @@ from tests.unit.operator.simulation.ruling import RULES
 
 NAMES = ("digits", "digits-chief")
 """One begins with the name of another's pod."""
+MAY_FAIL_ALONE = ("create Workload", "patch ", "mend ", "relabel ", "delete Pod")
+"""Calls, by what their names begin with, for which no pod has to wait."""
 STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "ParameterServer")
 
 
@@ -60,6 +64,9 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
         cleanPodPolicy=draw(st.sampled_from(("Running", "All", "None"))),
         **more,
     )
+    if draw(st.integers(0, 4)) == 4:
+        gang = Scheduling.model_validate({"gang": {"provider": "Kubernetes"}})
+        made = made.model_copy(update={"spec": made.spec.model_copy(update={"scheduling": gang})})
     if wanted.get("queued") or draw(st.integers(0, 3)) == 3:
         made = labelled(made, QUEUE)
     return elastic(made) if wanted.get("elastic") else made
@@ -123,6 +130,11 @@ class Stage(RuleBasedStateMachine):
         """Names of those that have not ended, on nodes that answer."""
         lost = self.world.cluster.lost
         return self.pods(lambda one: not ended(one) and one["metadata"]["uid"] not in lost)
+
+    def refuse(self, call: str, down: bool) -> None:
+        """Calls that begin with this fail from now on."""
+        error = ClusterError("failed calling webhook: connection refused") if down else Refused("denied the request")
+        self.world.cluster.refusing[call] = error
 
     def set_status(self, pod: str, status: dict[str, Any]) -> None:
         """A kubelet writes a pod's status; its address and what was done to it stay."""
