@@ -19,7 +19,7 @@ SIZES = [3, 4, 7, 10, 14, 18, 24, 27, 60, 100, 105, 305, 583, 633, 1_000, 1_460,
 BYTES = 4 * (NUMBERS + len(SIZES)) + 1
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--files", type=int, default=8)
+parser.add_argument("--files", type=int, default=6)
 parser.add_argument("--examples", type=int, default=10_000, help="in each file")
 parser.add_argument("--directory", type=Path, default=Path("/tmp/dtjob-recommender"))
 parser.add_argument("--epochs", type=int, default=3)
