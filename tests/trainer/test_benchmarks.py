@@ -1,4 +1,4 @@
-"""The benchmark of recovery without Kubernetes at a small size: real training, a real kill, on both sides."""
+"""Benchmarks of training at a small size: real processes on both sides."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import parameter_server
 from benchmarks.operators import local_recovery, rounds
 
 
@@ -22,3 +23,13 @@ def test_a_kill_is_measured_on_both_sides(strategy: str, tmp_path: Path) -> None
         assert numbers["notRecovered"] == 0
         assert 0 < numbers["workerSeconds"] < 90
         assert 0 < numbers["goodputPercent"] < 100
+
+
+@pytest.mark.slow
+def test_each_part_of_parameter_server_is_measured_on_both_sides(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--rounds=1", "--workers", "2", "--seconds", "0.05", "--servers", "2", "--megabytes", "1", "--every=20"]
+    parameter_server.main(small)
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| 2")]
+    steps, tables, dtjob, alone = ([each for each in row if each not in ("dtjob", "alone")] for row in rows)
+    assert all(float(number) > 0 for row in (steps, tables) for number in row)
+    assert all(float(row[3]) > 0 for row in (dtjob, alone))
