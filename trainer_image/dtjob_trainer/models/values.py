@@ -18,7 +18,7 @@ MOST_AT_ONCE = 2**26
 """Bytes of the variables that are read at once, if they are more than one."""
 
 
-PIECE_BYTES = 2**28
+PIECE_BYTES = 2**26
 """Bytes of a piece of a variable on a parameter server, as it passes through the chief."""
 
 
