@@ -21,12 +21,13 @@ from dtjob.objects.placeholder import ROLE as PLACEHOLDER
 from dtjob.objects.placeholder import is_placeholder, placeholder, placeholder_name
 from dtjob.plan.actions import Create, Delete, Event
 from dtjob.plan.children import TaskView, deleting, ended, is_lost, lost_at
+from dtjob.plan.conditions import BLOCKED
 from dtjob.plan.placement import placed
 from dtjob.plan.pod_facts import facts_of
 from dtjob.plan.policies.checkpoints_kept import checkpoints_end, goes_on_from
 from dtjob.plan.policies.elastic import ROOM, SCALED, goal, placeholders, placeholders_wanted
 from dtjob.plan.situation import Situation
-from dtjob.plan.status import count_tasks, set_phase
+from dtjob.plan.status import count_tasks, set_condition, set_phase
 from dtjob.plan.workers import changing
 
 RESIZING, RESIZED = "Resizing", "Resized"
@@ -55,6 +56,7 @@ def end_group(situation: Situation) -> tuple[Situation, list[Delete], list[datet
     assert workers.resizing is not None
     message = f"{workers.resizing.message}: the group of {_counted(workers.replicas)} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
+    status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
     status = count_tasks(status, situation.views).remembering(all_created=False)
     return situation.with_status(status), away, _lost(pods)
 

@@ -75,6 +75,22 @@ def test_nothing_is_counted_or_charged() -> None:
     assert story.workers["replicas"] == 2
 
 
+def test_a_pod_that_could_not_be_made_blocks_a_group_that_ends_no_longer() -> None:
+    story = Story()
+    story.run()
+    refused = replace(story.children, objects=(), problems={"Pod/digits-worker-1-1": "exceeded quota: small"})
+    made = plan_answered(story.job, refused, at(5))
+    assert made.status is not None
+    assert made.status["reason"] == "CannotCreate"
+    story.job = builders.with_status(story.job, made.status)
+    story.change(replicas=2)
+    made = plan_answered(story.job, story.children, at(10))
+    assert made.status is not None
+    assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
+    (blocked,) = (one for one in made.status["conditions"] if one["type"] == "Blocked")
+    assert (blocked["status"], blocked["reason"]) == ("False", "Resizing")
+
+
 def test_what_fails_while_the_group_ends_is_no_failure() -> None:
     story = Story(failurePolicy={"maxRestartsWithoutProgress": 0})
     story.run()
