@@ -132,9 +132,16 @@ def files_of(directory: str, name: str, names: Set[str] | None = None) -> list[s
 def clear_half_written(directory: str) -> None:
     """End or remove what a killed process left of a save, so that nothing torn is ever read.
 
-    What is torn is decided from one listing. Raises as `steps_in` does, and then changes nothing.
+    What is torn is decided from one listing. Raises as `steps_in` does, and CheckpointError where some of several data
+    files are missing beside their index, as no save of ours leaves it. It then changes nothing.
     """
     names = _names_in(directory)
+    whole = set(_whole(names))
+    for name in names:
+        step = _step_of_part(name)
+        if step not in whole | {None} and f"ckpt-{step}{INDEX}" in names and not name.endswith((INDEX, DATA_SUFFIX)):
+            assert step is not None
+            raise foreign(directory, step)
     ended = [_end_save(directory, name, names) for name in names if re.fullmatch(r"ckpt-\d+_temp", name)]
     names = names.union(*ended)
     whole = set(_whole(names))

@@ -87,11 +87,20 @@ def test_a_save_that_was_all_there_gets_its_name(checkpoints: Path, named: bool)
 
 def test_a_checkpoint_in_several_data_files_is_whole_if_all_are_there(checkpoints: Path) -> None:
     several = {"ckpt-15.index", "ckpt-15.data-00000-of-00002", "ckpt-15.data-00001-of-00002"}
-    for name in several | {"ckpt-7.index", "ckpt-7.data-00000-of-00002"}:
+    for name in several | {"ckpt-7.data-00000-of-00002"}:
         (checkpoints / name).touch()
     assert steps_in(str(checkpoints)) == [5, 10, 15]
     clear_half_written(str(checkpoints))
     assert names_in(checkpoints) == WHOLE | several
+
+
+def test_a_checkpoint_that_lacks_some_of_its_data_files_is_somebody_elses_and_left_alone(checkpoints: Path) -> None:
+    before = WHOLE | {"ckpt-7.index", "ckpt-7.data-00000-of-00002"}
+    for name in before:
+        (checkpoints / name).touch()
+    with pytest.raises(CheckpointError, match=r"ckpt-7 was not written by dtjob; choose another"):
+        clear_half_written(str(checkpoints))
+    assert names_in(checkpoints) == before
 
 
 @pytest.mark.parametrize("named", range(3))
