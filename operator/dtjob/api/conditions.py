@@ -105,6 +105,7 @@ CONDITIONS: Mapping[str, ConditionMeaning] = {
             "CannotCreate": "The API server refuses an object. The message has its answer.",
             "ImageMissing": "`spec.image` is left out, and the operator has no default image.",
             "Created": "All objects have been created.",
+            "Resizing": "The number of workers changes. Nothing is created until the tasks have ended.",
             "JobEnded": "The job has ended.",
         },
     ),
