@@ -7,9 +7,8 @@ from dtjob.plan.situation import Situation
 
 def why_the_start_waits(situation: Situation) -> str:
     """What the chief's training process waits for while it starts (docs/contract.md: `message`); empty if nothing."""
-    chief = situation.chief
-    report = situation.children.reports.get(chief.task.id, {})
-    if report.get("state") != "starting" or report.get("attempt", chief.attempt) != chief.attempt:
-        return ""
+    chief = situation.chief.task.id
+    report = situation.reports.get(chief, {})
     message = report.get("message")
-    return f"{chief.task.id} says: {message}" if isinstance(message, str) and message else ""
+    waits = report.get("state") == "starting" and isinstance(message, str) and message
+    return f"{chief} says: {message}" if waits else ""

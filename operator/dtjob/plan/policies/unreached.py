@@ -67,8 +67,7 @@ def unreached_teller(job: Job, children: Children, running: Container[str]) -> l
 def _unheard(situation: Situation) -> list[TaskView]:
     """The tasks that run and that the chief, which runs too, says it has not heard."""
     chief = situation.chief
-    report = situation.children.reports.get(chief.task.id, {})
-    if chief.state is not PodState.RUNNING or report.get("attempt", chief.attempt) != chief.attempt:
+    if chief.state is not PodState.RUNNING or chief.task.id not in situation.reports:
         return []
     told = _told(situation.children, chief.task.id)
     return [view for view in situation.training if view.task.id in told and view.state is PodState.RUNNING]
