@@ -12,14 +12,13 @@ from dtjob.api.status.incident import Incident
 from dtjob.api.status.status import Status
 from dtjob.plan.conditions import running_since
 from dtjob.plan.failure import Cause
-from dtjob.plan.incident import counts, is_charged, is_over
+from dtjob.plan.incident import WINDOW, counts, is_charged, is_over
 
 LONG_RUN = timedelta(minutes=10)
 """A run of this length, twice the longest wait by default, ends a row of restarts, as the kubelet ends a crash loop."""
 
-A_WHILE = timedelta(seconds=40)
-"""When all tasks have run again for so long, the incident has ended: a peer that was cut off is noticed after up to
-35 s."""
+A_WHILE = WINDOW
+"""When all tasks have run again for so long, the incident has ended."""
 
 
 def long_run(backoff: Backoff) -> timedelta:
