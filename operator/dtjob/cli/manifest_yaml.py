@@ -42,7 +42,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode, form: str | re.Pattern[str], what: str) -> str:
-    """What stands there. Raises ValueError on what has not this form, as a tag such as !!int may stand before it."""
+    """The text of a value. Raises ValueError if it has another form, as text after a tag such as !!int may have."""
     text = str(loader.construct_scalar(node))
     if not re.fullmatch(form, text):
         raise ValueError(f"{text!r} is no {what}")

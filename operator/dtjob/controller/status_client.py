@@ -25,7 +25,7 @@ DEEPEST = 8
 """Blocks within blocks that a status may have; docs/contract.md has three."""
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 3.0
-"""From the begin to the last byte of the answer."""
+"""From the beginning to the last byte of the answer."""
 
 _HEADERS = {"User-Agent": "dtjob", "Accept": "application/json", "Accept-Encoding": "identity"}
 

@@ -43,7 +43,7 @@ def _of_resources(manifest: Value) -> Iterator[Problem]:
 
 
 def _of_mounts(manifest: Value) -> Iterator[Problem]:
-    """Mounts of dtjob's own volumes in pods that have them not."""
+    """Mounts of dtjob's own volumes in pods that lack them."""
     for role, block in manifest["spec"]["replicaSpecs"].items():
         spec = ((block or {}).get("template") or {}).get("spec") or {}
         theirs = {volume["name"] for volume in spec.get("volumes") or []}
@@ -54,7 +54,7 @@ def _of_mounts(manifest: Value) -> Iterator[Problem]:
 
 
 def _absent(spec: Value, role: str) -> set[str]:
-    """dtjob's volumes that some pod of this role has not."""
+    """dtjob's volumes that some pods of this role lack."""
     absent = set() if spec.get("program") else {CLUSTER_VOLUME}
     storage = (spec.get("checkpoint") or {}).get("storage") or {}
     everywhere = storage.get("mountOn") == "All" or role in (Role.CHIEF, Role.EVALUATOR)

@@ -95,7 +95,7 @@ class _Others:
         self._told = ""
 
     def own_it(self) -> bool:
-        """Whether another job owns the directory. Each such job is logged once, and reported as long as it does."""
+        """Whether another job owns the directory. The log names such a job once, the status as long as it is so."""
         assert self._here.task is not None
         mark = owner.others_mark(self._directory, self._here.task.uid)
         name = owner.name_of(mark) if mark is not None else ""
