@@ -138,9 +138,8 @@ def clear_half_written(directory: str) -> None:
     names = _names_in(directory)
     whole = set(_whole(names))
     for name in names:
-        step = _step_of_part(name)
-        if step not in whole | {None} and f"ckpt-{step}{INDEX}" in names and not name.endswith((INDEX, DATA_SUFFIX)):
-            assert step is not None
+        step, one_of_several = _step_of_part(name), not name.endswith((INDEX, DATA_SUFFIX))
+        if step is not None and step not in whole and one_of_several and f"ckpt-{step}{INDEX}" in names:
             raise foreign(directory, step)
     ended = [_end_save(directory, name, names) for name in names if re.fullmatch(r"ckpt-\d+_temp", name)]
     names = names.union(*ended)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -21,12 +21,13 @@ def write(directory: str, name: str, tensors: Mapping[str, Any]) -> None:
     """
     whole = {each: tensor for each, tensor in tensors.items() if not isinstance(tensor, list)}
     rows = [(each, part) for each, parts in tensors.items() if isinstance(parts, list) for part in parts]
-    if sum(_bytes_of(part) for _, part in rows) <= values.PIECE_BYTES:
+    if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES:
         _save(f"{directory}/{name}", [*((each, "", tensor) for each, tensor in whole.items()), *map(_entry, rows)])
         return
     prefixes = [f"{directory}/parts/0"]
     _save(prefixes[0], [(each, "", tensor) for each, tensor in whole.items()])
-    for group in _groups(rows):
+    pieces = ((each, piece) for each, part in rows for piece in part.pieces(part.tensor.dtype))
+    for group in values.in_groups(pieces, _bytes_of):
         prefixes.append(f"{directory}/parts/{len(prefixes)}")
         _save(prefixes[-1], list(map(_entry, group)))
     merged = f"{directory}/merged"  # the index is not written at once: it gets its name when it is whole
@@ -36,23 +37,8 @@ def write(directory: str, name: str, tensors: Mapping[str, Any]) -> None:
     gfile.rename(f"{merged}.index", f"{directory}/{name}.index", overwrite=True)
 
 
-def _groups(rows: Sequence[tuple[str, Rows]]) -> Iterator[list[tuple[str, Rows]]]:
-    """The rows in pieces, in groups of at most PIECE_BYTES, or of one piece."""
-    group: list[tuple[str, Rows]] = []
-    left = values.PIECE_BYTES
-    for name, part in rows:
-        for piece in part.pieces(part.tensor.dtype):
-            size = _bytes_of(piece)
-            if group and size > left:
-                yield group
-                group, left = [], values.PIECE_BYTES
-            group.append((name, piece))
-            left -= size
-    if group:
-        yield group
-
-
-def _bytes_of(rows: Rows) -> int:
+def _bytes_of(named: tuple[str, Rows]) -> int:
+    _, rows = named
     return bytes_of(kind_of((rows.count, *rows.shape[1:]) if rows.shape else (), rows.tensor.dtype))
 
 

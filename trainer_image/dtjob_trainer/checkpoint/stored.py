@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import STATE, foreign
-from dtjob_trainer.models.values import Rows, Values, in_groups, is_large, kind_of
+from dtjob_trainer.models.values import Rows, Values, bytes_of, in_groups, is_large, kind_of
 
 
 class Stored(Values):
@@ -55,7 +55,8 @@ class Stored(Values):
     def verify(self) -> None:
         """Read all of it once. Raises one of UNREADABLE where it is damaged: before a run has taken anything of it."""
         large = [name for name, kind in self.kinds.items() if is_large(kind)]
-        for names in in_groups((name for name in self.kinds if name not in large), self.kinds):
+        small = (name for name in self.kinds if name not in large)
+        for names in in_groups(small, lambda name: bytes_of(self.kinds[name])):
             self.read(names)
         for name in large:
             shape, dtype = self.kinds[name]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,10 @@ import tensorflow as tf
 Array = npt.NDArray[Any]
 Kind = tuple[tuple[int, ...], str]
 """Shape, and the name of the type."""
-MOST_AT_ONCE = 2**26
-"""Bytes of the variables that are read at once, if they are more than one."""
-
-
 PIECE_BYTES = 2**26
-"""Bytes of a piece of a variable on a parameter server, as it passes through the chief."""
+"""Most bytes of variables that are read or written at once. Of one on a parameter server, more than that goes in
+pieces."""
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -104,16 +102,15 @@ def is_large(kind: Kind) -> bool:
     return bool(kind[0]) and bytes_of(kind) > PIECE_BYTES
 
 
-def in_groups(names: Iterable[str], kinds: Mapping[str, Kind], most: int = MOST_AT_ONCE) -> Iterator[list[str]]:
-    """`names`, in their order, in groups of at most `most` bytes, or of one."""
-    group: list[str] = []
-    left = most
-    for name in names:
-        size = bytes_of(kinds[name])
-        if group and size > left:
+def in_groups(items: Iterable[Item], size: Callable[[Item], int], most: int | None = None) -> Iterator[list[Item]]:
+    """`items`, in their order, in groups of at most `most` bytes (None: PIECE_BYTES), or of one. `size`: an item's."""
+    group: list[Item] = []
+    left = most = PIECE_BYTES if most is None else most
+    for item in items:
+        if group and size(item) > left:
             yield group
             group, left = [], most
-        group.append(name)
-        left -= size
+        group.append(item)
+        left -= size(item)
     if group:
         yield group

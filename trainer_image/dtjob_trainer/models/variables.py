@@ -17,7 +17,7 @@ import tensorflow as tf
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.models.values import Array, Kind, Rows, Values, bytes_of, in_groups, is_large, kind_of
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.strategies.sharded_variables import is_sharded
+from dtjob_trainer.strategies.sharded_variables import is_sharded, rows_of, shards_of
 
 METRIC = "metric/"
 """How names of metrics' variables begin: what replicas count is added up where their number has changed."""
@@ -61,11 +61,13 @@ class State:
             if not rows_fit:
                 rows = self._rows_of_others(values, rows, row_size)
         kinds = {name: kind_of(v.shape, v.dtype) for name, v in self._shared.items()}
-        for name in [name for name, kind in kinds.items() if is_large(kind) and self._is_remote(name)]:
-            assert values is not None
-            _assign_pieces(values, name, self._parts(self._shared[name])[0])
-            del kinds[name]
-        for names in in_groups(kinds, kinds):
+        for name in [name for name, kind in kinds.items() if is_large(kind)]:
+            part = self._parts(self._shared[name])[0]
+            if _is_remote(part):
+                assert values is not None
+                _assign_pieces(values, name, part)
+                del kinds[name]
+        for names in in_groups(kinds, lambda name: bytes_of(kinds[name])):
             for name, value in zip(names, self._of_chief(values, {name: kinds[name] for name in names}), strict=True):
                 for part in self._parts(self._shared[name]):
                     part.assign(value)
@@ -78,10 +80,6 @@ class State:
                 part.assign(_of_raw(data[start : start + sizes[name]], kind_of(variable.shape, variable.dtype)))
             first += sizes[name]
         return rows_fit
-
-    def _is_remote(self, name: str) -> bool:
-        """Whether a variable is on parameter servers."""
-        return any("/job:ps" in shard.device for shard in _shards(self._parts(self._shared[name])[0]))
 
     def _of_chief(self, values: Values | None, kinds: Mapping[str, Kind]) -> list[Any]:
         """The chief's `values` of these names and kinds, in every task. Collective."""
@@ -223,16 +221,14 @@ def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]
     return sorted({part.name for part in parts if id(part.handle) not in handles})
 
 
-def _shards(part: Any) -> Sequence[Any]:
-    """The `tf.Variable`s that a variable consists of."""
-    found: Sequence[Any] = part.variables if is_sharded(part) else [part]
-    return found
+def _is_remote(part: Any) -> bool:
+    """Whether a variable is on parameter servers."""
+    return any("/job:ps" in (shard.device or "") for _, shard in shards_of(part))
 
 
 def _assign_pieces(values: Values, name: str, part: Any) -> None:
     """Give a variable on parameter servers its value, of which one piece at a time is in memory."""
-    first = 0
-    for shard in _shards(part):
+    for first, shard in shards_of(part):
         for rows in Rows(tuple(part.shape), first, shard.shape[0]).pieces(part.dtype):
             (piece,) = values.read([name], [rows.slice])
             if rows.count == shard.shape[0]:
@@ -243,7 +239,6 @@ def _assign_pieces(values: Values, name: str, part: Any) -> None:
                     tf.raw_ops.ResourceStridedSliceAssign(
                         ref=shard.handle, begin=[begin], end=[end], strides=[1], value=piece
                     )
-        first += shard.shape[0]
 
 
 def _read(part: Any) -> Any:
@@ -251,13 +246,9 @@ def _read(part: Any) -> Any:
 
     What is on parameter servers stays there: a list of `Rows`, one for each shard.
     """
-    if any("/job:ps" in (shard.device or "") for shard in _shards(part)):
-        shape, first, found = tuple(part.shape), 0, []
-        for shard in _shards(part):
-            count = shard.shape[0] if shape else 1
-            found.append(Rows(shape, first, count, shard.read_value()))
-            first += count
-        return found
+    if _is_remote(part):
+        shape = tuple(part.shape)
+        return [Rows(shape, first, rows_of(shard), shard.read_value()) for first, shard in shards_of(part)]
     if is_sharded(part):
         return tf.convert_to_tensor(part)
     device = tf.DeviceSpec.from_string(part.device or "")
@@ -270,7 +261,7 @@ def _read(part: Any) -> Any:
 def _kinds_of(part: Any) -> list[str]:
     """Which of NaN and Infinity a variable holds."""
     found = []
-    for shard in _shards(part):
+    for _, shard in shards_of(part):
         with tf.device(shard.device):
             value = shard.read_value()
             found += ["NaN"] if tf.reduce_any(tf.math.is_nan(value)) else []

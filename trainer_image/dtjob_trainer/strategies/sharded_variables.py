@@ -7,6 +7,7 @@ what it does not have (a handle, a place, an update by the strategy), this modul
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import keras
@@ -124,19 +125,14 @@ def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) ->
 
 def _split(gradient: Any, variable: Any) -> Iterator[tuple[Any, Any]]:
     """Each shard of a Keras variable, and its rows of a gradient of the whole."""
-    first = 0
-    for shard in variable.value.variables:
-        last = first + shard.shape[0]
-        if isinstance(gradient, tf.IndexedSlices):
-            here = tf.where((gradient.indices >= first) & (gradient.indices < last))[:, 0]
-            rows = tf.gather(gradient.indices, here) - first
-            yield (
-                shard,
-                tf.IndexedSlices(tf.gather(gradient.values, here), rows, tf.constant(shard.shape.as_list(), tf.int32)),
-            )
-        else:
+    for first, shard in shards_of(variable.value):
+        last = first + rows_of(shard)
+        if not isinstance(gradient, tf.IndexedSlices):
             yield shard, gradient[first:last]
-        first = last
+            continue
+        here = tf.where((gradient.indices >= first) & (gradient.indices < last))[:, 0]
+        rows, shape = tf.gather(gradient.indices, here) - first, tf.constant(shard.shape.as_list(), tf.int32)
+        yield shard, tf.IndexedSlices(tf.gather(gradient.values, here), rows, shape)
 
 
 class _OfShard:
@@ -183,6 +179,17 @@ def is_sharded(variable: Any) -> bool:
     return isinstance(getattr(variable, "value", variable), ShardedVariable)
 
 
+def shards_of(value: Any) -> list[tuple[int, Any]]:
+    """The `tf.Variable`s of a `ShardedVariable`, or the one of any other, each after the number of its first row."""
+    shards = value.variables if is_sharded(value) else [value]
+    return list(zip(accumulate(map(rows_of, shards[:-1]), initial=0), shards, strict=True))
+
+
+def rows_of(shard: Any) -> int:
+    """How many rows a `tf.Variable` has; 1 for a single number."""
+    return shard.shape[0] if shard.shape.rank else 1
+
+
 def check_own_step(model: Any) -> None:
     """Raise StrategyError for a built model whose own train_step would meet variables in shards."""
     name = next((variable.path for variable in model.trainable_weights if is_sharded(variable)), None)
@@ -207,17 +214,13 @@ def _joined(gradients: list[Any], variable: Any) -> Any:
     found = [gradient for gradient in gradients if gradient is not None]
     if not found:
         return None
-    shards = variable.value.variables
+    pairs = list(zip(gradients, shards_of(variable.value), strict=True))
     if all(isinstance(gradient, tf.IndexedSlices) for gradient in found):
-        firsts = [sum(each.shape[0] for each in shards[:place]) for place in range(len(shards))]
-        slices = [(g.values, g.indices + first) for g, first in zip(gradients, firsts, strict=True) if g is not None]
+        slices = [(g.values, g.indices + first) for g, (first, _) in pairs if g is not None]
         values, indices = zip(*slices, strict=True)
-        return tf.IndexedSlices(
-            tf.concat(values, 0), tf.concat(indices, 0), tf.constant(variable.value.shape.as_list(), tf.int32)
-        )
-    return tf.concat(
-        [tf.zeros_like(s) if g is None else tf.convert_to_tensor(g) for g, s in zip(gradients, shards, strict=True)], 0
-    )
+        shape = tf.constant(variable.value.shape.as_list(), tf.int32)
+        return tf.IndexedSlices(tf.concat(values, 0), tf.concat(indices, 0), shape)
+    return tf.concat([tf.zeros_like(s) if g is None else tf.convert_to_tensor(g) for g, (_, s) in pairs], 0)
 
 
 class _Anywhere:
