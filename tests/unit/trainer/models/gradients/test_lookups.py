@@ -57,14 +57,16 @@ def test_each_row_has_its_own(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, IDS) is Kind.OF_ROWS
 
 
+@pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
 @pytest.mark.parametrize("look_up", FOR_ALL_ROWS)
-def test_all_rows_have_the_same(look_up: Callable[[Any], Any]) -> None:
-    assert found(look_up, IDS) is Kind.FOR_ALL_ROWS
+def test_all_rows_have_the_same(look_up: Callable[[Any], Any], spec: Any) -> None:
+    assert found(look_up, spec) is Kind.FOR_ALL_ROWS
 
 
+@pytest.mark.parametrize("spec", [IDS, FIXED], ids=["open", "fixed"])
 @pytest.mark.parametrize("look_up", DIFFERENT)
-def test_each_is_there_once(look_up: Callable[[Any], Any]) -> None:
-    assert found(look_up, IDS) is Kind.DIFFERENT
+def test_each_is_there_once(look_up: Callable[[Any], Any], spec: Any) -> None:
+    assert found(look_up, spec) is Kind.DIFFERENT
 
 
 def test_places_of_an_open_length_may_be_of_unlike_numbers_on_replicas() -> None:
@@ -92,16 +94,6 @@ def test_words_may_be_rows() -> None:
 @pytest.mark.parametrize("look_up", [*OF_ROWS[:2], *OF_ROWS[4:]])
 def test_each_of_a_fixed_number_of_rows_has_its_own(look_up: Callable[[Any], Any]) -> None:
     assert found(look_up, FIXED) is Kind.OF_ROWS
-
-
-@pytest.mark.parametrize("look_up", FOR_ALL_ROWS)
-def test_a_fixed_number_of_rows_has_the_same(look_up: Callable[[Any], Any]) -> None:
-    assert found(look_up, FIXED) is Kind.FOR_ALL_ROWS
-
-
-@pytest.mark.parametrize("look_up", DIFFERENT)
-def test_each_is_there_once_for_a_fixed_number_of_rows(look_up: Callable[[Any], Any]) -> None:
-    assert found(look_up, FIXED) is Kind.DIFFERENT
 
 
 @pytest.mark.parametrize(
