@@ -1,10 +1,12 @@
-"""Under ParameterServer: which operations a training step has on a large table and on its slots."""
+"""Under ParameterServer: which operations a training step has on a large table and on its slots, and where a save has
+their values."""
 
 import keras
 import numpy as np
 
 import dtjob_trainer as dt
 from dtjob_trainer.engines.parameter_server import ParameterServerEngine
+from dtjob_trainer.models import values, variables
 
 ROWS, WIDTH = 1000, 8
 WHOLE = {"ReadVariableOp", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}
@@ -40,7 +42,16 @@ def operations_on(tables, graph):
                 yield f"{operation.type} of {tensor.shape[0]} rows"
 
 
+def places_of_values(model):
+    """The devices on which a save has the values of all variables, and pieces of them."""
+    for variable in [*model.variables, *model.optimizer.variables]:
+        for rows in variables._read(variable.value):
+            yield rows.tensor.device
+            yield from (piece.tensor.device for piece in rows.pieces(rows.tensor.dtype))
+
+
 ParameterServerEngine._function = seen
+values.PIECE_BYTES = ROWS * WIDTH
 x = np.random.default_rng(0).integers(0, ROWS, (64, 3)).astype(np.int32)
 for optimizer in (keras.optimizers.SGD(0.1), keras.optimizers.Adagrad(0.1)):
     stack = [keras.Input((3,), dtype="int32"), keras.layers.Embedding(ROWS, WIDTH), keras.layers.Flatten()]
@@ -51,3 +62,4 @@ for optimizer in (keras.optimizers.SGD(0.1), keras.optimizers.Adagrad(0.1)):
     print(type(optimizer).__name__, sorted(found))
     assert any(kind.startswith("ResourceGather") for kind in found), found
     assert not {kind for kind in found if kind in WHOLE or "rows" in kind}, found
+    assert all("/job:ps" in device for device in places_of_values(model))

@@ -248,7 +248,7 @@ def _read(part: Any) -> Any:
     """
     if _is_remote(part):
         shape = tuple(part.shape)
-        return [Rows(shape, first, rows_of(shard), shard.read_value()) for first, shard in shards_of(part)]
+        return [Rows(shape, first, rows_of(shard), _value_there(shard)) for first, shard in shards_of(part)]
     if is_sharded(part):
         return tf.convert_to_tensor(part)
     device = tf.DeviceSpec.from_string(part.device or "")
@@ -258,12 +258,18 @@ def _read(part: Any) -> Any:
         return tf.identity(part.read_value())
 
 
+def _value_there(shard: Any) -> Any:
+    """The value of a `tf.Variable`, on its own device. TensorFlow puts what it reads on the reader's otherwise."""
+    with tf.device(shard.device):
+        return shard.read_value()
+
+
 def _kinds_of(part: Any) -> list[str]:
     """Which of NaN and Infinity a variable holds."""
     found = []
     for _, shard in shards_of(part):
+        value = _value_there(shard)
         with tf.device(shard.device):
-            value = shard.read_value()
             found += ["NaN"] if tf.reduce_any(tf.math.is_nan(value)) else []
             found += ["Infinity"] if tf.reduce_any(tf.math.is_inf(value)) else []
     return found
