@@ -31,7 +31,7 @@ NOT_ASKED = {
         ("model", "_eval_epoch_iterator"): DATA,
         ("model", "_flatten_metrics_in_order"): "of evaluate() as a user calls it: a list instead of a dict",
         ("model", "_get_metrics_result_or_logs"): "engines/engine.py chooses in the same way, over all replicas",
-        ("model", "_initial_epoch"): "set by BackupAndRestore, which is refused",
+        ("model", "_initial_epoch"): "set by BackupAndRestore, which is left out",
         ("model", "_make_function"): STEP,
         ("model", "_maybe_symbolic_build"): BUILDS,
         ("model", "_resolve_auto_jit_compile"): "what `jit_compile` asks, which is asked for",

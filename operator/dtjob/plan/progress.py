@@ -116,6 +116,7 @@ def _training(chief: Mapping[str, Any], old: Progress | None, now: datetime) -> 
         step=step or 0,
         total_steps=total,
         epoch=chief.get("epoch"),
+        stage=chief.get("stage"),
         percentage=max(0, min(100, 100 * (step or 0) // total)) if total and total > 0 else None,
         estimated_remaining_seconds=None if eta is None else max(0, round(eta)),
         steps_per_second=None if speed is None else speed_text(speed),

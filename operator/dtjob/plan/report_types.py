@@ -92,7 +92,7 @@ def _time(value: Any) -> str | None:
 
 
 _REPORT: Known = {
-    **dict.fromkeys(("step", "totalSteps", "epoch", "restoredStep", "attempt", "incarnation"), _whole),
+    **dict.fromkeys(("step", "totalSteps", "epoch", "stage", "restoredStep", "attempt", "incarnation"), _whole),
     **dict.fromkeys(("loss", "stepsPerSecond"), _number),
     "etaSeconds": _seconds,
     **dict.fromkeys(("resume", "model"), _text),

@@ -180,8 +180,6 @@ refused(["validation_data", "no batches"], fit(good, x, pairs, **held_out, valid
 refused(["validation_data", "no batches"], fit(good, x, pairs, **held_out))
 refused(["validation_data", "no batches"], fit(good, x, pairs, validation_data=empty.batch(5)))
 refused(["x", "no batches"], fit(good, empty.batch(5)))
-backup = keras.callbacks.BackupAndRestore("/tmp/x")
-refused(["BackupAndRestore", "spec.checkpoint"], fit(good, x, y, callbacks=[backup]))
 refused(["scale_lr"], fit(model(optimizer=keras.optimizers.SGD(lambda: 0.1)), x, y, scale_lr=True))
 
 

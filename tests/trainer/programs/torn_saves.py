@@ -138,7 +138,7 @@ for part in (DATA, INDEX):  # pruned while the evaluator reads
 goes_on, write, history = threading.Event(), writing.write, [1.0]
 task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
 told = {}
-writer = writing.Writer(task, lambda **keys: told.update(keys), print)
+writer = writing.Writer(task, task.checkpoint, lambda **keys: told.update(keys), print)
 
 
 def late(*arguments):
@@ -185,7 +185,7 @@ assert writer.prepare() == [6]
 writer.owner.release()
 assert (directory / "DONE").exists()
 another = Task("test", "default", "another", "chief", 0, checkpoint=Checkpoint(str(directory)))
-other = writing.Writer(another, lambda **keys: None, print)
+other = writing.Writer(another, another.checkpoint, lambda **keys: None, print)
 other.prepare()
 other.owner.release()
 assert not (directory / "DONE").exists()

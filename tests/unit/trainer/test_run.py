@@ -267,7 +267,7 @@ SWALLOWS = """
 
     @runtime.may_be_cut_off
     def fit(how):
-        here.began, here.trained = True, False
+        here.begin_stage()
         if how == "peer":
             raise UnavailableError("Collective ops is aborted")
         if how == "own":

@@ -42,14 +42,14 @@ class Saves:
 
     def __init__(self, here: Runtime, group: Group, state: State) -> None:
         self._here, self._group, self._state = here, group, state
-        self._settings = here.task.checkpoint if here.task is not None else None
+        self._settings = here.checkpoint
         self.history: Eras = ((0, group.tasks),)
         """How many tasks have shared the batches of the run so far."""
         self._writer: Writer | None = None
         self._earlier: list[int] = []
         """Steps of the checkpoints written so far, for an evaluator that misses some of them."""
         if here.is_chief and here.task is not None and self._settings is not None:
-            self._writer = Writer(here.task, here.progress.report, here.log)
+            self._writer = Writer(here.task, self._settings, here.progress.report, here.log)
             here.before_the_end = self._writer.let_end
             here.shutdown.release()  # what an earlier run of this program holds
             here.shutdown.release = self._writer.owner.release
@@ -99,13 +99,14 @@ class Saves:
         group, blob = self._group, b""
         found = self._newest(self._writer) if self._writer is not None else None
         if found is not None:
-            blob = json.dumps(found.state).encode()
+            blob = json.dumps(found.state | {"passed": self._here.next_stage_has_begun}).encode()
         size = int(group.sum(np.array([len(blob)], np.float64))[0])
         if size == 0:
             return None
         chiefs = group.broadcast(np.frombuffer(blob, np.uint8) if group.index == 0 else None, size)
         state = json.loads(chiefs.tobytes())
         step = int(state["step"])
+        self._here.progress.passes_over = state.pop("passed")
         self.history = tuple((int(first), int(tasks)) for first, tasks in state["tasks"])
         if self.history[-1][1] != group.tasks:
             self.history = (*self.history, (step, group.tasks))
@@ -115,7 +116,8 @@ class Saves:
         self._earlier = list(state["earlier"])
         self._remember(step)
         self._here.progress.report(step=step, restoredStep=step, checkpoint={"step": step})
-        self._here.log("resumed from the checkpoint", step=step)
+        resumed = "resumed from the checkpoint" if not self._here.progress.passes_over else "ended before: not repeated"
+        self._here.log(resumed, step=step)
         return Restored(step, state, same_replicas)
 
     def see_owned(self) -> None:

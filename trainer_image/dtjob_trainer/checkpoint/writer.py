@@ -25,6 +25,7 @@ from dtjob_trainer.checkpoint.directory import (
     write_state_file,
 )
 from dtjob_trainer.checkpoint.owner import Owner
+from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError, CheckpointInUseError
@@ -63,9 +64,10 @@ class Writer:
     the next one cannot be written either: storage that was away for a moment costs no more than a checkpoint.
     """
 
-    def __init__(self, task: Task, report: Callable[..., None], log: Callable[..., None]) -> None:
+    def __init__(self, task: Task, settings: Checkpoint, report: Callable[..., None], log: Callable[..., None]) -> None:
+        """`settings`: of the program's present stage."""
         assert task.checkpoint is not None
-        self.settings = task.checkpoint
+        self.settings, self._root = settings, task.checkpoint.directory
         self._report, self._log, self._uid = report, log, task.uid
         self.owner = Owner(task, report, log)
         self._thread: threading.Thread | None = None
@@ -85,7 +87,7 @@ class Writer:
         clear_half_written(self.settings.directory)  # before anything is written, as that may be what fills the disk
         make_writable(self.settings.directory)
         self.owner.take()
-        done.remove_others_mark(self.settings.directory, self._uid)
+        done.remove_others_mark(self._root, self._uid)
         return steps_in(self.settings.directory)
 
     def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:

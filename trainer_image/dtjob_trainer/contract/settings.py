@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from dtjob_trainer.errors import TaskError
@@ -32,6 +32,10 @@ class Checkpoint:
     max_to_keep: int = DEFAULT_MAX_TO_KEEP
     write_mode: WriteMode = "Async"
     save_timeout_seconds: float = DEFAULT_SAVE_TIMEOUT_SECONDS
+
+    def of_stage(self, number: int) -> Checkpoint:
+        """The settings of the program's stage of this number (from 1): each but the first has a directory below."""
+        return self if number == 1 else replace(self, directory=f"{self.directory}/stage-{number}")
 
     @classmethod
     def from_json(cls, text: str) -> Checkpoint:

@@ -13,10 +13,10 @@ from dtjob_trainer.loops.callback_state import KERAS
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.strategies.ambient import outside_strategy
 
-REFUSED = {
-    "BackupAndRestore": "dtjob saves and resumes the run itself: set spec.checkpoint and leave it out",
+LEFT_OUT = {
+    "BackupAndRestore": "dtjob saves and resumes the run itself; set spec.checkpoint",
 }
-"""Keras's callbacks that cannot be right here, and what to do instead."""
+"""Keras's callbacks that do nothing here, and why."""
 
 CHIEF_ONLY = {
     "keras": ("CSVLogger", "ModelCheckpoint", "TensorBoard", "RemoteMonitor", "ProgbarLogger"),
@@ -49,6 +49,9 @@ class Callbacks:
         package = trained.callbacks
         self._is_chief = is_chief
         self._all, self._params = _unpacked(callbacks, package.CallbackList)
+        self.left_out = [why for callback in self._all if (why := _why_left_out(callback)) is not None]
+        """Why callbacks that were given are not called."""
+        self._all = [callback for callback in self._all if _why_left_out(callback) is None]
         for callback in self._all:
             _check(callback, package, asynchronous)
         of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
@@ -144,6 +147,10 @@ class Callbacks:
         if self._counter is not None:
             self._counter.assign_add(step - self._first + 1)
         self._list.on_train_batch_end(step, dict(logs))
+
+    def evaluation_begin(self, steps: int | None) -> None:
+        """Before a validation that is no part of a training, of so many `steps` (None: unknown)."""
+        self._list.set_params({"verbose": self._verbose, "epochs": 1, "steps": steps, **self._params})
 
     def test_begin(self) -> None:
         """Before a validation."""
@@ -251,11 +258,16 @@ def _is_chiefs(callback: Any) -> bool:
     return any(base.__name__ in CHIEF_ONLY.get(base.__module__.partition(".")[0], ()) for base in bases)
 
 
+def _why_left_out(callback: Any) -> str | None:
+    """Why `callback` is not called. None: it is."""
+    for base in type(callback).__mro__:
+        if base.__module__.startswith(KERAS) and base.__name__ in LEFT_OUT:
+            return f"callbacks: {type(callback).__name__} is left out: {LEFT_OUT[base.__name__]}"
+    return None
+
+
 def _check(callback: Any, package: Any, asynchronous: bool) -> None:
     name = type(callback).__name__
-    for base in type(callback).__mro__:
-        if base.__module__.startswith(KERAS) and base.__name__ in REFUSED:
-            raise CallbackError(f"callbacks: {name} cannot be used here; {REFUSED[base.__name__]}")
     if not isinstance(callback, package.Callback):
         home = package.Callback.__module__.partition(".")[0]
         raise CallbackError(f"callbacks: {name} must be one of {home}.callbacks, as the model is of {home}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import owner
@@ -31,8 +31,11 @@ EVENTS_DIRECTORY = "events/evaluator"
 """Where the logs for TensorBoard are, below the checkpoint directory."""
 
 
-def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoReturn:
-    """Evaluate `trained` on `source` at each checkpoint to come; leaves by SystemExit(0) when the run has ended.
+def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
+    """Evaluate `trained` on `source` at each checkpoint to come of the present stage of the program.
+
+    Returns Keras's History of the stage once the next one has begun, with its end in `trained`. Leaves by
+    SystemExit(0) when the run has ended.
 
     Unless `evaluation.checkpoints` is Every, those that are outdated before they are looked at are passed over; the
     last one never is. Where it is Every, the log names those that were removed before they were looked at. Logs for
@@ -45,18 +48,20 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
         raise EvaluatorError("replicaSpecs.evaluator needs spec.checkpoint: it evaluates what is saved there")
     if source is None:
         raise EvaluatorError("replicaSpecs.evaluator needs validation_data in fit(): it has nothing to evaluate on")
-    directory = task.checkpoint.directory
+    settings = here.checkpoint
+    assert settings is not None
+    root, directory = task.checkpoint.directory, settings.directory
     checkpoint.check_directory(directory)
     trained.build(*source.spec())
     engine = choose.engine(trained, Group(here.strategy, None), here.traits)
     best = BestModel(task)
-    events = Events(f"{directory}/{EVENTS_DIRECTORY}", here.warn)
+    events = Events(f"{root}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()
     evaluated: set[int] = set()
-    others = _Others(here, directory)
+    others = _Others(here, root)
     here.progress.report(state="evaluating")
     while True:
-        ended = is_done(directory, task.uid)
+        ended, passed = is_done(root, task.uid), here.next_stage_has_begun
         found = checkpoint.steps_in(directory)
         step = next_step(found, seen, task.evaluation.every)
         if step is not None and others.own_it():
@@ -72,6 +77,8 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
                 evaluated.update(missed)  # told once
                 here.log(_words_of_missed(missed), level="warning", step=step)
             _keep(here, trained.model, step, metrics, best, events)
+        elif passed and found and step is None:  # looked at after the next stage was there: nothing newer can come
+            return _history(here, trained, directory, found[-1])
         elif ended and (
             step is None or step == found[-1]
         ):  # looked at after the mark was there: nothing newer can come
@@ -85,6 +92,18 @@ def next_step(found: Sequence[int], seen: Collection[int], every: bool) -> int |
     """The checkpoint to evaluate next, of those `found` (oldest first) and not yet `seen`; None where there is none."""
     new = [step for step in (found if every else found[-1:]) if step not in seen]
     return new[0] if new else None
+
+
+def _history(here: Runtime, trained: TrainedModel, directory: str, last: int) -> Any:
+    """The History of a stage that has ended with checkpoint `last`, which is loaded; the next one counts on from it."""
+    stored = Stored(directory, last)
+    trained.load(stored, {})
+    history = trained.callbacks.History()
+    history.set_model(trained.model)
+    history.history = callback_state.decode(stored.state["history"])
+    history.epoch = list(range(stored.state["data"]["first"], stored.state["epochsEnded"]))
+    here.progress.steps_before += last
+    return history
 
 
 class _Others:
@@ -120,10 +139,11 @@ def _words_of_missed(missed: Sequence[int]) -> str:
 
 def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], best: BestModel, events: Events) -> None:
     """Tell of an evaluation, log it for TensorBoard, and keep the model where it is the best."""
+    step += here.progress.steps_before
     events.scalars(step, metrics)
     told: dict[str, Any] = {"step": step, "metrics": metrics}
     if best.offer(model, step, metrics):
-        here.log(f"the best so far, kept as {MODEL}", step=step)
+        here.log(f"the best so far, kept as {MODEL}: step {step}")
     if best.record is not None:
         told["best"] = {"step": best.record["step"], "value": best.record["value"]}
     here.progress.report(evaluation=told)

@@ -9,7 +9,6 @@ from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.engines.engine import Kind
-from dtjob_trainer.errors import FitError
 from dtjob_trainer.loops import alike, evaluator, shapes
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
@@ -122,7 +121,6 @@ def fit(
     group = Group(here.strategy, here.task)
     trained = choose.of(model, here.traits)
     trained.check()
-    _remark(here, trained)
     aside = LeftAside(validated=validation_data is not None or bool(validation_split))
     numbers = Numbers(batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps, validation_batch_size)
     numbers, validates = numbers.read(trained.package, aside), schedule(validation_freq, aside)
@@ -132,11 +130,12 @@ def fit(
     (x, y, sample_weight), validation_data = data.held_out(x, y, sample_weight, validation_split, validation_data)
     validation = data.validation(validation_data) if validation_data is not None else None
     if here.is_evaluator:
-        evaluator.follow(here, trained, validation)
+        return evaluator.follow(here, trained, validation)
     training = data.training(x, y, sample_weight, class_weight, shuffle=shuffle)
     aside.tell(here.log)
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
     user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose)
+    _remark(here, trained, user_callbacks)
     course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
     if here.task is not None and group.tasks > 1:
         alike.agree(group, here.task.members, course, validation, validates, order, user_callbacks)
@@ -153,18 +152,15 @@ def fit(
 
 
 def _begin(here: runtime.Runtime) -> None:
-    """Note that training begins, and have what was made so far begin alike in all tasks. Collective.
-
-    Raises FitError where the job's checkpoints are of an earlier call.
-    """
-    if here.began and here.task is not None and here.task.checkpoint is not None:
-        raise FitError("fit() was called a second time, but a job's checkpoints hold one run; start a job for each")
-    here.began, here.trained = True, False
+    """Note that training begins, and have what was made so far begin alike in all tasks. Collective."""
+    here.begin_stage()
     initial_values.agree_on_new()
 
 
-def _remark(here: runtime.Runtime, trained: TrainedModel) -> None:
-    """Tell what of the model's compile() is not done here, or not as Keras does it."""
+def _remark(here: runtime.Runtime, trained: TrainedModel, callbacks: Callbacks) -> None:
+    """Tell what of the model's compile() and of its callbacks is not done here, or not as Keras does it."""
+    for why in callbacks.left_out:
+        here.log(why)
     if trained.jit_compile and not (here.traits.compiles or here.traits.tpu):
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
     for remark in trained.remarks():

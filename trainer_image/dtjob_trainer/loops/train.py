@@ -57,7 +57,7 @@ def train(
     here = runtime.current()
     traits = here.traits
     _check(here, step_fn, data, total_steps)
-    here.began, here.trained = True, False
+    here.begin_stage()
     initial_values.agree_on_new()
     group = Group(here.strategy, here.task)
     place = Place(group.index, group.tasks, group.replicas, remote=traits.asynchronous)
@@ -103,10 +103,6 @@ def _warn_of_tables(here: runtime.Runtime, doubted: Sequence[str], group: Group)
 
 def _check(here: runtime.Runtime, step_fn: Any, data: Any, total_steps: int) -> None:
     """Raise TrainError for what cannot be right, as far as the arguments alone tell."""
-    if here.began and here.task is not None and here.task.checkpoint is not None:
-        raise TrainError(
-            "train() is the second run of this program, but a job's checkpoints hold one; start a job for each"
-        )
     if here.is_evaluator:
         raise TrainError("replicaSpecs.evaluator has nothing to evaluate in a custom loop; leave it out of the job")
     if not callable(step_fn):

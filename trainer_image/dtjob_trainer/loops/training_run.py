@@ -78,12 +78,19 @@ class TrainingRun(ABC):
         self._board.close()
         here.shutdown.training_ends()
         self._finish()
+        self._here.progress.steps_before += self._step
         self._group.leave_together()
 
     def _say_if_nothing_is_left(self) -> None:
         """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other."""
-        checkpoint, why = self._here.task and self._here.task.checkpoint, self._nothing_left()
-        if checkpoint and self._step and why:
+        checkpoint, why = self._here.checkpoint, self._nothing_left()
+        if self._here.progress.passes_over and not why:
+            self._here.progress.passes_over = False
+            self._here.warn(
+                f"call {self._here.stage} of fit or train trains on, although a later one has begun before and goes on "
+                "from its own checkpoints; choose another checkpoint.storage to train from the beginning"
+            )
+        elif checkpoint and self._step and why and not self._here.progress.passes_over:
             found = f"the checkpoint of step {self._step} in {checkpoint.directory} {why}"
             anew = "choose another checkpoint.storage to train from the beginning"
             self._here.log(f"nothing is left to train: {found}, or {anew}", level="warning", step=self._step)

@@ -17,6 +17,10 @@ INTERVAL_SECONDS = 0.3
 MOST_METRICS = 48
 """Limit for one block of metrics. The operator keeps 64 numbers of a report, and some are not metrics."""
 LONGEST_NAME = 256
+STEPS = ("step", "restoredStep", "totalSteps", "writing")
+"""Keys that are numbers of steps. Reports count them over all stages of the program."""
+PLACE = (*STEPS, "checkpoint", "epoch")
+"""Keys that say where training is."""
 LONGEST_MESSAGE = 4096
 """Characters. All of /status has at most 64 KiB."""
 
@@ -32,6 +36,10 @@ class Progress:
         self.status: dict[str, Any] = {}
         self.on_left_out: Callable[[Collection[str]], None] = lambda names: None
         """Called at every report with the names of metrics that it leaves out, if there are any."""
+        self.steps_before = 0
+        """Steps of the stages of the program that have ended: reports count on from them."""
+        self.passes_over = False
+        """Whether the present stage has ended before, and a later one is to go on: where it is says nothing then."""
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._pending: dict[str, Any] = {}
@@ -47,7 +55,7 @@ class Progress:
     def report(self, **keys: Any) -> None:
         """Report `keys` now, together with those that `update` holds back."""
         with self._lock:
-            self._pending.update(keys)
+            self._pending.update(self._counted(keys))
             self._write()
 
     def update(self, **keys: Any) -> None:
@@ -56,7 +64,7 @@ class Progress:
         The first step is reported at once: a failure before it may be an error of the program.
         """
         with self._lock:
-            self._pending.update(keys)
+            self._pending.update(keys := self._counted(keys))
             first, self._stepped = "step" in keys and not self._stepped, self._stepped or "step" in keys
             if first or time.monotonic() - self._last_written >= INTERVAL_SECONDS:
                 self._write()
@@ -66,6 +74,26 @@ class Progress:
         with self._lock:
             if self._pending and time.monotonic() - self._last_written >= INTERVAL_SECONDS:
                 self._write()
+
+    def begin_stage(self, number: int) -> None:
+        """Note that the stage of this number (from 1) of the program begins."""
+        self.passes_over = False
+        if number > 1:
+            self.report(stage=number)
+
+    def _counted(self, keys: Mapping[str, Any]) -> dict[str, Any]:
+        """`keys`, with steps counted over all stages."""
+        if self.passes_over:
+            return {key: value for key, value in keys.items() if key not in PLACE}
+        before = self.steps_before
+        if not before:
+            return dict(keys)
+        if "checkpoint" in keys:  # None: this stage has none yet, and the end of the one before stands
+            keys = {**keys, "checkpoint": {"step": 0, **(keys["checkpoint"] or {})}}
+            keys["checkpoint"]["step"] += before
+        if keys.get("restoredStep") == 0 and "restoredStep" in self.status:  # begun by the process that ended that
+            keys = {key: value for key, value in keys.items() if key not in ("restoredStep", "checkpoint")}
+        return {key: value + before if key in STEPS and value is not None else value for key, value in keys.items()}
 
     def _write(self) -> None:
         self._last_written = time.monotonic()

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from dtjob_trainer.contract import exit_codes, log_line
+from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
 from dtjob_trainer.process.peer_loss import is_peer_loss
@@ -35,8 +36,8 @@ class Runtime:
     shutdown: Shutdown = field(default_factory=lambda: Shutdown(DEFAULT_GRACE_SECONDS))
     trained: bool = False
     """Whether `fit` has run to its end. The mark DONE is written only then."""
-    began: bool = False
-    """Whether `fit` was called."""
+    stage: int = 0
+    """How often `fit` or `train` was called: the number of the present call, or of the last one."""
     cut_off: int | None = None
     """The exit code after `fit` or `train` was left by a lost peer or a stop, until a later one has ended well."""
     shapes: Callable[[], str] = lambda: ""
@@ -59,6 +60,32 @@ class Runtime:
                 f"not reported, as a status holds single numbers and at most {MOST_METRICS} of them: {_some(new)}",
                 level="warning",
             )
+
+    @property
+    def began(self) -> bool:
+        """Whether `fit` or `train` was called."""
+        return self.stage > 0
+
+    def begin_stage(self) -> None:
+        """Note that a call of `fit` or `train` begins: a stage of the program, numbered in the program's order."""
+        self.stage, self.trained = self.stage + 1, False
+        self.progress.begin_stage(self.stage)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The settings of the present stage's checkpoints; None where the job has none."""
+        if self.task is None or self.task.checkpoint is None:
+            return None
+        return self.task.checkpoint.of_stage(max(self.stage, 1))
+
+    @property
+    def next_stage_has_begun(self) -> bool:
+        """Whether a process of this job or an earlier one has begun the stage after the present one."""
+        import tensorflow as tf
+
+        assert self.task is not None
+        assert self.task.checkpoint is not None
+        return bool(tf.io.gfile.isdir(self.task.checkpoint.of_stage(max(self.stage, 1) + 1).directory))
 
     def stop(self) -> NoReturn:
         """End the program after a stop that was asked for. Call it once all is saved. Raises SystemExit."""
@@ -107,6 +134,7 @@ class Runtime:
         """Print one line (log_line.py). Only the chief and the evaluator print, as every task runs the same program."""
         if self.is_chief or self.is_evaluator:
             task = self.task.id if self.task is not None else None
+            step = step if step is None else step + self.progress.steps_before
             log_line.write(sys.stdout, message, level=level, task=task, step=step, values=values)
 
 

@@ -26,6 +26,7 @@ class TrainingEvents:
         self._every = asked.every_steps if asked is not None else None
 
         self._events = Events(directory, here.warn) if asked is not None and here.is_chief else None
+        self._before = here.progress.steps_before
         self._optimizers = list(optimizers)
         self._profiled = asked.profile if asked is not None else None
         profiled = self._profiled if here.is_chief else None
@@ -62,13 +63,13 @@ class TrainingEvents:
         if self._last is not None and done > self._last[0]:
             speed = {"steps_per_second": (done - self._last[0]) / max(now - self._last[1], 1e-6)}
         self._last = done, now
-        self._events.scalars(done, {**numbers(values), **learning_rates(self._optimizers), **speed})
+        self._events.scalars(self._before + done, {**numbers(values), **learning_rates(self._optimizers), **speed})
 
     def epoch(self, done: int, logs: Mapping[str, Any]) -> None:
         """Write an epoch's logs, at the step that ended it: `epoch_…`, but those of validation as they are, `val_…`."""
         if self._events is not None:
             named = {name if name.startswith("val_") else f"epoch_{name}": v for name, v in numbers(logs).items()}
-            self._events.scalars(done, named)
+            self._events.scalars(self._before + done, named)
 
     def close(self) -> None:
         """Write what is not written yet, before the process ends."""

@@ -31,9 +31,11 @@ class Progress(StatusBlock):
     step: Int64
     """The number of training steps that are done."""
     total_steps: Int64 | None = None
-    """The number of steps to train. The field is absent if the program does not know it."""
+    """The number of steps to train, to the end of the present stage. The field is absent if it is not known."""
     epoch: Int64 | None = None
     """The epoch that is being trained. The first epoch is 1."""
+    stage: Int32 | None = None
+    """Which call of fit or train of the program runs. The field is absent for the first one. Steps count over all."""
     percentage: Annotated[Int32, Field(ge=0, le=100)] | None = None
     """The percentage of totalSteps that is done."""
     estimated_remaining_seconds: Annotated[Int64, Field(ge=0)] | None = None

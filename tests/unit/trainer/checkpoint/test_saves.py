@@ -23,9 +23,10 @@ def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15))
         writer.write(str(directory), step, {"v": tf.constant(1.0)}, f'{{"step": {step}}}'.encode(), max_to_keep=3)
     for step in damaged:
         (directory / f"ckpt-{step}{DATA_SUFFIX}").write_bytes(b"")
-    task = Task("test", "default", "uid", "chief", 0, checkpoint=Checkpoint(str(directory)))
+    settings = Checkpoint(str(directory))
+    task = Task("test", "default", "uid", "chief", 0, checkpoint=settings)
     saves: Any = SimpleNamespace(_here=SimpleNamespace(task=task, log=lambda *_, **__: None))
-    found = Saves._newest(saves, writer.Writer(task, lambda **_: None, print))
+    found = Saves._newest(saves, writer.Writer(task, settings, lambda **_: None, print))
     return found and found.state
 
 
@@ -40,7 +41,8 @@ def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15))
     ],
 )
 def test_steps_and_the_clock_ask_for_saves(checkpoint: Checkpoint | None, due: list[int], seconds: int | None) -> None:
-    here: Any = SimpleNamespace(task=Task("test", "default", "uid", "worker", 1, checkpoint=checkpoint), is_chief=False)
+    task = Task("test", "default", "uid", "worker", 1, checkpoint=checkpoint)
+    here: Any = SimpleNamespace(task=task, checkpoint=checkpoint, is_chief=False)
     group: Any = SimpleNamespace(tasks=2)
     saves = Saves(here, group, SimpleNamespace())  # type: ignore[arg-type]
     assert [step for step in range(1, 10) if saves.due(step)] == due

@@ -39,7 +39,7 @@ class Storage:
         self.told = threading.Event()
         checkpoint = Checkpoint(self.directory, write_mode=write_mode)
         self.task = Task("test", "default", "uid", "chief", 0, checkpoint=checkpoint)
-        self.writer = Writer(self.task, lambda **keys: self.status.update(keys), self._say)
+        self.writer = Writer(self.task, checkpoint, lambda **keys: self.status.update(keys), self._say)
         self._write = writer.write
         monkeypatch.setattr(writer, "write", self._write_or_fail)
         monkeypatch.setattr(writer, "RETRY_SECONDS", 0.0, raising=False)

@@ -1,0 +1,74 @@
+"""Programs that call `fit` several times: each call is a stage, with checkpoints of its own."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.trainer.support.harness import Cluster, saved_arrays
+
+FIRST, SECOND, HELD = 12, 12, 15
+"""Steps of the first fit and of the second one, and the steps that are done where the second one is held."""
+
+
+def said(run: Cluster, task: str) -> dict[str, str]:
+    """What the program printed, by the first word of each line."""
+    lines = (line.partition(" ") for line in run[task].output().splitlines())
+    return {first: rest for first, _, rest in lines if first in ("first", "second", "evaluated")}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "counts"),
+    [
+        ("MultiWorkerMirrored", {"worker": 2}),
+        pytest.param("Default", {"chief": 1}, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("task", ["chief"])
+def test_a_killed_second_fit_goes_on_with_the_same_bits(
+    tmp_path: Path, strategy: str, counts: dict[str, int], task: str
+) -> None:
+    """The first fit is not repeated: its end is loaded, and its History returned."""
+    ends = []
+    for killed in (False, True):
+        directory = tmp_path / str(killed)
+        gate = directory / "gate"
+        with Cluster(
+            directory, strategy, counts, "two_stages.py", f"--gate={gate}", checkpoint={"everySteps": 2}
+        ) as run:
+            run.start()
+            chief = run[run.tasks[0]]
+            if killed:
+                chief.wait_until(lambda s: s.get("step") == HELD and s.get("stage") == 2, "the held epoch")
+                chief.wait_for_checkpoint(HELD - 1)
+                chief.kill()
+                assert chief.exit_code() == -signal.SIGKILL
+                for other in run.tasks[1:]:
+                    assert run[other].exit_code() == 75
+                run.start()
+            gate.touch()
+            run.expect_success()
+            chief = run[run.tasks[0]]
+            assert (chief.status["step"], chief.status["stage"]) == (FIRST + SECOND, 2)
+            if killed:
+                steps = [line["step"] for line in chief.lines if line.get("step") is not None]
+                assert steps == sorted(steps)
+                assert min(steps) >= HELD - 1
+                assert "ended before: not repeated" in chief.output()
+            words = said(run, run.tasks[0])
+            assert "[0, 1, 2, 3]" in words["first"]
+            assert "[4, 5, 6, 7]" in words["second"]
+            ends.append((saved_arrays(run.checkpoints / "stage-2", SECOND), words))
+    assert ends[0] == ends[1]
+
+
+def test_an_evaluator_follows_from_stage_to_stage(tmp_path: Path) -> None:
+    counts = {"chief": 1, "evaluator": 1}
+    with Cluster(tmp_path, "Default", counts, "two_stages.py", checkpoint={"everySteps": 2}) as run:
+        run.start("chief-0")
+        run.expect_success("chief-0")
+        run.start("evaluator-0")
+        assert run["evaluator-0"].exit_code() == 0
+        evaluated = [line["evaluation"]["step"] for line in run["evaluator-0"].lines if line.get("evaluation")]
+        assert evaluated == [FIRST, FIRST + SECOND]
+        assert "[0, 1, 2, 3]" in said(run, "evaluator-0")["first"]
