@@ -29,8 +29,7 @@ ROW_BY_ROW = (
 def partitioner(options: Mapping[str, Any], servers: int) -> Any:
     """The partitioner that `strategyOptions.partitioner` asks for; None where it asks for none.
 
-    `servers` is the number of parameter servers. Integers stay whole: they are counters and seeds, which Keras reads
-    as one.
+    `servers` is the number of parameter servers.
     """
     wanted = options.get("partitioner")
     if not wanted:
@@ -42,11 +41,17 @@ def partitioner(options: Mapping[str, Any], servers: int) -> Any:
         made = kinds.MinSizePartitioner(wanted["minShardBytes"], max_shards=wanted.get("maxShards", servers))
     else:
         made = kinds.MaxSizePartitioner(wanted["maxShardBytes"], max_shards=wanted.get("maxShards"))
+    return of_floats(made)
+
+
+def of_floats(partitioner: Any) -> Any:
+    """`partitioner` for variables of floats. Integers stay whole: they are counters and seeds, which Keras reads as
+    one."""
 
     def partition(shape: Any, dtype: Any, axis: int = 0) -> Any:
         if not tf.as_dtype(dtype).is_floating:
             return [1] * len(shape)
-        return made(shape, dtype, axis)
+        return partitioner(shape, dtype, axis)
 
     return partition
 

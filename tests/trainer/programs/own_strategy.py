@@ -1,0 +1,21 @@
+"""A script whose strategy has arguments: those that the job leaves open are used, the others are named."""
+
+import tensorflow as tf
+
+ops = tf.distribute.ReductionToOneDevice()
+strategy = tf.distribute.MirroredStrategy(devices=["/cpu:0"], cross_device_ops=ops)
+assert strategy.num_replicas_in_sync == 1
+assert strategy is tf.distribute.get_strategy()
+assert tf.distribute.MirroredStrategy() is strategy
+assert tf.compat.v1.distribute.MirroredStrategy() is strategy
+assert not isinstance(strategy, tf.distribute.OneDeviceStrategy)
+with strategy.scope(), strategy.scope():
+    variable = tf.Variable(1.0)
+assert strategy.extended.variable_created_in_scope(variable)
+
+
+class Own(tf.distribute.MirroredStrategy):
+    pass
+
+
+assert issubclass(Own, tf.distribute.MirroredStrategy)

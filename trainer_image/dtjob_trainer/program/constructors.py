@@ -1,0 +1,140 @@
+"""The classes of strategies in `tf.distribute`: in a job's program they give the job's strategy.
+
+A script that makes its own strategy so runs as it is. Only the public names are replaced. TensorFlow's own modules keep
+their classes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dtjob_trainer.contract.task import Task
+from dtjob_trainer.process.runtime import Runtime
+
+KINDS = {
+    "CentralStorageStrategy": "CentralStorage",
+    "MirroredStrategy": "Mirrored",
+    "MultiWorkerMirroredStrategy": "MultiWorkerMirrored",
+    "OneDeviceStrategy": "OneDevice",
+    "ParameterServerStrategy": "ParameterServer",
+    "TPUStrategy": "TPU",
+}
+"""Public name of a class to the `spec.strategy` of its kind."""
+
+DEVICES = ("devices", "compute_devices", "parameter_device", "device", "cross_device_ops")
+"""Arguments that choose devices of one process, so that another strategy has to be made."""
+FIELDS = {
+    "device": "device",
+    "cross_device_ops": "crossDeviceOps",
+    "communication": "communication",
+    "communication_options": "communication",
+    "variable_partitioner": "partitioner",
+}
+"""Arguments to the field of `spec.strategyOptions` that says the same."""
+
+
+class JobsStrategy:
+    """The strategy that each constructor gives, and what the log has said of them."""
+
+    def __init__(self, here: Runtime, task: Task) -> None:
+        self._here, self._task = here, task
+        self._said: set[str] = set()
+        self._asked: set[str] = set()
+        self._devices_chosen = False
+
+    def of(self, name: str, original: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The job's strategy, for a call of the class of that public `name`. Raises TypeError as the class would."""
+        bound = inspect.signature(original).bind_partial(*args, **kwargs).arguments
+        given = {argument: value for argument, value in bound.items() if value is not None}
+        self._asked.add(name)
+        if self._task.is_evaluator:
+            return self._here.strategy
+        if KINDS[name] != self._task.strategy:
+            self._say(
+                f"{name}() gives the job's strategy, {self._task.strategy}: spec.strategy decides, and for this class "
+                f"it is {KINDS[name]}"
+            )
+        else:
+            self._take(name, original, given)
+        return self._here.strategy
+
+    def was_asked_for(self, name: str, instance: Any) -> bool:
+        """Whether `instance` is the job's strategy, and the program has made it by the class of that name."""
+        return name in self._asked and instance is self._here.strategy
+
+    def _take(self, name: str, original: type, given: Mapping[str, Any]) -> None:
+        """Honour the arguments that the job leaves open; name the others with the field to set."""
+        fixed = [argument for argument in given if FIELDS.get(argument) in self._task.strategy_options]
+        for argument in fixed:
+            self._say(f"{name}: {argument} is left aside: spec.strategyOptions.{FIELDS[argument]} decides")
+        extended = self._here.strategy.extended
+        devices = {key: value for key, value in given.items() if key in DEVICES and key not in fixed}
+        if devices:
+            self._choose_devices(name, original, devices)
+        if "variable_partitioner" in given and "variable_partitioner" not in fixed:
+            from dtjob_trainer.strategies import sharded_variables
+
+            extended._variable_partitioner = sharded_variables.of_floats(given["variable_partitioner"])
+        if "communication_options" in given and "communication_options" not in fixed:
+            extended._communication_options = given["communication_options"]
+        if "communication" in given and "communication" not in fixed:
+            extended._communication_options = extended._communication_options.merge(_options(given["communication"]))
+
+    def _choose_devices(self, name: str, original: type, devices: Mapping[str, Any]) -> None:
+        """Make the strategy with these devices the ambient one, the first time that the program asks for some."""
+        import tensorflow as tf
+
+        if self._devices_chosen or self._here.began:
+            return
+        self._devices_chosen = True
+        tf.distribute.experimental_set_strategy(original(**devices))
+        told = ", ".join(f"{key}={value!r}" for key, value in devices.items())
+        self._here.log(f"{name}({told}): replicas in this task: {self._here.strategy.num_replicas_in_sync}")
+
+    def _say(self, message: str) -> None:
+        if message not in self._said:
+            self._said.add(message)
+            self._here.log(message)
+
+
+def _options(communication: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.distribute.experimental.CommunicationOptions(implementation=communication)
+
+
+def give_the_jobs(here: Runtime, task: Task) -> None:
+    """Have the public classes of strategies give the ambient strategy of this process when they are called.
+
+    `isinstance` holds for the class that was called, and for the class that the strategy is of.
+    """
+    import tensorflow as tf
+
+    jobs = JobsStrategy(here, task)
+    old, new = tf.compat.v1.distribute, tf.compat.v2.distribute
+    homes = (tf.distribute, tf.distribute.experimental, new, new.experimental, old, old.experimental)
+    for home in homes:
+        for name in KINDS:
+            if (original := getattr(home, name, None)) is not None:
+                setattr(home, name, _giving(name, original, jobs.of, jobs.was_asked_for))
+
+
+def _giving(name: str, original: type, of: Callable[..., Any], was_asked_for: Callable[[str, Any], bool]) -> type:
+    """A class like `original` whose constructor gives what `of` does."""
+
+    class Giving(type(original)):  # type: ignore[misc]
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return of(name, original, args, kwargs)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, original) or was_asked_for(name, instance)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, original)
+
+    given: type = Giving(
+        original.__name__, (original,), {"__doc__": original.__doc__, "__module__": original.__module__}
+    )
+    return given
