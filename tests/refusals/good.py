@@ -53,7 +53,12 @@ MANY_VARIABLES = job(
 EVERYTHING = job(
     "MultiWorkerMirrored",
     name="everything",
-    program={"entrypoint": "train.main", "args": ["--epochs=20"], "env": [{"name": "A", "value": "1"}]},
+    program={
+        "entrypoint": "train.main",
+        "args": ["--epochs=20"],
+        "modelFit": "Keras",
+        "env": [{"name": "A", "value": "1"}],
+    },
     replicaSpecs={
         "chief": {"resources": {"limits": {"nvidia.com/gpu": 1, "memory": "16Gi"}, "requests": {"cpu": "500m"}}},
         "worker": {

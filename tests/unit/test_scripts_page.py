@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dtjob_trainer.models.refused_methods import INSTEAD
+from dtjob_trainer.program.refused_methods import INSTEAD
 
 PAGE = Path(__file__).parents[2] / "docs" / "training" / "scripts.md"
 

@@ -142,13 +142,19 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     import keras
 
     from dtjob_trainer.data import randomness
-    from dtjob_trainer.models import initial_values, keras_saving, refused_methods
+    from dtjob_trainer.models import initial_values, keras_saving
+    from dtjob_trainer.program import constructors, keras_methods, refused_methods
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
     create.configure_devices(task.strategy_options)
     ambient.make_ambient(task)
     initial_values.watch(here.strategy, task)
+    if config is None:
+        os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
+    constructors.give_the_jobs(here, task)
+    if not task.keras_fit:
+        keras_methods.use_ours(task.traits)
     refused_methods.refuse_where_wrong(task)
     keras_saving.need_no_peers(task.traits)
     own_training.watch(here)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from dtjob.api.block import Block, Text
 from dtjob.api.pod_template import Environment
+
+
+class ModelFit(StrEnum):
+    """Whose loop Model.fit is."""
+
+    DISTRIBUTED = "Distributed"
+    KERAS = "Keras"
 
 
 class Program(Block):
@@ -20,3 +28,6 @@ class Program(Block):
     stays as it is if there is no such variable; $$ is one $. Example: [--epochs=20, --rate=$(RATE)]."""
     env: Environment = Field(default_factory=list)
     """Environment variables for every task."""
+    model_fit: ModelFit = ModelFit.DISTRIBUTED
+    """What Model.fit and Model.evaluate of Keras do. Distributed (the default): they train and evaluate under the job's
+    strategy, with checkpoints and resume. Keras: they are Keras's own, which fail under some strategies."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from dtjob.api.checkpoint import Checkpoint
 from dtjob.api.job import Job
-from dtjob.api.program import Program
+from dtjob.api.program import ModelFit, Program
 from dtjob.api.replica_specs import Role
 from dtjob.objects import grace, shared, topology
 from dtjob.objects.restart_signals import restart_signals
@@ -77,6 +77,8 @@ def _blocks(job: Job, task: Task) -> dict[str, str]:
         )
     if spec.failure_policy.stall_timeout_seconds is not None and not evaluates:
         values["DTJOB_STALL_TIMEOUT_SECONDS"] = str(spec.failure_policy.stall_timeout_seconds)
+    if spec.program is not None and spec.program.model_fit is ModelFit.KERAS:
+        values["DTJOB_MODEL_FIT"] = spec.program.model_fit.value
     if signals := restart_signals(job, task):
         values["DTJOB_RESTART_SIGNALS"] = ",".join(signals)
     if spec.checkpoint:

@@ -1,41 +1,39 @@
-"""`Model.fit` and `Model.evaluate` themselves, as an existing script calls them."""
+"""`Model.fit`, `evaluate` and `predict` themselves, and a strategy of the script's own, as in an existing script."""
 
 import argparse
 import importlib
-import os
 
 import numpy as np
 import tensorflow as tf
 
-import dtjob_trainer as dt
-from dtjob_trainer.contract.strategy import TRAITS
-from dtjob_trainer.errors import ModelFitError
-from dtjob_trainer.models.refused_methods import refused
-
 parser = argparse.ArgumentParser()
 parser.add_argument("--package", choices=["keras", "tf_keras"], default="keras")
-parser.add_argument("--refused", action="store_true")
+parser.add_argument("--strategy", default="MirroredStrategy")
 options = parser.parse_args()
 keras = importlib.import_module(options.package)
 
+kind = getattr(tf.distribute, options.strategy)
+shards = options.strategy == "ParameterServerStrategy"
+if shards:
+    cut = tf.distribute.experimental.partitioners.FixedShardsPartitioner(2)
+    strategy = kind(tf.distribute.cluster_resolver.TFConfigClusterResolver(), variable_partitioner=cut)
+else:
+    strategy = kind()
+assert isinstance(strategy, kind)
+assert isinstance(strategy, tf.distribute.Strategy)
+assert kind() is strategy
 x = np.random.default_rng(0).normal(size=(96, 4)).astype("float32")
 y = x @ np.array([[1.0], [2.0], [-1.0], [0.5]], np.float32)
-model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")])
-model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"])
-if options.refused:
-    for method in refused(TRAITS[os.environ["DTJOB_STRATEGY"]]):
-        try:
-            getattr(model, method)(x, y)
-        except ModelFitError as error:
-            print(error)
-        else:
-            raise AssertionError(f"{method} was not refused")
-if isinstance(dt.strategy(), tf.distribute.ParameterServerStrategy):  # where tf_keras asks for numbers of steps
-    data = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(32)
-    history = model.fit(data, steps_per_epoch=3, epochs=2, verbose=0).history
-    found = [*history["loss"], *history["mae"], *model.evaluate(data, steps=3, verbose=0)]
-else:
-    history = model.fit(x, y, batch_size=32, epochs=2, shuffle=False, verbose=0).history
-    found = [*history["loss"], *history["mae"], *model.evaluate(x, y, batch_size=32, verbose=0)]
-if dt.is_chief():
-    print("found", *found)
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")])
+    model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"])
+if shards:
+    assert len(model.layers[0].kernel.value.variables) == 2
+history = model.fit(x, y, batch_size=32, epochs=2, shuffle=False).history
+predicted = model.predict(x, batch_size=40, verbose=0)
+assert predicted.shape == (96, 1)
+named = model.evaluate(x, y, batch_size=32, verbose=0, return_dict=True)
+found = [*history["loss"], *history["mae"], *model.evaluate(x, y, batch_size=40)]
+assert np.allclose(found[-2:], [named["loss"], named["mae"]])
+assert np.isclose(found[-2], ((predicted - y) ** 2).mean())
+print("found", *found)

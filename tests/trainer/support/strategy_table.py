@@ -60,12 +60,12 @@ Table = dict[str, dict[Place, Cell]]
 """By strategy."""
 
 
-def run(directory: Path, strategy: str) -> Row:
-    """Run every loop with both packages under `strategy`, in one start of its tasks."""
+def run(directory: Path, strategy: str, **env: str) -> Row:
+    """Run every loop with both packages under `strategy`, in one start of its tasks, with these variables."""
     counts, options = CLUSTERS[strategy]
     stand_in = (str(PROGRAMS / "tpu_stand_in.py"), "mirrored")
     runner = stand_in if strategy == "TPU" else ("-m", "dtjob_trainer.run")
-    with Cluster(directory, strategy, counts, "every_loop.py", options=options, runner=runner) as cluster:
+    with Cluster(directory, strategy, counts, "every_loop.py", options=options, runner=runner, env=env) as cluster:
         cluster.start()
         cluster.expect_success(*(["chief-0"] if strategy == "ParameterServer" else cluster.tasks))
         lines = cluster["chief-0"].output().splitlines()

@@ -17,6 +17,9 @@ ROLES = ("chief", "worker", "ps", "evaluator")
 DEFAULT_GRACE_SECONDS = 30
 """Kubernetes' own default of terminationGracePeriodSeconds."""
 
+ALONE_ADDRESS = "localhost:2222"
+"""The address in TF_CONFIG of a task that trains by itself. Nothing listens there."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -48,6 +51,8 @@ class Task:
     """Training has stalled after so many seconds without a new step. None: never."""
     restart_signals: frozenset[int] = frozenset()
     """If one of these signals ends a training process that has done new steps, it is started again in its container."""
+    keras_fit: bool = False
+    """Whether Model.fit and Model.evaluate are Keras's own: spec.program.modelFit is Keras."""
     gpus: int = 0
     """How many of nvidia.com/gpu the container has."""
     termination_log: str = ""
@@ -90,6 +95,7 @@ class Task:
             parent=_whole_number(environ, "DTJOB_PARENT", 0) or None,
             stall_seconds=float(_whole_number(environ, "DTJOB_STALL_TIMEOUT_SECONDS", 0)) or None,
             restart_signals=_signals(environ, "DTJOB_RESTART_SIGNALS"),
+            keras_fit=environ.get("DTJOB_MODEL_FIT") == "Keras",
             gpus=_whole_number(environ, "DTJOB_GPUS", 0),
             termination_log=environ.get("DTJOB_TERMINATION_LOG", ""),
         )
@@ -161,6 +167,11 @@ class Task:
         roles = self.traits.cluster_roles
         cluster = {role: list(self.cluster[role]) for role in roles if self.cluster.get(role)}
         return {"cluster": cluster, "task": {"type": self.role, "index": self.index}}
+
+    def tf_config_of_one(self) -> dict[str, Any]:
+        """TF_CONFIG of a task outside a cluster, for a program that reads it: the only worker, or the evaluator."""
+        kind = "evaluator" if self.is_evaluator else "worker"
+        return {"cluster": {"worker": [ALONE_ADDRESS]}, "task": {"type": kind, "index": 0}}
 
 
 def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> int:

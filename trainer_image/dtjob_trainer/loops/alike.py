@@ -95,6 +95,18 @@ def agree(
     callbacks.may_part = bool(table[:, -1].any())
 
 
+def agree_on_evaluation(group: Group, tasks: Sequence[str], source: Source, callbacks: Callbacks) -> None:
+    """See that all tasks (of these ids) evaluate on the same, and call back at each batch where one of them does.
+
+    Collective. Raises DataError, in all tasks alike, where one was given something else.
+    """
+    table = group.of_each(np.array([*_data(source), callbacks.per_test_batch], np.float64))
+    if (error := difference(table[:, :-1], tasks, _of_data("x"))) is not None:
+        group.leave_together()
+        raise error
+    callbacks.per_test_batch = bool(table[:, -1].any())
+
+
 def see_rates_agree(group: Group, tasks: Sequence[str], rates: Sequence[float]) -> None:
     """See that the learning rates of all tasks (of these ids) are the same: a callback of one task alone may have
     changed one there, and the weights would part.
@@ -142,13 +154,15 @@ def facts(
     ]
 
 
-def difference(table: npt.NDArray[np.float64], tasks: Sequence[str]) -> ArgumentError | None:
-    """The error for the first of `FACTS` in which a row of `table`, one for each of `tasks`, is not the first one's."""
-    for number, (fact, column) in enumerate(zip(FACTS, table.T, strict=True)):
+def difference(
+    table: npt.NDArray[np.float64], tasks: Sequence[str], facts: Sequence[Fact] = FACTS
+) -> ArgumentError | None:
+    """The error for the first of `facts` in which a row of `table`, one for each of `tasks`, is not the first one's."""
+    for fact, column in zip(facts, table.T, strict=True):
         within = NEARLY if fact.near else 0.0
         for task, value in zip(tasks, column, strict=True):
             if not np.isclose(value, column[0], rtol=within, atol=0):
-                mine, his = _words(number, value), _words(number, column[0])
+                mine, his = _words(fact, value), _words(fact, column[0])
                 return fact.error(fact.line.format(task=task, chief=tasks[0], mine=mine, his=his))
     return None
 
@@ -167,9 +181,9 @@ def _known(number: int | None) -> float:
     return UNKNOWN if number is None else number
 
 
-def _words(number: int, value: Any) -> str:
-    if number == _VALIDATES:
+def _words(fact: Fact, value: Any) -> str:
+    if fact is FACTS[_VALIDATES]:
         return "it" if value else "none"
     if value == UNKNOWN:
-        return "none" if FACTS[number].error is FitError else "an unknown number of"
+        return "none" if fact.error is FitError else "an unknown number of"
     return str(int(value))

@@ -125,6 +125,20 @@ class FitData:
             self._here.warn(f"validation_steps={steps}, but {batches}: all are taken")
         return source
 
+    def evaluation(self, x: Any, y: Any, sample_weight: Any) -> Source:
+        """What `evaluate` takes: all of it, or its first `validation_steps` batches."""
+        x, steps = self._readable(x), self._numbers.validation_steps
+        wanted = Wanted(
+            "x",
+            "steps",
+            batch_size=self._batch_size("batch_size", x),
+            any_batch_size=True,
+            alike=True,
+            at_most=steps,
+            seed=self._seed,
+        )
+        return sources.make(x, y, self._weights("sample_weight", x, y, sample_weight), wanted, self._place)
+
     def _readable(self, x: Any) -> Any:
         """`x`, where it is a Sequence of tf_keras as a PyDataset."""
         return SequenceAsPyDataset(x, **vars(self._queue)) if is_sequence(x) else x

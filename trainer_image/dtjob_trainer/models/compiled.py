@@ -209,6 +209,10 @@ class TrainedModel(ABC):
         return {name: number(value) for name, value in returned.flat(self.model.get_metrics_result()).items()}
 
     @abstractmethod
+    def in_order(self, logs: Mapping[str, Any]) -> Any:
+        """What `Model.evaluate` returns of these logs: a number, or a list in the order of the model's metrics."""
+
+    @abstractmethod
     def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
         """While this lasts, the metrics' results are those of all replicas' states. Collective."""
 

@@ -163,6 +163,10 @@ class KerasModel(TrainedModel):
         self._update_metrics(cut, x, y, y_pred, sample_weight, loss)
         return tf.cast(loss, tf.float32)
 
+    def in_order(self, logs: Mapping[str, Any]) -> Any:
+        """What `Model.evaluate` returns of these logs."""
+        return self.model._flatten_metrics_in_order(logs)
+
     @contextlib.contextmanager
     def _states_of_all(self, group: Group) -> Iterator[None]:
         variables = [v for metric in self._metrics() for v in metric.variables]

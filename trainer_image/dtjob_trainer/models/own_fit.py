@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,6 +17,17 @@ R = TypeVar("R")
 _PACKAGES = ("keras.", "tf_keras.")
 OURS = ("scale_lr", "seed", "save")
 """The arguments of `dtjob_trainer.fit` that no `fit()` of a model has."""
+_running: ContextVar[bool] = ContextVar("running", default=False)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[None]:
+    """While this lasts, the model's `fit()` has been called already, so `fit` trains and does not call it again."""
+    token = _running.set(True)
+    try:
+        yield
+    finally:
+        _running.reset(token)
 
 
 def runs_own_fit(trains: Callable[P, R]) -> Callable[P, R]:
@@ -24,7 +37,7 @@ def runs_own_fit(trains: Callable[P, R]) -> Callable[P, R]:
     @wraps(trains)
     def fitting(*args: P.args, **kwargs: P.kwargs) -> R:
         model = args[0] if args else kwargs.get("model")
-        if own_fit_of(model) is None:
+        if _running.get() or own_fit_of(model) is None:
             return trains(*args, **kwargs)
         given: dict[str, Any] = {name: value for name, value in kwargs.items() if name != "model"}
         returned: R = _called(trains, model, args[1:], given)

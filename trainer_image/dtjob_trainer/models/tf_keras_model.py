@@ -16,6 +16,7 @@ from tensorflow.python.distribute.ps_values import AggregatingVariable
 from tf_keras.src import backend
 from tf_keras.src.engine.base_layer import BaseRandomLayer
 from tf_keras.src.engine.functional import Functional
+from tf_keras.src.engine.training import flatten_metrics_in_order
 from tf_keras.src.optimizers import utils as optimizer_utils
 
 from dtjob_trainer.contract.strategy import Traits
@@ -155,6 +156,10 @@ class LegacyModel(TrainedModel):
         """The model's outputs. Losses that its layers compute, as for `add_loss`, are those of this replica's rows."""
         with setting(current_cut, cut.by_itself if cut.replicas > 1 else None):
             return self.model(x, training=training)
+
+    def in_order(self, logs: Mapping[str, Any]) -> Any:
+        """What `Model.evaluate` returns of these logs."""
+        return flatten_metrics_in_order(logs, self.model.metrics_names)
 
     def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
         return tf_keras_metrics.states_of_all([v for metric in self._metrics() for v in metric.variables], group)

@@ -1,0 +1,39 @@
+"""dtjob_trainer.program.refused_methods: which of Keras 3's methods are refused under which strategy."""
+
+import pytest
+
+from dtjob_trainer.contract.strategy import TRAITS
+from dtjob_trainer.errors import ModelFitError
+from dtjob_trainer.program import refused_methods
+
+ON_BATCHES = ("train_on_batch", "test_on_batch")
+
+
+@pytest.mark.parametrize("name", TRAITS)
+def test_methods_are_refused_where_keras_fails_and_left_alone_elsewhere(name: str) -> None:
+    expected = {"MultiWorkerMirrored": ON_BATCHES, "ParameterServer": ON_BATCHES}
+    assert refused_methods.refused(TRAITS[name], keras_fit=False) == expected.get(name, ())
+
+
+def test_keras_own_methods_are_refused_where_they_fail() -> None:
+    for name, more in (("MultiWorkerMirrored", ()), ("ParameterServer", ("predict",)), ("Mirrored", None)):
+        expected = () if more is None else (*ON_BATCHES, "fit", "evaluate", *more)
+        assert refused_methods.refused(TRAITS[name], keras_fit=True) == expected
+
+
+def test_every_refused_method_says_what_to_use_instead() -> None:
+    assert set(refused_methods.refused(TRAITS["ParameterServer"], keras_fit=True)) == set(refused_methods.INSTEAD)
+
+
+def test_models_of_another_strategy_are_left_alone() -> None:
+    class Model:
+        distribute_strategy = "the job's"
+
+        def train_on_batch(self) -> str:
+            return "trained"
+
+    refuse = refused_methods._refusal("train_on_batch", "under it", "it fails", Model.train_on_batch, "the job's")
+    with pytest.raises(ModelFitError, match=r"Model\.train_on_batch cannot be used under it: it fails; train with"):
+        refuse(Model())
+    Model.distribute_strategy = "another"
+    assert refuse(Model()) == "trained"

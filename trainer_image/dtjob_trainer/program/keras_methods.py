@@ -1,0 +1,75 @@
+"""`Model.fit`, `evaluate` and `predict` in a job's program, for Keras 3 and tf_keras: the first two are dtjob's.
+
+So a script that calls them trains under the job's strategy, with checkpoints and resume, and with one device's numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import wrapt
+
+from dtjob_trainer.contract.strategy import Traits
+from dtjob_trainer.loops import evaluate, fit
+from dtjob_trainer.models import own_fit
+from dtjob_trainer.process import runtime
+from dtjob_trainer.strategies.ambient import outside_strategy
+
+VERBOSE = 1
+"""What "auto" means for both methods: what Keras prints, at the chief. `dtjob_trainer.fit` prints lines of its own."""
+
+
+def use_ours(traits: Traits) -> None:
+    """Have models of Keras 3 train and evaluate by dtjob, and those of tf_keras once the program imports it.
+
+    On a TPU, models of tf_keras keep their own methods. Under ParameterServer, Keras 3 predicts in the chief's process,
+    as it fails inside TensorFlow elsewhere.
+    """
+    import keras
+
+    _replace(keras.Model)
+    if traits.asynchronous:
+        keras.Model.predict = _here(keras.Model.predict)
+    if not traits.tpu:
+        wrapt.register_post_import_hook(lambda module: _replace(module.Model), "tf_keras.src.engine.training")
+
+
+def _replace(model: Any) -> None:
+    model.fit = _ours(model.fit, fit.fit)
+    model.evaluate = _ours(model.evaluate, evaluate.evaluate)
+
+
+def _here(predict: Callable[..., Any]) -> Callable[..., Any]:
+    """`predict` of Keras 3, on the device of this process."""
+
+    @functools.wraps(predict)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        strategy, self._distribute_strategy = self._distribute_strategy, None
+        try:
+            return outside_strategy(predict)(self, *args, **kwargs)
+        finally:
+            self._distribute_strategy = strategy
+
+    return method
+
+
+def _ours(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """`ours` in place of the method `original`, for models of the job's strategy."""
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.distribute_strategy is not runtime.current().strategy:
+            return original(self, *args, **kwargs)
+        given = dict(signature.bind(self, *args, **kwargs).arguments)
+        given |= given.pop("kwargs", {})
+        if given.setdefault("verbose", "auto") == "auto":
+            given["verbose"] = VERBOSE
+        model = given.pop("self")
+        with own_fit.running():  # a class that overrides the method has been called before this one
+            return ours(model, **given)
+
+    return method
