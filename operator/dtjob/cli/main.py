@@ -33,14 +33,22 @@ DefaultGangProvider = Annotated[
     str | None,
     typer.Option(metavar="PROVIDER", help="For gangs that name none: Kubernetes (so where left out), Volcano, …"),
 ]
+ScriptStrategy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STRATEGY",
+        help="Of a script's job: Mirrored, ParameterServer, … Left out: what fits the other options and the GPUs here.",
+    ),
+]
 ManifestFile = Annotated[Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON.")]
 
 
 class RunOutput(StrEnum):
-    """How `dtjob run` answers."""
+    """How `dtjob run` answers: yaml goes with --dry-run."""
 
     TEXT = "text"
     JSON = "json"
+    YAML = "yaml"
 
 
 class ExplainOutput(StrEnum):
@@ -53,20 +61,47 @@ class ExplainOutput(StrEnum):
 
 @app.command("run")
 def run_command(
-    file: ManifestFile,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A DistributedTrainingJob as YAML or JSON, or a Python script.")
+    ],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- ARGS]...", help="The arguments of a script.", show_default=False)
+    ] = None,
     output: Annotated[
-        RunOutput, typer.Option("--output", "-o", help="json: the summary as one object.")
+        RunOutput, typer.Option("--output", "-o", help="json: the summary as one object. yaml: with --dry-run.")
     ] = RunOutput.TEXT,
     work_dir: Annotated[Path, typer.Option("--work-dir", help="Where runs are kept.")] = WORK_DIRECTORY,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin a new run, also where one could be resumed.")] = False,
+    strategy: ScriptStrategy = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Workers of a script's job.")] = None,
+    ps: Annotated[int | None, typer.Option("--ps", min=1, help="Parameter servers of a script's job.")] = None,
+    evaluator: Annotated[bool, typer.Option("--evaluator", help="Give a script's job an evaluator.")] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|URI", help="Where a script's job keeps its checkpoints. Left out: in the run."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a script's manifest, and train nothing.")] = False,
 ) -> None:
-    """Train a job on this machine, with processes for pods. Ctrl-C saves and ends it; running it again resumes."""
+    """Train on this machine, with processes for pods. Ctrl-C saves and ends the job; running it again resumes.
+
+    Examples: dtjob run job.yaml; dtjob run train.py --strategy MultiWorkerMirrored --workers 2 -- --epochs 5
+    """
+    from dtjob.cli.script import Script
+
+    script = Script(file, tuple(arguments or ()), strategy, workers, ps, evaluator, checkpoint)
+    if dry_run:
+        from dtjob.cli.run_script import printed
+
+        typer.echo(printed(script, as_json=output is RunOutput.JSON), nl=False)
+        return
+    if output is RunOutput.YAML:
+        raise BadInput("--output yaml: it prints a manifest, so it goes with --dry-run")
     from dtjob.local.ahead import launcher_ahead
 
     with launcher_ahead(file) as launcher:
         from dtjob.cli.run import Options, run  # meanwhile: it takes a third of a second
 
-        code = run(Options(file, work_dir, fresh, output is RunOutput.JSON), launcher)
+        code = run(Options(script, work_dir, fresh, output is RunOutput.JSON), launcher)
     raise typer.Exit(code)
 
 

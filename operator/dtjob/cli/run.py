@@ -15,7 +15,8 @@ from pathlib import Path
 from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.cli.bad_input import BadInput
-from dtjob.cli.job_file import read_job
+from dtjob.cli.run_script import job_of, words
+from dtjob.cli.script import Script
 from dtjob.cli.work_directory import WORK_DIRECTORY
 from dtjob.local import command
 from dtjob.local.addresses import NoFreePorts
@@ -36,7 +37,8 @@ from dtjob.objects.pod import pod
 class Options:
     """The command's arguments. `json_output`: the summary as one JSON object on standard output, all else on stderr."""
 
-    file: Path
+    script: Script
+    """A script, or a manifest's file with nothing else."""
     work_directory: Path
     fresh: bool = False
     json_output: bool = False
@@ -47,10 +49,10 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
 
     `ahead`: a launcher that imports TensorFlow already.
     """
-    job = read_job(options.file)
+    job = job_of(options.script)
     check_runs_here(job)
     try:
-        record = open_run(job, options.work_directory.resolve(), options.fresh)
+        record = open_run(job, options.work_directory.resolve(), options.fresh, options.script.kept_at)
     except RunStateError as error:
         raise BadInput(str(error)) from None
     try:
@@ -77,7 +79,7 @@ def run(options: Options, ahead: Launcher | None = None) -> int:
 def _again(options: Options) -> str:
     """The command that goes on with the run: without --fresh, which would begin another."""
     kept = [] if options.work_directory == WORK_DIRECTORY else ["--work-dir", str(options.work_directory)]
-    return shlex.join(["dtjob", "run", str(options.file), *kept])
+    return shlex.join(["dtjob", "run", *words(options.script), *kept])
 
 
 def check_runs_here(job: Job) -> None:

@@ -63,11 +63,13 @@ class Run:
     lock: IO[str]
     active_before: Activity | None = None
     """How long its job was active in earlier starts: activeDeadlineSeconds counts that."""
+    kept_at: Path | None = None
+    """Where the command line wants the checkpoints. None: in the run's directory."""
 
     @property
     def checkpoints(self) -> Path:
         """Where the job's checkpoint directory is."""
-        return self.directory / CHECKPOINTS
+        return self.kept_at or self.directory / CHECKPOINTS
 
     @property
     def logs(self) -> Path:
@@ -80,7 +82,12 @@ class Run:
         return self.directory / "cluster.json"
 
     def latest_checkpoint(self) -> int | None:
-        """The step of the newest whole checkpoint in this run's directory, None where there is none."""
+        """The step of the newest whole checkpoint in this run's directory, None where there is none.
+
+        None too if the program calls fit several times: only its process knows how steps count on.
+        """
+        if any(self.checkpoints.glob("stage-*")):
+            return None
         names = (path.stem.removeprefix("ckpt-") for path in self.checkpoints.glob("ckpt-*.index"))
         return max((int(name) for name in names if name.isdecimal()), default=None)
 
@@ -113,8 +120,15 @@ def spec_hash(job: Job) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
-    """The run to work on: the latest where it has not succeeded, else a new one. Raises RunStateError."""
+def open_run(job: Job, work_directory: Path, fresh: bool = False, kept_at: Path | None = None) -> Run:
+    """The run to work on: the latest where it has not succeeded, else a new one. Raises RunStateError.
+
+    - kept_at: where the checkpoints are. None: in the run's directory.
+    """
+    if fresh and kept_at is not None and any(kept_at.glob("ckpt-*.index")):
+        raise RunStateError(
+            f"--fresh: {kept_at} holds checkpoints, which the run would go on from; name another --checkpoint"
+        )
     home = work_directory / job.metadata.name
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -141,7 +155,7 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False) -> Run:
     else:
         directory = home / f"run-{_number(latest) + 1 if latest else 1}"
         record = RunRecord(uid=str(uuid.uuid4()), job=job.metadata.name, spec_hash=spec_hash(job))
-    run = Run(directory, record, why, resume, lock, active_before)
+    run = Run(directory, record, why, resume, lock, active_before, kept_at)
     try:
         for path in (run.directory, run.checkpoints, run.logs):
             path.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.cli.run import Options, run
+from dtjob.cli.script import Script
 from dtjob.local.outcome import Outcome
 from tests.unit.operator.cli.manifest import GOOD
 from tests.unit.operator.local.display.snapshots import snapshot
@@ -47,5 +48,5 @@ def test_the_command_that_goes_on_finds_the_run_again(good, tmp_path, monkeypatc
         return Outcome(snapshot(), signal.SIGINT)
 
     monkeypatch.setattr("dtjob.cli.run._train", stopped)
-    assert run(Options(Path(good.name), Path(where), fresh=True)) == 128 + signal.SIGINT
+    assert run(Options(Script(Path(good.name)), Path(where), fresh=True)) == 128 + signal.SIGINT
     assert told in capsys.readouterr().out

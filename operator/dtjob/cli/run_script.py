@@ -1,0 +1,65 @@
+"""What `dtjob run` trains: a manifest's job, or one that is made of a script and options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dtjob.api.job import Job
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.job_file import read_job
+from dtjob.cli.manifest_yaml import written
+from dtjob.cli.script import Script, is_script
+from dtjob.cli.script_job import manifest
+from dtjob.crd.problems import problems, to_job
+
+GPUS = Path("/proc/driver/nvidia/gpus")
+"""The kernel's driver has a directory there for each GPU."""
+
+
+def job_of(script: Script) -> Job:
+    """The job to train. Raises BadInput with a line for each thing that is wrong."""
+    if is_script(script.file):
+        made = manifest(_there(script), gpus_here())
+        if found := problems(made):
+            raise BadInput(*(f"{script.file}: {problem}" for problem in found))
+        return to_job(made)
+    _check_no_script(script)
+    return read_job(script.file)
+
+
+def printed(script: Script, *, as_json: bool) -> str:
+    """The manifest of a script's job, for `--dry-run`. Raises BadInput."""
+    if not is_script(script.file):
+        raise BadInput(f"--dry-run: {script.file} is a manifest; dtjob explain {script.file} shows what it makes")
+    made = manifest(_there(script), gpus_here())
+    return json.dumps(made, indent=2) + "\n" if as_json else written([made])
+
+
+def words(script: Script) -> list[str]:
+    """The arguments of the command line that give this script."""
+    options: list[str] = []
+    for name, value in (("--strategy", script.strategy), ("--workers", script.workers), ("--ps", script.ps)):
+        options += [] if value is None else [name, str(value)]
+    options += ["--evaluator"] if script.evaluator else []
+    options += [] if script.checkpoint is None else ["--checkpoint", script.checkpoint]
+    return [str(script.file), *options, *(["--", *script.arguments] if script.arguments else [])]
+
+
+def gpus_here() -> int:
+    """How many GPUs of Nvidia this machine has."""
+    return len(list(GPUS.iterdir())) if GPUS.is_dir() else 0
+
+
+def _there(script: Script) -> Script:
+    if not script.file.is_file():
+        raise BadInput(f"{script.file}: is no file; give a Python script or a manifest")
+    return script
+
+
+def _check_no_script(script: Script) -> None:
+    """Raise BadInput for options of a script beside a manifest, which says these things itself."""
+    if script != Script(script.file):
+        raise BadInput(
+            f"{script.file}: options and arguments of a script go with a .py file; write them in the manifest instead"
+        )

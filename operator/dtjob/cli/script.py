@@ -1,0 +1,30 @@
+"""A Python script on the command line, in place of a manifest. Imports nothing that takes time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script, and what the command line says of its job."""
+
+    file: Path
+    arguments: tuple[str, ...] = ()
+    strategy: str | None = None
+    workers: int | None = None
+    ps: int | None = None
+    evaluator: bool = False
+    checkpoint: str | None = None
+    """gs://BUCKET/PATH, or a directory of this machine. None: one that ends with the run or the pod."""
+
+    @property
+    def kept_at(self) -> Path | None:
+        """The directory of this machine that keeps the checkpoints. None: the run's."""
+        return None if self.checkpoint is None or "://" in self.checkpoint else Path(self.checkpoint).absolute()
+
+
+def is_script(file: Path) -> bool:
+    """Whether `file` is a script, and no manifest."""
+    return file.suffix == ".py"

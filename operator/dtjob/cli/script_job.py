@@ -1,0 +1,77 @@
+"""The job of a Python script that has no manifest: `dtjob run train.py --workers 2`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from dtjob.api.job import API_VERSION, KIND
+from dtjob.api.strategy import Strategy
+from dtjob.cli.bad_input import BadInput
+from dtjob.cli.script import Script
+
+LONGEST_NAME = 40
+"""Characters of a job's name that come from the name of the script."""
+
+
+def manifest(script: Script, gpus: int) -> dict[str, Any]:
+    """The manifest of the script's job. `gpus`: of this machine. Raises BadInput for options that do not fit."""
+    strategy = _strategy(script, gpus)
+    program: dict[str, Any] = {"entrypoint": str(script.file)}
+    if script.arguments:
+        program["args"] = list(script.arguments)
+    spec = {
+        "strategy": strategy.value,
+        "program": program,
+        "replicaSpecs": _replica_specs(script, strategy),
+        "checkpoint": {"storage": _storage(script)},
+    }
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": _name(script.file)}, "spec": spec}
+
+
+def _strategy(script: Script, gpus: int) -> Strategy:
+    """The strategy that was named, or what fits."""
+    if script.strategy is not None:
+        if script.strategy not in list(Strategy):
+            raise BadInput(f"--strategy: {script.strategy} is none of {', '.join(Strategy)}")
+        return Strategy(script.strategy)
+    if script.ps:
+        return Strategy.PARAMETER_SERVER
+    if script.workers is not None and script.workers > 1:
+        return Strategy.MULTI_WORKER_MIRRORED
+    return Strategy.MIRRORED if gpus > 1 else Strategy.DEFAULT
+
+
+def _replica_specs(script: Script, strategy: Strategy) -> dict[str, Any]:
+    found: dict[str, Any]
+    if script.ps is not None and strategy is not Strategy.PARAMETER_SERVER:
+        raise BadInput(f"--ps: only ParameterServer has parameter servers, and --strategy is {strategy}; leave it out")
+    match strategy:
+        case Strategy.PARAMETER_SERVER:
+            found = {
+                "chief": {},
+                "worker": {"replicas": 2 if script.workers is None else script.workers},
+                "ps": {"replicas": 1 if script.ps is None else script.ps},
+            }
+        case Strategy.MULTI_WORKER_MIRRORED:
+            found = {"worker": {"replicas": 2 if script.workers is None else script.workers}}
+        case _:
+            if script.workers not in (None, 1):
+                raise BadInput(
+                    f"--workers: {strategy} trains in one task; use --strategy MultiWorkerMirrored or ParameterServer"
+                )
+            found = {"chief": {}}
+    return {**found, "evaluator": {}} if script.evaluator else found
+
+
+def _storage(script: Script) -> dict[str, Any]:
+    if script.kept_at is not None:
+        return {"volume": {"hostPath": {"path": str(script.kept_at), "type": "DirectoryOrCreate"}}}
+    return {"volume": {"emptyDir": {}}} if script.checkpoint is None else {"uri": script.checkpoint}
+
+
+def _name(file: Path) -> str:
+    """A job's name, made of the script's: lower-case letters, digits and hyphens."""
+    name = re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")[:LONGEST_NAME].strip("-")
+    return name if name[:1].isalpha() else f"job-{name}".rstrip("-")
