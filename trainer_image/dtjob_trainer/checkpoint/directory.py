@@ -16,7 +16,7 @@ from dtjob_trainer.process.failure import may_pass
 
 gfile = tf.io.gfile
 STATE = "state"
-"""Name of the tensor that holds everything that is no variable: JSON as bytes (uint8)."""
+"""Name of the tensor that holds everything that is no variable: JSON as bytes (uint8). Arrays of it are apart."""
 DATA_SUFFIX = ".data-00000-of-00001"
 """How the only data file of a checkpoint ends. Large tables of parameter servers are in several."""
 INDEX = ".index"

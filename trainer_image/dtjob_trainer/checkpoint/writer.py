@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import done, parts
+from dtjob_trainer.checkpoint import arrays, done, parts
 from dtjob_trainer.checkpoint.directory import (
     STATE,
     check_directory,
@@ -44,7 +43,7 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, m
     if gfile.isdir(temporary):
         gfile.rmtree(temporary)
     gfile.makedirs(temporary)
-    parts.write(temporary, "ckpt", {**tensors, STATE: tf.constant(np.frombuffer(state, np.uint8))})
+    parts.write(temporary, "ckpt", arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)}))
     flush(temporary)
     name = f"ckpt-{step}"
     remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
@@ -93,10 +92,10 @@ class Writer:
         another job has taken the directory."""
         self.owner.check()
         failed_before = self.settle() is not None
-        blob = json.dumps(state).encode()  # now, as training goes on and changes what `state` refers to
+        blob, large = arrays.pack(state)  # now, as training goes on and changes what `state` refers to
         self._report(writing=step)
         self._step, self._error = step, None
-        arguments = (step, tensors, blob, failed_before)
+        arguments = (step, {**tensors, **large}, blob, failed_before)
         # daemon: Python's own wait at the end would have no limit, `let_end` has one
         self._thread = threading.Thread(target=self._write, args=arguments, name="checkpoint", daemon=True)
         self._thread.start()
