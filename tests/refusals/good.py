@@ -93,6 +93,8 @@ EVERYTHING = job(
         "everySteps": 100,
         "everySeconds": 60,
         "maxToKeep": 5,
+        "keepEverySteps": 1000,
+        "keepBest": {"metric": "accuracy", "mode": "Max", "count": 2},
         "writeMode": "Sync",
         "saveTimeoutSeconds": 120,
     },
@@ -145,6 +147,12 @@ GOOD: dict[str, Manifest] = {
     "volume": checkpoint(),
     "volume-elsewhere": storage(volume=CLAIM, mountPath="/data/run 1", subPath="team-a/..digits"),
     "keep-and-mode-with-program": checkpoint(maxToKeep=1, writeMode="Async"),
+    "keep-by-steps-as-often-as-saved": checkpoint(everySteps=100, keepEverySteps=100),
+    "keep-by-steps-what-the-clock-saves": checkpoint(keepEverySteps=1),
+    "keep-the-best": job(
+        replicaSpecs={"chief": {}, "evaluator": {}},
+        checkpoint={**CHECKPOINT, "keepBest": {"metric": "loss", "mode": "Min"}},
+    ),
     "defaults-without-program": job(
         program=..., checkpoint={**CHECKPOINT, "everySeconds": 300, "maxToKeep": 3, "writeMode": "Async"}
     ),

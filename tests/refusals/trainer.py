@@ -91,7 +91,23 @@ TRAINER = [
             field,
             "set program, or remove it",
         )
-        for field, value in (("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync"))
+        for field, value in (
+            *(("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync")),
+            *(("keepEverySteps", 10), ("keepBest", {"metric": "loss", "mode": "Min"})),
+        )
+    ),
+    bad(
+        "keep-more-often-than-save",
+        job(checkpoint={**CHECKPOINT, "everySteps": 100, "keepEverySteps": 99}),
+        "spec.checkpoint.keepEverySteps",
+        "raise it, or lower everySteps",
+    ),
+    bad_in(
+        "spec.checkpoint",
+        "keep-the-best-without-an-evaluator",
+        job(checkpoint={**CHECKPOINT, "keepBest": {"metric": "loss", "mode": "Min"}}),
+        "keepBest",
+        "add `replicaSpecs.evaluator: {}`, or remove keepBest",
     ),
     bad(
         "strategyOptions-without-program",

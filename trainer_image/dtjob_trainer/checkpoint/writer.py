@@ -1,10 +1,10 @@
-"""Writes checkpoints, whole or not at all, and removes the oldest."""
+"""Writes checkpoints, whole or not at all, and removes older ones."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from dtjob_trainer.checkpoint.directory import (
     write_state_file,
 )
 from dtjob_trainer.checkpoint.owner import Owner
+from dtjob_trainer.checkpoint.retention import Retention
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError, CheckpointInUseError
@@ -33,8 +34,17 @@ RETRY_SECONDS = 1.0
 """After how long a write that failed is tried once more; a save before the end has not much time."""
 
 
-def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, max_to_keep: int) -> None:
-    """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest.
+def write(
+    directory: str,
+    step: int,
+    tensors: Mapping[str, Any],
+    state: bytes,
+    max_to_keep: int,
+    also_kept: Callable[[Sequence[int]], Set[int]] = lambda _: frozenset(),
+) -> None:
+    """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest and those `also_kept`.
+
+    `also_kept` is given the steps of all checkpoints, oldest first.
 
     Killed at any line, this leaves every older checkpoint whole, one of the same step included: either it is still
     there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last.
@@ -50,8 +60,9 @@ def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, m
     name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
     gfile.rmtree(temporary)
     steps = steps_in(directory)
-    write_state_file(directory, steps[-max_to_keep:])
-    for old in steps[:-max_to_keep]:
+    kept = {*steps[-max_to_keep:], *also_kept(steps)}
+    write_state_file(directory, sorted(kept))
+    for old in sorted(set(steps) - kept):
         remove_checkpoint(directory, f"ckpt-{old}")
 
 
@@ -66,7 +77,7 @@ class Writer:
         assert task.checkpoint is not None
         self.settings = task.checkpoint
         self._report, self._log, self._uid = report, log, task.uid
-        self.owner = Owner(task, report, log)
+        self.owner, self._retention = Owner(task, report, log), Retention(task)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         """Why the last write came to nothing; None where it is on disk, or on its way."""
@@ -143,7 +154,7 @@ class Writer:
             self.owner.look()
             if clear:
                 clear_half_written(self.settings.directory)
-            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep)
+            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep, self._retention.kept)
         except BaseException as error:
             return error
         return None

@@ -10,6 +10,7 @@ from dtjob_trainer.checkpoint import directory as checkpoint
 from dtjob_trainer.checkpoint import owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
+from dtjob_trainer.checkpoint.retention import BestCheckpoints
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
@@ -49,7 +50,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     checkpoint.check_directory(directory)
     trained.build(*source.spec())
     engine = choose.engine(trained, Group(here.strategy, None), here.traits)
-    best = BestModel(task)
+    best, kept = BestModel(task), BestCheckpoints(task)
     events = Events(f"{directory}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()
     evaluated: set[int] = set()
@@ -61,7 +62,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
         step = next_step(found, seen, task.evaluation.every)
         if step is not None and others.own_it():
             step = None
-        result = _evaluate(here, engine, source, directory, step) if step is not None else None
+        result = _evaluate(here, engine, source, directory, step, kept) if step is not None else None
         if step is not None and (result is not None or step != found[-1]):  # only the newest is tried again
             seen.add(step)
         if step is not None and result is not None:
@@ -71,7 +72,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
             if missed:
                 evaluated.update(missed)  # told once
                 here.log(_words_of_missed(missed), level="warning", step=step)
-            _keep(here, trained.model, step, metrics, best, events)
+            _keep(here, trained.model, step, metrics, best, kept, events)
         elif ended and (
             step is None or step == found[-1]
         ):  # looked at after the mark was there: nothing newer can come
@@ -118,21 +119,32 @@ def _words_of_missed(missed: Sequence[int]) -> str:
     )
 
 
-def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], best: BestModel, events: Events) -> None:
-    """Tell of an evaluation, log it for TensorBoard, and keep the model where it is the best."""
+def _keep(
+    here: Runtime,
+    model: Any,
+    step: int,
+    metrics: Mapping[str, float],
+    best: BestModel,
+    kept: BestCheckpoints,
+    events: Events,
+) -> None:
+    """Tell of an evaluation, log it for TensorBoard, and keep model and checkpoint where they are among the best."""
     events.scalars(step, metrics)
     told: dict[str, Any] = {"step": step, "metrics": metrics}
     if best.offer(model, step, metrics):
         here.log(f"the best so far, kept as {MODEL}", step=step)
+    if kept.offer(step, metrics):
+        here.log("one of the best checkpoints so far, which are kept", step=step)
     if best.record is not None:
         told["best"] = {"step": best.record["step"], "value": best.record["value"]}
     here.progress.report(evaluation=told)
 
 
 def _evaluate(
-    here: Runtime, engine: Engine, source: Source, directory: str, step: int
+    here: Runtime, engine: Engine, source: Source, directory: str, step: int, kept: BestCheckpoints
 ) -> tuple[dict[str, float], list[int]] | None:
     """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
+    kept.begin(step)
     try:
         stored = Stored(directory, step)
         due = callback_state.validates_on_averages(stored.state.get("callbacks", []))
