@@ -143,6 +143,7 @@ GOOD: dict[str, Manifest] = {
     "evaluator-of-other-image": job(program=..., replicaSpecs={"chief": {}, "evaluator": {}}),
     "everything": EVERYTHING,
     "bucket": storage(uri="gs://bucket/digits"),
+    "s3-bucket": storage(uri="s3://bucket/digits"),
     "bucket-without-program": job(program=..., checkpoint={"storage": {"uri": "gs://bucket"}}),
     "volume": checkpoint(),
     "volume-elsewhere": storage(volume=CLAIM, mountPath="/data/run 1", subPath="team-a/..digits"),

@@ -10,10 +10,10 @@ TRAINER = [
     bad(
         "relative-path", storage(volume=CLAIM, mountPath="checkpoints"), f"{STORAGE}.mountPath", "such as /checkpoints"
     ),
-    bad("s3", storage(uri="s3://bucket/digits"), f"{STORAGE}.uri", "use volume with a CSI driver"),
-    bad("hdfs", storage(uri="hdfs://a/b"), f"{STORAGE}.uri", "give a bucket as gs://BUCKET/PATH"),
+    bad("hdfs", storage(uri="hdfs://a/b"), f"{STORAGE}.uri", "give a bucket as gs://BUCKET/PATH or s3://BUCKET/PATH"),
     bad("path-as-uri", storage(uri="/checkpoints"), f"{STORAGE}.uri", "or use volume for a directory"),
     bad("gs-without-bucket", storage(uri="gs://"), f"{STORAGE}.uri", "gs://BUCKET/PATH"),
+    bad("s3-without-bucket", storage(uri="s3:///digits"), f"{STORAGE}.uri", "s3://BUCKET/PATH"),
     bad(
         "no-storage",
         job(checkpoint={"everySteps": 5}),

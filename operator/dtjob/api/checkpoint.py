@@ -43,7 +43,8 @@ class CheckpointStorage(Block):
     """Pods that mount the volume. Chief (the default) suits every volume, and the evaluator then runs on the chief's
     node. All needs a shared file system (ReadWriteMany)."""
     uri: Text | None = None
-    """Bucket and path that hold the checkpoints. Example: gs://my-bucket/digits."""
+    """Bucket and path that hold the checkpoints. Example: gs://my-bucket/digits. For s3:// the program has to import a
+    package that gives TensorFlow this file system, such as tensorflow_io."""
 
 
 class BestMode(StrEnum):

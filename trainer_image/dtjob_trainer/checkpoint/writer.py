@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays, done, parts
+from dtjob_trainer.checkpoint import arrays, done, object_store, parts
 from dtjob_trainer.checkpoint.directory import (
     STATE,
-    check_directory,
     clear_half_written,
     files_of,
     flush,
@@ -47,17 +46,21 @@ def write(
     `also_kept` is given the steps of all checkpoints, oldest first.
 
     Killed at any line, this leaves every older checkpoint whole, one of the same step included: either it is still
-    there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last.
+    there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last. In
+    an object store they are written under these names, if there is no checkpoint of this step.
     """
     temporary = f"{directory}/ckpt-{step}_temp"
     if gfile.isdir(temporary):
         gfile.rmtree(temporary)
     gfile.makedirs(temporary)
-    parts.write(temporary, "ckpt", arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)}))
-    flush(temporary)
     name = f"ckpt-{step}"
-    remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
-    name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
+    at_once = object_store.holds(directory) and not files_of(directory, name)
+    written = arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)})
+    parts.write(temporary, "ckpt", written, final=f"{directory}/{name}" if at_once else "")
+    if not at_once:
+        flush(temporary)
+        remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
+        name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
     gfile.rmtree(temporary)
     steps = steps_in(directory)
     kept = {*steps[-max_to_keep:], *also_kept(steps)}
@@ -83,7 +86,7 @@ class Writer:
         """Why the last write came to nothing; None where it is on disk, or on its way."""
         self._step: int | None = None
         """What that was of."""
-        check_directory(self.settings.directory)
+        object_store.check(self.settings.directory)
 
     def prepare(self) -> list[int]:
         """Make the directory this job's, clear it of torn and foreign leftovers; the steps of its checkpoints.

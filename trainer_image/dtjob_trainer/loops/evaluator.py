@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dtjob_trainer.checkpoint import directory as checkpoint
-from dtjob_trainer.checkpoint import owner
+from dtjob_trainer.checkpoint import object_store, owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
 from dtjob_trainer.checkpoint.retention import BestCheckpoints
@@ -47,7 +47,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> NoRet
     if source is None:
         raise EvaluatorError("replicaSpecs.evaluator needs validation_data in fit(): it has nothing to evaluate on")
     directory = task.checkpoint.directory
-    checkpoint.check_directory(directory)
+    object_store.check(directory)
     trained.build(*source.spec())
     engine = choose.engine(trained, Group(here.strategy, None), here.traits)
     best, kept = BestModel(task), BestCheckpoints(task)
