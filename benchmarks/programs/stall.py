@@ -1,4 +1,4 @@
-"""Trains 200 MB of weights and writes, as JSON, the gaps between steps: stall.py FILE STEPS EVERY."""
+"""Trains weights and writes, as JSON, the gaps between steps: stall.py FILE EPOCHS EVERY MEGABYTES BEST (0 or 1)."""
 
 import json
 import sys
@@ -10,8 +10,8 @@ import numpy as np
 
 import dtjob_trainer as dt
 
-MEGABYTES = 200
-file, steps, every = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+file = Path(sys.argv[1])
+epochs, every, megabytes, best = map(int, sys.argv[2:])
 
 
 class Gaps(keras.callbacks.Callback):
@@ -32,13 +32,18 @@ class Gaps(keras.callbacks.Callback):
 
 
 # dense: a variable that got a sparse update once is copied by TensorFlow each time it is read, and so by each save
-model = keras.Sequential([keras.Input((1000,)), keras.layers.Dense(MEGABYTES * 250), keras.layers.Dense(1)])
+model = keras.Sequential([keras.Input((1000,)), keras.layers.Dense(megabytes * 250), keras.layers.Dense(1)])
 model.compile(keras.optimizers.SGD(0.01), "mse")
-rows = np.zeros((steps * 8, 1000), np.float32)
+per_epoch = every + 1  # so that no save is at an epoch's end, where callbacks take their time
+rows = np.zeros((per_epoch * 8, 1000), np.float32)
 gaps = Gaps()
-dt.fit(model, rows, np.zeros((len(rows), 1), np.float32), batch_size=8, epochs=1, callbacks=[gaps])
+callbacks = [gaps]
+if best:  # the best weights are there from the end of the first epoch on
+    callbacks.append(keras.callbacks.EarlyStopping("loss", patience=epochs, restore_best_weights=True))
+dt.fit(model, rows, np.zeros((len(rows), 1), np.float32), batch_size=8, epochs=epochs, callbacks=callbacks)
 # the gap after step k, counted from 1, is gaps[k - 1], and the step that follows it steps[k]
-saves = [gap for k, gap in enumerate(gaps.gaps, 1) if k % every == 0]
-others = [gap for k, gap in enumerate(gaps.gaps, 1) if k % every]
-after = [step for k, step in enumerate(gaps.steps) if k and k % every == 0]
+later = range(per_epoch + 1, len(gaps.gaps) + 1)
+saves = [gaps.gaps[k - 1] for k in later if k % every == 0]
+others = [gaps.gaps[k - 1] for k in later if k % every and k % per_epoch]
+after = [gaps.steps[k] for k in later if k % every == 0]
 file.write_text(json.dumps({"saves": saves, "others": others, "after": after, "steps": gaps.steps}))

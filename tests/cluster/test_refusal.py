@@ -16,7 +16,7 @@ from tests.refusals.good import LEFT_EMPTY
 from tests.refusals.metadata import UNREADABLE
 from tools.cluster.rest import CRD, Api, ApiError, Object
 
-SAMPLE = ("name-with-dot", "ps-with-Mirrored", "replicas-0", "unknown-role", "TF_CONFIG-in-program", "s3")
+SAMPLE = ("name-with-dot", "ps-with-Mirrored", "replicas-0", "unknown-role", "TF_CONFIG-in-program", "hdfs")
 """Rows that go through kubectl itself too."""
 
 

@@ -98,6 +98,8 @@ EVERYTHING = job(
         "everySteps": 100,
         "everySeconds": 60,
         "maxToKeep": 5,
+        "keepEverySteps": 1000,
+        "keepBest": {"metric": "accuracy", "mode": "Max", "count": 2},
         "writeMode": "Sync",
         "saveTimeoutSeconds": 120,
     },
@@ -146,10 +148,17 @@ GOOD: dict[str, Manifest] = {
     "evaluator-of-other-image": job(program=..., replicaSpecs={"chief": {}, "evaluator": {}}),
     "everything": EVERYTHING,
     "bucket": storage(uri="gs://bucket/digits"),
+    "s3-bucket": storage(uri="s3://bucket/digits"),
     "bucket-without-program": job(program=..., checkpoint={"storage": {"uri": "gs://bucket"}}),
     "volume": checkpoint(),
     "volume-elsewhere": storage(volume=CLAIM, mountPath="/data/run 1", subPath="team-a/..digits"),
     "keep-and-mode-with-program": checkpoint(maxToKeep=1, writeMode="Async"),
+    "keep-by-steps-as-often-as-saved": checkpoint(everySteps=100, keepEverySteps=100),
+    "keep-by-steps-what-the-clock-saves": checkpoint(keepEverySteps=1),
+    "keep-the-best": job(
+        replicaSpecs={"chief": {}, "evaluator": {}},
+        checkpoint={**CHECKPOINT, "keepBest": {"metric": "loss", "mode": "Min"}},
+    ),
     "defaults-without-program": job(
         program=..., checkpoint={**CHECKPOINT, "everySeconds": 300, "maxToKeep": 3, "writeMode": "Async"}
     ),

@@ -10,10 +10,10 @@ TRAINER = [
     bad(
         "relative-path", storage(volume=CLAIM, mountPath="checkpoints"), f"{STORAGE}.mountPath", "such as /checkpoints"
     ),
-    bad("s3", storage(uri="s3://bucket/digits"), f"{STORAGE}.uri", "use volume with a CSI driver"),
-    bad("hdfs", storage(uri="hdfs://a/b"), f"{STORAGE}.uri", "give a bucket as gs://BUCKET/PATH"),
+    bad("hdfs", storage(uri="hdfs://a/b"), f"{STORAGE}.uri", "give a bucket as gs://BUCKET/PATH or s3://BUCKET/PATH"),
     bad("path-as-uri", storage(uri="/checkpoints"), f"{STORAGE}.uri", "or use volume for a directory"),
     bad("gs-without-bucket", storage(uri="gs://"), f"{STORAGE}.uri", "gs://BUCKET/PATH"),
+    bad("s3-without-bucket", storage(uri="s3:///digits"), f"{STORAGE}.uri", "s3://BUCKET/PATH"),
     bad(
         "no-storage",
         job(checkpoint={"everySteps": 5}),
@@ -91,7 +91,23 @@ TRAINER = [
             field,
             "set program, or remove it",
         )
-        for field, value in (("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync"))
+        for field, value in (
+            *(("everySteps", 10), ("everySeconds", 10), ("maxToKeep", 5), ("writeMode", "Sync")),
+            *(("keepEverySteps", 10), ("keepBest", {"metric": "loss", "mode": "Min"})),
+        )
+    ),
+    bad(
+        "keep-more-often-than-save",
+        job(checkpoint={**CHECKPOINT, "everySteps": 100, "keepEverySteps": 99}),
+        "spec.checkpoint.keepEverySteps",
+        "raise it, or lower everySteps",
+    ),
+    bad_in(
+        "spec.checkpoint",
+        "keep-the-best-without-an-evaluator",
+        job(checkpoint={**CHECKPOINT, "keepBest": {"metric": "loss", "mode": "Min"}}),
+        "keepBest",
+        "add `replicaSpecs.evaluator: {}`, or remove keepBest",
     ),
     bad(
         "strategyOptions-without-program",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import parameter_server
+from benchmarks import checkpoint_stall, parameter_server
 from benchmarks.operators import local_recovery, rounds
 
 
@@ -33,3 +33,12 @@ def test_each_part_of_parameter_server_is_measured_on_both_sides(capsys: pytest.
     steps, tables, dtjob, alone = ([each for each in row if each not in ("dtjob", "alone")] for row in rows)
     assert all(float(number) > 0 for row in (steps, tables) for number in row)
     assert all(float(row[3]) > 0 for row in (dtjob, alone))
+
+
+@pytest.mark.slow
+def test_saves_are_measured_without_and_with_arrays_of_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
+    checkpoint_stall.main(["--saves=3", "--every=10", "--megabytes=1"])
+    without, best = json.loads(capsys.readouterr().out).values()
+    assert without["saves"] == best["saves"] == 3
+    assert without["checkpointMegabytes"] >= 1
+    assert best["checkpointMegabytes"] == pytest.approx(2 * without["checkpointMegabytes"], rel=0.1)

@@ -131,11 +131,28 @@ def test_a_job_on_the_checkpoints_of_one_that_has_ended_says_that_nothing_is_lef
     assert status["restoredStep"] == status["step"]
 
 
-def test_s3_is_refused_with_advice(tmp_path: Path) -> None:
+def test_a_run_that_is_marked_done_at_a_uri_ends_at_once(tmp_path: Path) -> None:
+    """The supervisor, which has no TensorFlow, cannot look there. A worker that is not there is not waited for."""
+    kept = {"everySteps": 10, "directory": f"file://{tmp_path}/kept"}
+    arguments = ("train.py", "--plain", "--examples=128", "--epochs=2")
+    with Cluster(tmp_path / "first", "Default", {"chief": 1}, *arguments, checkpoint=kept) as run:
+        run.run()
+        step = run["chief-0"].status["step"]
+    with Cluster(
+        tmp_path / "again", "MultiWorkerMirrored", {"chief": 1, "worker": 1}, *arguments, checkpoint=kept
+    ) as run:
+        run.start("chief-0")
+        assert run["chief-0"].exit_code() == 0
+        assert "is marked DONE by this job: nothing is left to train" in run["chief-0"].output()
+        assert (run["chief-0"].status["state"], run["chief-0"].status["step"]) == ("finished", step)
+        assert "training" not in [line.get("state") for line in run["chief-0"].lines]
+
+
+def test_a_bucket_that_tensorflow_has_no_file_system_for_is_named_with_what_to_do(tmp_path: Path) -> None:
     with Cluster(tmp_path, "Default", {"chief": 1}, "train.py", checkpoint={"directory": "s3://bucket/digits"}) as run:
         run.start()
         assert run["chief-0"].exit_code() == 1
-        assert "mount the bucket as checkpoint.storage.volume, or use gs://" in run["chief-0"].output()
+        assert "has no file system for s3://; import a package that brings one" in run["chief-0"].output()
 
 
 @pytest.mark.parametrize(

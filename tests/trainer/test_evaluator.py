@@ -11,6 +11,7 @@ import pytest
 from tests.trainer.support.harness import DIGITS, Cluster
 
 EPOCHS, STEPS_PER_EPOCH = 4, 16
+KEEP_BEST = {"metric": "accuracy", "mode": "Max", "count": 2}
 READ_EVENTS = """
 import glob, json, sys, numpy as np, tensorflow as tf
 found = []
@@ -35,7 +36,7 @@ def finished(directory: Path, evaluation: dict[str, object] | None, *, keep: int
         {"chief": 1, "evaluator": 1},
         "train.py",
         f"--epochs={EPOCHS}",
-        checkpoint={"everySteps": STEPS_PER_EPOCH, "maxToKeep": keep},
+        checkpoint={"everySteps": STEPS_PER_EPOCH, "maxToKeep": keep, "keepBest": KEEP_BEST},
         env={"DTJOB_EVALUATION": json.dumps(evaluation)} if evaluation is not None else None,
     )
     # the evaluator comes late: all checkpoints are there, as many as are kept
@@ -64,6 +65,10 @@ def test_every_checkpoint_is_evaluated_and_the_best_model_kept(tmp_path: Path) -
         best = json.loads((run.checkpoints / "best.json").read_text())
         assert best["value"] == max(accuracies.values()) == accuracies[best["step"]]
         assert lines[-1]["best"] == {"step": best["step"], "value": best["value"]}
+        kept = json.loads((run.checkpoints / "kept.json").read_text())
+        assert sorted(kept["best"].values()) == sorted(accuracies.values())[-KEEP_BEST["count"] :]
+        assert kept["best"].items() <= {str(step): value for step, value in accuracies.items()}.items()
+        assert kept["evaluating"] is None
         events, model = run.checkpoints / "events" / "evaluator", run.checkpoints / "best.keras"
         command = [sys.executable, "-c", READ_EVENTS, str(events), str(model), str(DIGITS)]
         env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -70,6 +70,7 @@ def test_killed_and_resumed_run_ends_with_the_same_bits(
             assert len(rows.splitlines()) == 1 + EPOCHS
             ends.append((saved_arrays(run.checkpoints, LAST), status["metrics"], rows))
     assert ends[0] == ends[1]
+    assert any(name.startswith("array/") for name in ends[0][0]), "of callbacks"
 
 
 @pytest.mark.slow  # own_step.py shows in every run that the optimizers are built before the first step

@@ -13,7 +13,7 @@
     │   ├── VariablesError                … `variables` of `train`
     │   └── StepError                     … `step_fn` of `train`
     ├── EvaluatorError (ValueError)       replicaSpecs.evaluator
-    │   └── BestModelError                … spec.evaluation.best
+    │   └── BestModelError                … spec.evaluation.best, spec.checkpoint.keepBest
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
     ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
     └── CheckpointError                   spec.checkpoint.storage
@@ -87,7 +87,7 @@ class EvaluatorError(TrainerError, ValueError):
 
 
 class BestModelError(EvaluatorError):
-    """The best model cannot be told; the message names the field of the manifest and the mend."""
+    """The best model or checkpoint cannot be told; the message names the field of the manifest and the mend."""
 
 
 class ModelFitError(TrainerError, RuntimeError):

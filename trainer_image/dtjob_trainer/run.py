@@ -116,6 +116,7 @@ def _run(here: runtime.Runtime, arguments: Sequence[str]) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # before TensorFlow looks
     imports.of_a_training_process(serves_only=task is not None and task.serves_only)  # overlaps with the rendezvous
     template.leave_behind(os.environ, lambda request: main(request.arguments))
+    _end_if_done(here)
     _wait_for_go(here)
     if task is not None and task.stall_seconds is not None:
         faulthandler.enable()  # so that SIGABRT writes where all threads are
@@ -178,6 +179,24 @@ def _run_entrypoint(here: runtime.Runtime, arguments: Sequence[str]) -> None:
     else:
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(entrypoint, run_name="__main__", alter_sys=True)
+
+
+def _end_if_done(here: runtime.Runtime) -> None:
+    """End with 0 if the run is marked DONE at a URI, which the supervisor cannot read. Other paths it has looked at."""
+    task = here.task
+    if task is None or not here.is_chief or task.checkpoint is None or "://" not in task.checkpoint.directory:
+        return
+    from dtjob_trainer.checkpoint import done, object_store
+    from dtjob_trainer.supervisor.status import last_in
+
+    directory = task.checkpoint.directory
+    if not object_store.is_known(directory):  # the program may bring the file system
+        return
+    last = last_in(done.read(directory), task.uid)
+    if last is not None:
+        here.log(f"{directory} is marked DONE by this job: nothing is left to train")
+        here.progress.report(**{**last, "state": "finished"})
+        _end(exit_codes.FINISHED)
 
 
 def _wait_for_go(here: runtime.Runtime) -> None:

@@ -43,7 +43,26 @@ class CheckpointStorage(Block):
     """Pods that mount the volume. Chief (the default) suits every volume, and the evaluator then runs on the chief's
     node. All needs a shared file system (ReadWriteMany)."""
     uri: Text | None = None
-    """Bucket and path that hold the checkpoints. Example: gs://my-bucket/digits."""
+    """Bucket and path that hold the checkpoints. Example: gs://my-bucket/digits. For s3:// the program has to import a
+    package that gives TensorFlow this file system, such as tensorflow_io."""
+
+
+class BestMode(StrEnum):
+    """Which value of a metric is the best."""
+
+    MAX = "Max"
+    MIN = "Min"
+
+
+class KeepBest(Block):
+    """The best checkpoints by a metric of the evaluator."""
+
+    metric: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the metric that decides, as the evaluator reports it. Example: accuracy."""
+    mode: BestMode
+    """Max: the highest values are the best. Example: accuracy. Min: the lowest values are the best. Example: loss."""
+    count: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Number of checkpoints that are kept for their metric. Defaults to 1."""
 
 
 class Checkpoint(Block):
@@ -56,7 +75,14 @@ class Checkpoint(Block):
     every_seconds: Annotated[int, Field(ge=0, le=LONGEST_SECONDS)] = 300
     """Seconds between two saves. If everySteps comes first, that saves too. 0: never by time. Defaults to 300."""
     max_to_keep: Annotated[int, Field(ge=1, le=1000)] = 3
-    """Number of checkpoints that are kept; older ones are deleted. Defaults to 3."""
+    """Number of newest checkpoints that are kept. Older ones are deleted, except those of keepEverySteps and keepBest.
+    Defaults to 3."""
+    keep_every_steps: Annotated[int, Field(ge=1)] | None = None
+    """Also keeps one checkpoint for each multiple of this many steps: the first one at or after it. None is kept for
+    its step if left out. Example: 10000."""
+    keep_best: KeepBest | None = None
+    """Also keeps the best checkpoints of those that the evaluator has evaluated. None is kept for its metric if left
+    out."""
     write_mode: WriteMode = WriteMode.ASYNC
     """Async (the default): training continues while a checkpoint is written. Sync: training waits for it."""
     save_timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
@@ -74,13 +100,6 @@ class EvaluatedCheckpoints(StrEnum):
 
     LATEST = "Latest"
     EVERY = "Every"
-
-
-class BestMode(StrEnum):
-    """Which value of a metric is the best."""
-
-    MAX = "Max"
-    MIN = "Min"
 
 
 class BestModel(Block):

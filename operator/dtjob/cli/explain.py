@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from dtjob.api.checkpoint import BestMode
 from dtjob.api.job import Job
 from dtjob.cli.explain_gang import gang_lines, gang_objects
 from dtjob.cli.explain_life import life
@@ -119,6 +120,12 @@ def _checkpoints(job: Job, defaults: Defaults) -> list[str]:
         lines.append(f"  saved      every {checkpoint.every_steps} steps")
     if checkpoint.every_seconds:
         lines.append(f"  saved      every {checkpoint.every_seconds} s")
+    lines.append(f"  kept       the newest {checkpoint.max_to_keep}")
+    if checkpoint.keep_every_steps:
+        lines.append(f"  kept       the first at or after each multiple of {checkpoint.keep_every_steps} steps")
+    if best := checkpoint.keep_best:
+        which = "highest" if best.mode is BestMode.MAX else "lowest"
+        lines.append(f"  kept       the {best.count} with the {which} {best.metric} of those that are evaluated")
     if board := job.spec.tensor_board:
         lines.append(
             f"  events     {checkpoint.directory}/events/train, for TensorBoard, every {board.every_steps} steps"

@@ -9,18 +9,7 @@ from dtjob.crd.rule import Reason, Rule, Value
 
 _STORAGE = "spec.checkpoint.storage"
 _VOLUME = f"{_STORAGE}.volume"
-_BUCKET = "^gs://[^/]+"
-_ONLY_GS = "give a bucket as gs://BUCKET/PATH"
-
-
-def _uri(cel: str, holds_for: str, message: str) -> Rule:
-    return Rule(
-        _STORAGE,
-        f"!has(self.uri) || {cel}",
-        lambda storage: storage.get("uri") is None or re.search(holds_for, storage["uri"]) is not None,
-        message,
-        "uri",
-    )
+_BUCKET = "^(gs|s3)://[^/]+"
 
 
 def _only_of_volume(field: str) -> Rule:
@@ -46,15 +35,12 @@ STORAGE_RULES = (
         "set exactly one of volume, such as {persistentVolumeClaim: {claimName: digits}}, and uri, such as "
         "gs://BUCKET/PATH",
     ),
-    _uri(
-        "!self.uri.startsWith('s3://')",
-        "^(?!s3://)",
-        "TensorFlow cannot write to s3:// buckets: use volume with a CSI driver that mounts the bucket",
-    ),
-    _uri(
-        f"self.uri.startsWith('s3://') || self.uri.matches('{_BUCKET}')",
-        f"^s3://|{_BUCKET}",
-        f"TensorFlow cannot write to this URI: {_ONLY_GS}, or use volume for a directory",
+    Rule(
+        _STORAGE,
+        f"!has(self.uri) || self.uri.matches('{_BUCKET}')",
+        lambda storage: storage.get("uri") is None or re.search(_BUCKET, storage["uri"]) is not None,
+        "give a bucket as gs://BUCKET/PATH or s3://BUCKET/PATH, or use volume for a directory",
+        "uri",
     ),
     *(_only_of_volume(field) for field in ("mountPath", "mountOn", "subPath")),
     Rule(

@@ -43,6 +43,11 @@ def _block_only_with_program(block: str) -> Rule:
     return _only_with_program(block, "", "false", lambda _: False)
 
 
+def _unset_without_program(field: str) -> Rule:
+    """A field of checkpoint without a default."""
+    return _only_with_program("checkpoint", field, f"!has(b.{field})", lambda block: block.get(field) is None)
+
+
 def _default_without_program(field: str) -> Rule:
     """A field of checkpoint with a default, which nobody reads without a program: then it keeps its default."""
     default = _CHECKPOINT[field]
@@ -73,7 +78,7 @@ TRAINER_RULES = (
         "must be a Python file (train.py) or the name of a module (trainer.main); arguments go into args",
         "entrypoint",
     ),
-    _only_with_program("checkpoint", "everySteps", "!has(b.everySteps)", lambda block: block.get("everySteps") is None),
+    *(_unset_without_program(field) for field in ("everySteps", "keepEverySteps", "keepBest")),
     *(_default_without_program(field) for field in ("everySeconds", "maxToKeep", "writeMode")),
     *(_block_only_with_program(block) for block in ("strategyOptions", "evaluation", "tensorBoard")),
     Rule(
@@ -95,6 +100,26 @@ TRAINER_RULES = (
         "the evaluator evaluates checkpoints, and this job saves none: add checkpoint, or remove evaluator",
         "replicaSpecs.evaluator",
         Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec.checkpoint",
+        "!has(self.keepEverySteps) || !has(self.everySteps) || self.keepEverySteps >= self.everySteps",
+        lambda checkpoint: (
+            checkpoint.get("keepEverySteps") is None
+            or checkpoint.get("everySteps") is None
+            or checkpoint["keepEverySteps"] >= checkpoint["everySteps"]
+        ),
+        "keepEverySteps is below everySteps, so that every checkpoint is kept: raise it, or lower everySteps",
+        "keepEverySteps",
+    ),
+    Rule(
+        "spec",
+        "!has(b.keepBest) || has(self.replicaSpecs.evaluator)",
+        lambda spec: (spec.get("checkpoint") or {}).get("keepBest") is None or "evaluator" in spec["replicaSpecs"],
+        "keepBest needs metrics, and this job has no evaluator: add `replicaSpecs.evaluator: {}`, or remove keepBest",
+        "checkpoint.keepBest",
+        Reason.FORBIDDEN,
+        frame=_if_there("checkpoint"),
     ),
     _option_of("communication", (Strategy.MULTI_WORKER_MIRRORED,)),
     _option_of("crossDeviceOps", (Strategy.MIRRORED,)),

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tf_keras
 
 from dtjob_trainer.checkpoint import directory as checkpoint
-from dtjob_trainer.checkpoint import done, model_file
+from dtjob_trainer.checkpoint import done, model_file, object_store
 from dtjob_trainer.checkpoint import writer as writing
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.contract.settings import Checkpoint
@@ -49,8 +49,8 @@ def fresh(tensors=OLD):
 CALLS = {name: getattr(checkpoint.gfile, name) for name in ("makedirs", "rmtree", "rename", "remove")}
 
 
-def killed_before(number, tensors):
-    """Write step 5 again, killed before that call which changes the directory; False where it ends before."""
+def killed_before(number, tensors, step=5, where=str(directory)):
+    """Write this step, killed before that call which changes the directory; False where it ends before."""
     left = number
 
     def counted(name):
@@ -66,7 +66,7 @@ def killed_before(number, tensors):
     for name in CALLS:
         setattr(checkpoint.gfile, name, counted(name))
     try:
-        writing.write(str(directory), 5, tensors, blob("new"), 3)
+        writing.write(where, step, tensors, blob("new"), 3)
     except Killed:
         return True
     finally:
@@ -90,6 +90,27 @@ for old, new in ((OLD, NEW), (OLD_ROWS, NEW_ROWS), (OLD_ROWS, NEW), (OLD, NEW_RO
         number += 1
     assert number > 5
     assert found == {"old", "new"}
+
+
+# in an object store, for which file:// stands
+object_store.SCHEMES = ("file://",)
+for new, step in ((NEW, 6), (NEW_ROWS, 6), (NEW, 5)):
+    number, found, killed = 0, set(), True
+    while killed:
+        fresh()
+        killed = killed_before(number, new, step, f"file://{directory}")
+        checkpoint.clear_half_written(f"file://{directory}")
+        there = checkpoint.steps_in(f"file://{directory}")
+        for each in there:
+            arrays, state = read(each)
+            assert np.all(arrays["v"] == {"old": 1.0, "new": 2.0}[state["name"]]), (number, state)
+        assert {path.name.partition(".")[0] for path in directory.iterdir()} - {"checkpoint"} == {
+            f"ckpt-{each}" for each in there
+        }, number
+        found.add((*there, read(there[-1])[1]["name"]))
+        number += 1
+    assert found == {(5, "old"), (5, "new") if step == 5 else (5, 6, "new")}
+object_store.SCHEMES = ()
 
 
 def spoilt(path, change):

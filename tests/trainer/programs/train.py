@@ -77,6 +77,23 @@ class Hold(keras.callbacks.Callback):
         pass
 
 
+class Sums(keras.callbacks.Callback):
+    """Adds up the weights of all epochs, in the same arrays."""
+
+    def on_train_begin(self, logs=None):
+        self.sums = [np.zeros(weight.shape) for weight in self.model.get_weights()]
+
+    def on_epoch_end(self, epoch, logs=None):
+        for total, weight in zip(self.sums, self.model.get_weights(), strict=True):
+            total += weight
+
+    def get_state(self):
+        return {"sums": self.sums}
+
+    def set_state(self, state):
+        self.sums = state["sums"]
+
+
 class StepLog(keras.callbacks.Callback):
     """Writes down each step that was done, and when."""
 
@@ -159,6 +176,7 @@ if options.slow_write:
     write, writer.write = writer.write, slow_write
 if options.callbacks:
     callbacks += [
+        Sums(),
         keras.callbacks.EarlyStopping("val_loss", patience=50, restore_best_weights=True),
         keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_delta=0.3),
         keras.callbacks.CSVLogger("log.csv"),

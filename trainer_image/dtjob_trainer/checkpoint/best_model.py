@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
-
-from dtjob_trainer.checkpoint.directory import flush, read_object, write_text
+from dtjob_trainer.checkpoint import model_file
+from dtjob_trainer.checkpoint.directory import read_object, write_text
+from dtjob_trainer.checkpoint.retention import value_of
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.errors import BestModelError
 
 MODEL, RECORD = "best.keras", "best.json"
 TEMPORARY = ".best-saving.keras"
@@ -33,17 +32,10 @@ class BestModel:
         metric = self._evaluation.best_metric
         if metric is None:
             return False
-        if metric not in metrics:
-            raise BestModelError(
-                f"evaluation.best.metric {metric!r} is none of the model's; give one of {', '.join(metrics)}"
-            )
-        value = metrics[metric]
+        value = value_of(metric, metrics, "evaluation.best.metric")
         if not self._evaluation.is_better(value, self.record["value"] if self.record else None):
             return False
-        temporary = f"{self._directory}/{TEMPORARY}"
-        model.save(temporary)
-        flush(temporary)
-        tf.io.gfile.rename(temporary, f"{self._directory}/{MODEL}", overwrite=True)
+        model_file.write(model, f"{self._directory}/{MODEL}", f"{self._directory}/{TEMPORARY}")
         self.record = {"uid": self._uid, "step": step, "metric": metric, "value": value}
         write_text(f"{self._directory}/{RECORD}", json.dumps(self.record))
         return True

@@ -11,12 +11,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.checkpoint import object_store
 from dtjob_trainer.errors import CheckpointError
 from dtjob_trainer.process.failure import may_pass
 
 gfile = tf.io.gfile
 STATE = "state"
-"""Name of the tensor that holds everything that is no variable: JSON as bytes (uint8)."""
+"""Name of the tensor that holds everything that is no variable: JSON as bytes (uint8). Arrays of it are apart."""
 DATA_SUFFIX = ".data-00000-of-00001"
 """How the only data file of a checkpoint ends. Large tables of parameter servers are in several."""
 INDEX = ".index"
@@ -38,15 +39,6 @@ def foreign(directory: str, step: int) -> CheckpointError:
     return CheckpointError(
         f"{directory}/ckpt-{step} was not written by dtjob; choose another checkpoint.storage, or move it away"
     )
-
-
-def check_directory(directory: str) -> None:
-    """Raise CheckpointError for a directory that TensorFlow cannot write to."""
-    if directory.startswith("s3://"):
-        raise CheckpointError(
-            f"checkpoint.storage {directory!r}: TensorFlow's wheel has no s3 file system; "
-            "mount the bucket as checkpoint.storage.volume, or use gs://"
-        )
 
 
 def make_writable(directory: str) -> None:
@@ -206,9 +198,12 @@ def write_text(path: str, text: str, *, temporary: str = "") -> None:
 
     - temporary: path of the file until it is whole, which other writers do not use. It is then not brought to disk.
     """
-    written = temporary or f"{path}.tmp"
+    at_once = object_store.holds(path)
+    written = path if at_once else temporary or f"{path}.tmp"
     with gfile.GFile(written, "w") as file:
         file.write(text)
+    if at_once:
+        return
     if not temporary:
         flush(written)
     gfile.rename(written, path, overwrite=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.checkpoint import object_store
 from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL, flush
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.ambient import outside_strategy
@@ -46,10 +47,21 @@ def _save(model: Any, path: str, here: runtime.Runtime) -> None:
     if others:
         raise ValueError(f"save={path!r} is a directory with other files ({min(others)}); name one of the model's own")
     temporary = f"{folder}{separator}{TEMPORARY_MODEL}{name}"
-    model.save(temporary)
-    flush(temporary)
-    if is_directory:  # an earlier SavedModel; a directory cannot be renamed over another
-        tf.io.gfile.rmtree(path)
-    tf.io.gfile.rename(temporary, path, overwrite=True)
+    write(model, path, temporary)
     if here.is_chief:
         here.progress.report(model=path)
+
+
+def write(model: Any, path: str, temporary: str) -> None:
+    """Write `model` to `path`, whole or not at all; `temporary`: its path until it is whole.
+
+    Keras 3 writes a `.keras` file of an object store in one go.
+    """
+    if object_store.holds(path) and path.endswith(".keras") and not isinstance(model, tf.Module):
+        model.save(path)
+        return
+    model.save(temporary)
+    flush(temporary)
+    if tf.io.gfile.isdir(path):  # an earlier SavedModel; a directory cannot be renamed over another
+        tf.io.gfile.rmtree(path)
+    tf.io.gfile.rename(temporary, path, overwrite=True)

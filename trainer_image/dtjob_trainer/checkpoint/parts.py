@@ -13,16 +13,22 @@ from dtjob_trainer.models.values import Rows, bytes_of, kind_of
 gfile = tf.io.gfile
 
 
-def write(directory: str, name: str, tensors: Mapping[str, Any]) -> None:
+def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str = "") -> None:
     """Write `tensors` to files `name`.data-… of a directory, and last `name`.index.
 
     A value is a tensor, or the `Rows` of a variable, which may be many. At most PIECE_BYTES of those are in this
     process's memory at once.
+
+    - final: write to files of this prefix instead, and only pieces into the directory. For an object store, where the
+      index is there once it is whole.
     """
     whole = {each: tensor for each, tensor in tensors.items() if not isinstance(tensor, list)}
     rows = [(each, part) for each, parts in tensors.items() if isinstance(parts, list) for part in parts]
     if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES:
-        _save(f"{directory}/{name}", [*((each, "", tensor) for each, tensor in whole.items()), *map(_entry, rows)])
+        _save(
+            final or f"{directory}/{name}",
+            [*((each, "", tensor) for each, tensor in whole.items()), *map(_entry, rows)],
+        )
         return
     prefixes = [f"{directory}/parts/0"]
     _save(prefixes[0], [(each, "", tensor) for each, tensor in whole.items()])
@@ -30,8 +36,10 @@ def write(directory: str, name: str, tensors: Mapping[str, Any]) -> None:
     for group in values.in_groups(pieces, _bytes_of):
         prefixes.append(f"{directory}/parts/{len(prefixes)}")
         _save(prefixes[-1], list(map(_entry, group)))
-    merged = f"{directory}/merged"  # the index is not written at once: it gets its name when it is whole
+    merged = final or f"{directory}/merged"  # elsewhere an index is there before it is whole: it is named last
     tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=prefixes, destination_prefix=merged, delete_old_dirs=True)
+    if final:
+        return
     for file in sorted(gfile.glob(f"{merged}.data-*")):
         gfile.rename(file, f"{directory}/{name}{file[len(merged) :]}", overwrite=True)
     gfile.rename(f"{merged}.index", f"{directory}/{name}.index", overwrite=True)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import directory
+from dtjob_trainer.checkpoint import arrays, directory
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import Writer
 from dtjob_trainer.data.sharding import Eras
@@ -75,7 +75,7 @@ class Saves:
         return every is not None and step % every == 0
 
     def write(self, step: int, state: Callable[[], Mapping[str, Any]]) -> None:
-        """Save the variables as they are after `step`, with what `state` returns (as JSON has it). Collective.
+        """Save the variables as they are after `step`, with what `state` returns (JSON and arrays). Collective.
 
         `state` is called at the chief alone, where all callbacks run.
         """
@@ -104,7 +104,11 @@ class Saves:
         if size == 0:
             return None
         chiefs = group.broadcast(np.frombuffer(blob, np.uint8) if group.index == 0 else None, size)
-        state = json.loads(chiefs.tobytes())
+
+        def read(name: str, size: int) -> arrays.Bytes:
+            return np.array(group.broadcast(None if found is None else found.array(name), size))
+
+        state = arrays.unpack(chiefs.tobytes(), read)
         step = int(state["step"])
         self._here.progress.passes_over = state.pop("passed")
         self.history = tuple((int(first), int(tasks)) for first, tasks in state["tasks"])

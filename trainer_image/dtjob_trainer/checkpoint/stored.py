@@ -29,7 +29,7 @@ class Stored(Values):
         self._types: dict[str, Any] = {STATE: tf.uint8}
         try:
             self.state: dict[str, Any] = json.loads(np.asarray(self.read([STATE])[0]).tobytes())
-            """All that is no variable."""
+            """All that is no variable, with the names of arrays in place of these."""
         except tf.errors.NotFoundError:
             if not tf.train.load_checkpoint(self._prefix).has_tensor(STATE):
                 raise foreign(directory, step) from None

@@ -1,20 +1,18 @@
-"""Writes checkpoints, whole or not at all, and removes the oldest."""
+"""Writes checkpoints, whole or not at all, and removes older ones."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import done, parts
+from dtjob_trainer.checkpoint import arrays, done, object_store, parts
 from dtjob_trainer.checkpoint.directory import (
     STATE,
-    check_directory,
     clear_half_written,
     files_of,
     flush,
@@ -25,6 +23,7 @@ from dtjob_trainer.checkpoint.directory import (
     write_state_file,
 )
 from dtjob_trainer.checkpoint.owner import Owner
+from dtjob_trainer.checkpoint.retention import Retention
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
@@ -35,25 +34,39 @@ RETRY_SECONDS = 1.0
 """After how long a write that failed is tried once more; a save before the end has not much time."""
 
 
-def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, max_to_keep: int) -> None:
-    """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest.
+def write(
+    directory: str,
+    step: int,
+    tensors: Mapping[str, Any],
+    state: bytes,
+    max_to_keep: int,
+    also_kept: Callable[[Sequence[int]], Set[int]] = lambda _: frozenset(),
+) -> None:
+    """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest and those `also_kept`.
+
+    `also_kept` is given the steps of all checkpoints, oldest first.
 
     Killed at any line, this leaves every older checkpoint whole, one of the same step included: either it is still
-    there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last.
+    there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last. In
+    an object store they are written under these names, if there is no checkpoint of this step.
     """
     temporary = f"{directory}/ckpt-{step}_temp"
     if gfile.isdir(temporary):
         gfile.rmtree(temporary)
     gfile.makedirs(temporary)
-    parts.write(temporary, "ckpt", {**tensors, STATE: tf.constant(np.frombuffer(state, np.uint8))})
-    flush(temporary)
     name = f"ckpt-{step}"
-    remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
-    name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
+    at_once = object_store.holds(directory) and not files_of(directory, name)
+    written = arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)})
+    parts.write(temporary, "ckpt", written, final=f"{directory}/{name}" if at_once else "")
+    if not at_once:
+        flush(temporary)
+        remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
+        name_finally(f"{temporary}/ckpt", f"{directory}/{name}", files_of(temporary, "ckpt"))
     gfile.rmtree(temporary)
     steps = steps_in(directory)
-    write_state_file(directory, steps[-max_to_keep:])
-    for old in steps[:-max_to_keep]:
+    kept = {*steps[-max_to_keep:], *also_kept(steps)}
+    write_state_file(directory, sorted(kept))
+    for old in sorted(set(steps) - kept):
         remove_checkpoint(directory, f"ckpt-{old}")
 
 
@@ -69,13 +82,13 @@ class Writer:
         assert task.checkpoint is not None
         self.settings, self._root = settings, task.checkpoint.directory
         self._report, self._log, self._uid = report, log, task.uid
-        self.owner = Owner(task, report, log)
+        self.owner, self._retention = Owner(task, report, log), Retention(task.uid, settings)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         """Why the last write came to nothing; None where it is on disk, or on its way."""
         self._step: int | None = None
         """What that was of."""
-        check_directory(self.settings.directory)
+        object_store.check(self.settings.directory)
 
     def prepare(self) -> list[int]:
         """Make the directory this job's, clear it of torn and foreign leftovers; the steps of its checkpoints.
@@ -95,10 +108,10 @@ class Writer:
         another job has taken the directory."""
         self.owner.check()
         failed_before = self.settle() is not None
-        blob = json.dumps(state).encode()  # now, as training goes on and changes what `state` refers to
+        blob, large = arrays.pack(state)  # now, as training goes on and changes what `state` refers to
         self._report(writing=step)
         self._step, self._error = step, None
-        arguments = (step, tensors, blob, failed_before)
+        arguments = (step, {**tensors, **large}, blob, failed_before)
         # daemon: Python's own wait at the end would have no limit, `let_end` has one
         self._thread = threading.Thread(target=self._write, args=arguments, name="checkpoint", daemon=True)
         self._thread.start()
@@ -146,7 +159,7 @@ class Writer:
             self.owner.look()
             if clear:
                 clear_half_written(self.settings.directory)
-            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep)
+            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep, self._retention.kept)
         except BaseException as error:
             return error
         return None

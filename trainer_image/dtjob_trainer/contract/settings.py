@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -20,6 +21,22 @@ WriteMode = Literal["Async", "Sync"]
 
 
 @dataclass(frozen=True)
+class KeepBest:
+    """`spec.checkpoint.keepBest`: how many checkpoints are kept for their metric."""
+
+    metric: str
+    is_highest: bool
+    """Whether the highest values are the best."""
+    count: int = 1
+
+    def best_of(self, values: Mapping[int, float]) -> dict[int, float]:
+        """The best of these values by step. Of equal values the earlier steps are better, and NaN is never good."""
+        steps = [step for step, value in values.items() if not math.isnan(value)]
+        steps.sort(key=lambda step: (-values[step] if self.is_highest else values[step], step))
+        return {step: values[step] for step in sorted(steps[: self.count])}
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """`spec.checkpoint`: where and how often training is saved."""
 
@@ -32,6 +49,10 @@ class Checkpoint:
     max_to_keep: int = DEFAULT_MAX_TO_KEEP
     write_mode: WriteMode = "Async"
     save_timeout_seconds: float = DEFAULT_SAVE_TIMEOUT_SECONDS
+    keep_every_steps: int | None = None
+    """Also keep the first checkpoint at or after each multiple of this many steps; None: none for its step."""
+    keep_best: KeepBest | None = None
+    """Also keep the best of the evaluated checkpoints; None: none for its metric."""
 
     def of_stage(self, number: int) -> Checkpoint:
         """The settings of the program's stage of this number (from 1): each but the first has a directory below."""
@@ -47,6 +68,7 @@ class Checkpoint:
         write_mode = value.get("writeMode", cls.write_mode)
         if write_mode not in get_args(WriteMode):
             raise TaskError(f"DTJOB_CHECKPOINT's 'writeMode' is {write_mode!r}; it must be Async or Sync")
+        best = value.get("keepBest")
         return cls(
             directory=directory.rstrip("/") or "/",  # gs://b/a//ckpt-5 is not what gs://b/a/ lists
             every_steps=value.get("everySteps"),
@@ -54,6 +76,8 @@ class Checkpoint:
             max_to_keep=value.get("maxToKeep", cls.max_to_keep),
             write_mode=write_mode,
             save_timeout_seconds=float(value.get("saveTimeoutSeconds", cls.save_timeout_seconds)),
+            keep_every_steps=value.get("keepEverySteps"),
+            keep_best=best and KeepBest(*_metric_and_mode("DTJOB_CHECKPOINT's 'keepBest'", best), best.get("count", 1)),
         )
 
 
@@ -71,10 +95,9 @@ class Evaluation:
     def from_json(cls, text: str) -> Evaluation:
         """Read the value of DTJOB_EVALUATION. Raises TaskError if `best` is incomplete."""
         value = json_object("DTJOB_EVALUATION", text)
-        best = value.get("best") or {}
-        if best and not (best.get("metric") and best.get("mode") in ("Max", "Min")):
-            raise TaskError("DTJOB_EVALUATION's 'best' must have a 'metric' and a 'mode', Max or Min")
-        return cls(value.get("checkpoints") == "Every", best.get("metric"), best.get("mode") != "Min")
+        best = value.get("best")
+        asked = _metric_and_mode("DTJOB_EVALUATION's 'best'", best) if best else ()
+        return cls(value.get("checkpoints") == "Every", *asked)
 
     def is_better(self, value: float, best: float | None) -> bool:
         """Whether a metric's `value` is better than the `best` so far (None: there is none). NaN is never better."""
@@ -124,6 +147,14 @@ class TensorBoard:
         if not all(isinstance(number, int) and number >= 1 for number in (every, *(asked or []))):
             raise TaskError("DTJOB_TENSORBOARD: everySteps, profile.firstStep and profile.steps must be 1 or more")
         return cls(every, ProfiledSteps(*asked) if asked is not None else None)
+
+
+def _metric_and_mode(block: str, value: Mapping[str, Any]) -> tuple[str, bool]:
+    """The metric of a block that says what is best, and whether the highest value is. Raises TaskError."""
+    metric, mode = value.get("metric"), value.get("mode")
+    if not (isinstance(metric, str) and metric and mode in ("Max", "Min")):
+        raise TaskError(f"{block} must have a 'metric' and a 'mode', Max or Min")
+    return metric, mode == "Max"
 
 
 def json_object(variable: str, text: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -112,27 +111,30 @@ def _restore_kerass(callback: Any, state: Mapping[str, Any], model: Any) -> None
         callback._previous_epoch_iterations = np.float32(model.optimizer.iterations.numpy())
 
 
-def encode(value: Any) -> Any:
-    """`value` (numbers, text, lists, dicts, arrays) as JSON; arrays keep their bits."""
+def encode(value: Any, *, copied: bool = True) -> Any:
+    """`value` (numbers, text, lists, dicts, arrays) as `checkpoint.arrays.pack` takes it.
+
+    - copied: whether to copy the arrays, because the callback may change them while they are written.
+    """
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
-        data = base64.b64encode(array.tobytes()).decode()
-        # of types that are not NumPy's own, as bfloat16, `str` only tells the size
-        dtype = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
-        return {"__array__": data, "dtype": dtype, "shape": list(array.shape)}
+        if array.dtype.hasobject:
+            raise CallbackError("get_state() holds an array of Python objects; return arrays of numbers")
+        return array.copy() if copied else array
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            return {"__pairs__": [[encode(key), encode(part)] for key, part in value.items()]}
-        return {key: encode(part) for key, part in value.items()}
+            pairs = [[encode(key, copied=copied), encode(part, copied=copied)] for key, part in value.items()]
+            return {"__pairs__": pairs}
+        return {key: encode(part, copied=copied) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [encode(part) for part in value]
+        return [encode(part, copied=copied) for part in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise CallbackError(f"get_state() holds a {type(value).__name__}; return numbers, text, lists, dicts or arrays")
 
 
 def encode_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """A History's lists by name as JSON; of what `encode` refuses, which a callback may have added, as text."""
+    """A History's lists by name as `encode` gives them. What it refuses, which a callback may have added, is text."""
 
     def entry(value: Any) -> Any:
         try:
@@ -146,20 +148,10 @@ def encode_history(history: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 def decode(value: Any) -> Any:
     """What `encode` was given (tuples come back as lists)."""
     if isinstance(value, Mapping):
-        if "__array__" in value:
-            flat = np.frombuffer(base64.b64decode(value["__array__"]), _dtype(value["dtype"]))
-            return flat.reshape(value["shape"]).copy()
         if "__pairs__" in value:
             return {decode(key): decode(part) for key, part in value["__pairs__"]}
         return {key: decode(part) for key, part in value.items()}
     return [decode(part) for part in value] if isinstance(value, list) else value
-
-
-def _dtype(name: str) -> Any:
-    try:
-        return np.dtype(name)
-    except TypeError:
-        return tf.as_dtype(name).as_numpy_dtype
 
 
 def keras_name(callback: Any) -> str:

@@ -176,7 +176,7 @@ class Callbacks:
         return [f"{type(callback).__module__}.{type(callback).__qualname__}" for callback in self._all]
 
     def look_at_state(self) -> None:
-        """Raise CallbackError where JSON cannot hold a callback's state, as far as there is any before training."""
+        """Raise CallbackError where no checkpoint can hold a callback's state, as far as it has any before training."""
         for callback in self._all:
             try:
                 _state(callback)
@@ -186,9 +186,9 @@ class Callbacks:
                 continue
 
     def get_state(self) -> list[Any]:
-        """Each callback's state, as JSON can hold it. For the chief task, where all of them run.
+        """Each callback's state, as a checkpoint can hold it. For the chief task, where all of them run.
 
-        Raises CallbackError where JSON cannot hold it.
+        Raises CallbackError where none can hold it.
         """
         return [_state(callback) for callback in self._all]
 
@@ -280,7 +280,9 @@ def _check(callback: Any, package: Any, asynchronous: bool) -> None:
 
 def _state(callback: Any) -> Any:
     try:
-        return callback_state.encode(callback_state.state_of(callback))
+        # Keras's own replace their arrays and never change one
+        copied = not callback_state.is_kerass(callback)
+        return callback_state.encode(callback_state.state_of(callback), copied=copied)
     except CallbackError as error:
         raise CallbackError(f"callbacks: {type(callback).__name__}: {error}") from None
 

@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from dtjob_trainer.checkpoint import directory as checkpoint
-from dtjob_trainer.checkpoint import owner
+from dtjob_trainer.checkpoint import object_store, owner
 from dtjob_trainer.checkpoint.best_model import MODEL, BestModel
 from dtjob_trainer.checkpoint.done import is_done
+from dtjob_trainer.checkpoint.retention import BestCheckpoints
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
@@ -51,10 +52,10 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
     settings = here.checkpoint
     assert settings is not None
     root, directory = task.checkpoint.directory, settings.directory
-    checkpoint.check_directory(directory)
+    object_store.check(directory)
     trained.build(*source.spec())
     engine = choose.engine(trained, Group(here.strategy, None), here.traits)
-    best = BestModel(task)
+    best, kept = BestModel(task), BestCheckpoints(task.uid, settings)
     events = Events(f"{root}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()
     evaluated: set[int] = set()
@@ -66,7 +67,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
         step = next_step(found, seen, task.evaluation.every)
         if step is not None and others.own_it():
             step = None
-        result = _evaluate(here, engine, source, directory, step) if step is not None else None
+        result = _evaluate(here, engine, source, directory, step, kept) if step is not None else None
         if step is not None and (result is not None or step != found[-1]):  # only the newest is tried again
             seen.add(step)
         if step is not None and result is not None:
@@ -76,7 +77,7 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
             if missed:
                 evaluated.update(missed)  # told once
                 here.log(_words_of_missed(missed), level="warning", step=step)
-            _keep(here, trained.model, step, metrics, best, events)
+            _keep(here, trained.model, step, metrics, best, kept, events)
         elif passed and found and step is None:  # looked at after the next stage was there: nothing newer can come
             return _history(here, trained, directory, found[-1])
         elif ended and (
@@ -137,8 +138,18 @@ def _words_of_missed(missed: Sequence[int]) -> str:
     )
 
 
-def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], best: BestModel, events: Events) -> None:
-    """Tell of an evaluation, log it for TensorBoard, and keep the model where it is the best."""
+def _keep(
+    here: Runtime,
+    model: Any,
+    step: int,
+    metrics: Mapping[str, float],
+    best: BestModel,
+    kept: BestCheckpoints,
+    events: Events,
+) -> None:
+    """Tell of an evaluation, log it for TensorBoard, and keep model and checkpoint where they are among the best."""
+    if kept.offer(step, metrics):
+        here.log("one of the best checkpoints so far, which are kept", step=step)
     step += here.progress.steps_before
     events.scalars(step, metrics)
     told: dict[str, Any] = {"step": step, "metrics": metrics}
@@ -150,9 +161,10 @@ def _keep(here: Runtime, model: Any, step: int, metrics: Mapping[str, float], be
 
 
 def _evaluate(
-    here: Runtime, engine: Engine, source: Source, directory: str, step: int
+    here: Runtime, engine: Engine, source: Source, directory: str, step: int, kept: BestCheckpoints
 ) -> tuple[dict[str, float], list[int]] | None:
     """The metrics of checkpoint `step`, and the steps of earlier ones; None where it was removed meanwhile."""
+    kept.begin(step)
     try:
         stored = Stored(directory, step)
         due = callback_state.validates_on_averages(stored.state.get("callbacks", []))

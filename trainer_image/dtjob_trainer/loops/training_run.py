@@ -138,7 +138,7 @@ class TrainingRun(ABC):
 
     @abstractmethod
     def _kept(self) -> Mapping[str, Any]:
-        """What a checkpoint keeps beside step and variables, as JSON has it. Asked at the chief alone."""
+        """What a checkpoint keeps beside step and variables: JSON and arrays. Asked at the chief alone."""
 
     @abstractmethod
     def _take_up(self, state: Mapping[str, Any]) -> None:

@@ -177,7 +177,7 @@ def leave_last_words(status: dict[str, Any], file: str) -> None:
 def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:
     """The last status in the DONE mark of this job in the checkpoint directory. None if there is no such mark.
 
-    Also None for URIs (gs://), because reading them needs TensorFlow.
+    Also None for URIs (gs://), because reading them needs TensorFlow: the training process looks there.
     """
     if "://" in directory or not uid:
         return None
@@ -185,9 +185,14 @@ def last_of_done(directory: str, uid: str) -> dict[str, Any] | None:
         mark = json.loads((Path(directory) / "DONE").read_text())
     except (OSError, ValueError):
         return None
+    return last_in(mark, uid)
+
+
+def last_in(mark: Any, uid: str) -> dict[str, Any] | None:
+    """The last status in a DONE mark, if it is one of this job."""
     if not isinstance(mark, dict) or mark.get("uid") != uid:
         return None
     last = mark.get("status")
-    # These keys are about the process that wrote the mark. This supervisor starts none.
+    # These keys are about the process that wrote the mark, and none trains now.
     of_the_process = ("restoredStep", *time_spent.KEYS)
     return {key: value for key, value in last.items() if key not in of_the_process} if isinstance(last, dict) else {}

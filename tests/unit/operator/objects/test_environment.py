@@ -11,6 +11,7 @@ from dtjob.objects import topology
 from dtjob.objects.environment import environment
 from dtjob.objects.pod import pod
 from dtjob_trainer.contract.settings import Checkpoint as TrainersCheckpoint
+from dtjob_trainer.contract.settings import KeepBest as TrainersKeepBest
 from tests.refusals import GOOD
 from tests.unit.operator import builders
 
@@ -87,10 +88,19 @@ def test_all_that_train_are_told_what_to_write_for_tensorboard():
 
 
 def test_the_checkpoint_is_told_whole_and_the_trainer_reads_it():
-    settings = {"everySteps": 100, "everySeconds": 0, "maxToKeep": 5, "writeMode": "Sync", "saveTimeoutSeconds": 90}
-    text = told(builders.job(checkpoint={**CHECKPOINT, **settings}))["DTJOB_CHECKPOINT"]
+    settings = {
+        "everySteps": 100,
+        "everySeconds": 0,
+        "maxToKeep": 5,
+        "keepEverySteps": 1000,
+        "keepBest": {"metric": "loss", "mode": "Min", "count": 2},
+        "writeMode": "Sync",
+        "saveTimeoutSeconds": 90,
+    }
+    text = told(builders.job(evaluator=True, checkpoint={**CHECKPOINT, **settings}))["DTJOB_CHECKPOINT"]
     assert json.loads(text) == {"directory": "/checkpoints", **settings}
-    assert TrainersCheckpoint.from_json(text) == TrainersCheckpoint("/checkpoints", 100, 0, 5, "Sync", 90.0)
+    best = TrainersKeepBest("loss", is_highest=False, count=2)
+    assert TrainersCheckpoint.from_json(text) == TrainersCheckpoint("/checkpoints", 100, 0, 5, "Sync", 90.0, 1000, best)
     keys = re.search(r"`DTJOB_CHECKPOINT` \| JSON: `\{(.*?)\}`", CONTRACT)
     assert keys is not None
     assert list(json.loads(text)) == json.loads(f"[{keys[1]}]")

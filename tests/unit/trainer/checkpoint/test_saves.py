@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -15,6 +16,7 @@ from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import CheckpointError
+from dtjob_trainer.process.runtime import Runtime
 
 
 def newest(directory: Path, *damaged: int, steps: tuple[int, ...] = (5, 10, 15)) -> Any:
@@ -64,3 +66,43 @@ def test_where_none_can_be_read_training_does_not_begin_anew_unasked(tmp_path: P
 def test_one_alone_that_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
     assert newest(tmp_path, 5, steps=(5,)) is None
     assert len(list(tmp_path.glob("damaged-ckpt-5*"))) == 2
+
+
+class Chiefs:
+    """The group of a chief, which notes what it tells, or of a worker, which is told that."""
+
+    tasks = 2
+
+    def __init__(self, index: int, told: list[Any]) -> None:
+        self.index, self._told = index, told
+
+    def sum(self, vector: Any) -> Any:
+        return self.broadcast(vector if self.index == 0 else None, 1)
+
+    def broadcast(self, data: Any, size: int) -> Any:
+        if self.index == 0:
+            self._told.append(data)
+        else:
+            data = self._told.pop(0)
+        assert len(data) == size
+        return data
+
+
+def test_every_task_gets_the_arrays_of_the_chiefs_state(tmp_path: Path) -> None:
+    sums, told = np.arange(1000.0), []  # type: ignore[var-annotated]
+    state: Any = SimpleNamespace(capture=lambda: {"v": tf.constant(1.0)}, restore=lambda _: True)
+    found = []
+    for index, role in enumerate(("chief", "worker")):
+        task = Task("test", "default", "uid", role, 0, checkpoint=Checkpoint(str(tmp_path)))  # type: ignore[arg-type]
+        group: Any = Chiefs(index, told)
+        saves = Saves(Runtime(task), group, state)
+        if saves.writes:
+            saves.write(5, lambda: {"callbacks": [{"sums": [sums, 0.5]}]})
+            saves.wait()
+        restored = saves.restore()
+        assert restored is not None
+        found.append(restored.state["callbacks"][0]["sums"])
+    assert not told
+    for array, number in found:
+        assert (array.tolist(), number) == (sums.tolist(), 0.5)
+        array += 1

@@ -8,6 +8,7 @@ from dtjob_trainer.contract.settings import (
     DEFAULT_EVERY_SECONDS,
     Checkpoint,
     Evaluation,
+    KeepBest,
     ProfiledSteps,
     TensorBoard,
     json_object,
@@ -17,8 +18,9 @@ from dtjob_trainer.errors import TaskError
 
 def test_a_checkpoint_is_read_whole() -> None:
     text = """{"directory": "/c", "everySteps": 5, "everySeconds": 60, "maxToKeep": 2, "writeMode": "Sync",
-        "saveTimeoutSeconds": 9}"""
-    assert Checkpoint.from_json(text) == Checkpoint("/c", 5, 60, 2, "Sync", 9.0)
+        "saveTimeoutSeconds": 9, "keepEverySteps": 50, "keepBest": {"metric": "loss", "mode": "Min", "count": 4}}"""
+    best = KeepBest("loss", is_highest=False, count=4)
+    assert Checkpoint.from_json(text) == Checkpoint("/c", 5, 60, 2, "Sync", 9.0, 50, best)
     assert Checkpoint.from_json('{"directory": "/c"}') == Checkpoint("/c", None, 300, 3, "Async", 60.0)
 
 
@@ -55,7 +57,23 @@ def test_evaluation_says_what_to_evaluate_and_what_is_best() -> None:
     assert Evaluation.from_json("{}") == Evaluation()
 
 
-@pytest.mark.parametrize("best", ['{"metric": "loss"}', '{"mode": "Min"}', '{"metric": "loss", "mode": "Least"}'])
+def test_the_best_are_so_many_values_the_earlier_of_equal_ones() -> None:
+    values = {5: 0.2, 10: 0.1, 15: math.nan, 20: 0.2, 25: 0.3}
+    assert KeepBest("accuracy", is_highest=True, count=2).best_of(values) == {5: 0.2, 25: 0.3}
+    assert KeepBest("loss", is_highest=False).best_of(values) == {10: 0.1}
+    assert KeepBest("loss", is_highest=False, count=9).best_of({5: math.nan}) == {}
+
+
+INCOMPLETE = ['{"metric": "loss"}', '{"mode": "Min"}', '{"metric": "loss", "mode": "Least"}']
+
+
+@pytest.mark.parametrize("best", INCOMPLETE)
+def test_what_is_kept_as_the_best_needs_a_metric_and_a_mode(best: str) -> None:
+    with pytest.raises(TaskError, match="DTJOB_CHECKPOINT's 'keepBest' must have a 'metric' and a 'mode'"):
+        Checkpoint.from_json(f'{{"directory": "/c", "keepBest": {best}}}')
+
+
+@pytest.mark.parametrize("best", INCOMPLETE)
 def test_what_is_best_needs_a_metric_and_a_mode(best: str) -> None:
     with pytest.raises(TaskError, match="DTJOB_EVALUATION"):
         Evaluation.from_json(f'{{"best": {best}}}')

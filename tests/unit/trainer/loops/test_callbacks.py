@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dtjob_trainer.errors import CallbackError
@@ -156,3 +157,33 @@ def test_a_state_that_training_makes_is_not_asked_for_before() -> None:
 def test_a_state_that_no_checkpoint_can_hold_is_told_before() -> None:
     with pytest.raises(CallbackError, match="Counts"):
         made(Counts(object())).look_at_state()  # type: ignore[arg-type]
+
+
+class Sums(keras.callbacks.Callback):  # type: ignore[misc]
+    """Changes its array in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums = np.zeros(1000)
+
+    def get_state(self) -> Any:
+        return {"sums": self.sums}
+
+    def set_state(self, state: Any) -> None:
+        self.sums = state["sums"]
+
+
+def test_what_is_being_saved_does_not_change_as_training_goes_on() -> None:
+    own, kerass = Sums(), keras.callbacks.EarlyStopping(restore_best_weights=True)
+    kerass.best_weights = [np.zeros(1000)]
+    kept = made(own, kerass).get_state()
+    own.sums += 1
+    assert not kept[0]["sums"].any()
+    assert kept[1]["best_weights"][0] is kerass.best_weights[0], "Keras replaces it, so a copy would only take time"
+
+
+def test_an_array_of_objects_is_refused() -> None:
+    own = Sums()
+    own.sums = np.array([{}])
+    with pytest.raises(CallbackError, match=r"Sums: .* an array of Python objects; return arrays of numbers"):
+        made(own).get_state()
