@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from dtjob_trainer.models import values
-from dtjob_trainer.models.values import Rows, bytes_of, kind_of
+from dtjob_trainer.models.values import Rows, bytes_of, is_large, kind_of
 
 gfile = tf.io.gfile
 
@@ -19,13 +19,15 @@ def write(directory: str, name: str, tensors: Mapping[str, Any]) -> None:
     A value is a tensor, or the `Rows` of a variable, which may be many. At most PIECE_BYTES of those are in this
     process's memory at once.
     """
-    whole = {each: tensor for each, tensor in tensors.items() if not isinstance(tensor, list)}
+    whole = [
+        entry for each, tensor in tensors.items() if not isinstance(tensor, list) for entry in _all_of(each, tensor)
+    ]
     rows = [(each, part) for each, parts in tensors.items() if isinstance(parts, list) for part in parts]
     if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES:
-        _save(f"{directory}/{name}", [*((each, "", tensor) for each, tensor in whole.items()), *map(_entry, rows)])
+        _save(f"{directory}/{name}", [*whole, *map(_entry, rows)])
         return
     prefixes = [f"{directory}/parts/0"]
-    _save(prefixes[0], [(each, "", tensor) for each, tensor in whole.items()])
+    _save(prefixes[0], whole)
     pieces = ((each, piece) for each, part in rows for piece in part.pieces(part.tensor.dtype))
     for group in values.in_groups(pieces, _bytes_of):
         prefixes.append(f"{directory}/parts/{len(prefixes)}")
@@ -35,6 +37,15 @@ def write(directory: str, name: str, tensors: Mapping[str, Any]) -> None:
     for file in sorted(gfile.glob(f"{merged}.data-*")):
         gfile.rename(file, f"{directory}/{name}{file[len(merged) :]}", overwrite=True)
     gfile.rename(f"{merged}.index", f"{directory}/{name}.index", overwrite=True)
+
+
+def _all_of(name: str, tensor: Any) -> Iterator[tuple[str, str, Any]]:
+    """The entries of a tensor in this process's memory: its pieces, if it is large."""
+    if is_large(kind_of(tensor.shape, tensor.dtype)):
+        pieces = Rows(tuple(tensor.shape), 0, tensor.shape[0], tensor).pieces(tensor.dtype)
+        yield from map(_entry, ((name, piece) for piece in pieces))
+    else:
+        yield name, "", tensor
 
 
 def _bytes_of(named: tuple[str, Rows]) -> int:

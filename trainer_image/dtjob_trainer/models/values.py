@@ -15,8 +15,10 @@ Array = npt.NDArray[Any]
 Kind = tuple[tuple[int, ...], str]
 """Shape, and the name of the type."""
 PIECE_BYTES = 2**26
-"""Most bytes of variables that are read or written at once. Of one on a parameter server, more than that goes in
-pieces."""
+"""Most bytes of variables that are read or written at once. A larger variable is in a checkpoint in such pieces:
+TensorFlow reads a whole piece to give a part of it."""
+_ALIGNED_ROWS = 64
+"""So many rows, or twice as many, end at a multiple of 64 bytes."""
 Item = TypeVar("Item")
 
 
@@ -46,12 +48,15 @@ class Rows:
             return
         row = bytes_of(kind_of(self.shape[1:], dtype))
         most = max(1, PIECE_BYTES // max(row, 1))
+        most -= most % _ALIGNED_ROWS if most > _ALIGNED_ROWS else 0
         for first in range(0, self.count, most):
             count = min(most, self.count - first)
             part = self.tensor
             if part is not None and count < self.count:
-                with tf.device(part.device):
-                    part = part[first : first + count]
+                with tf.device(part.device):  # of a flat tensor that begins there TensorFlow copies nothing
+                    width = int(np.prod(self.shape[1:]))
+                    flat = tf.reshape(part, [-1])[first * width : (first + count) * width]
+                    part = tf.reshape(flat, (count, *self.shape[1:]))
             yield Rows(self.shape, self.first + first, count, part)
 
 

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint import writer
-from dtjob_trainer.checkpoint.directory import steps_in
+from dtjob_trainer.checkpoint.directory import UNREADABLE, steps_in
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.models import values
 from dtjob_trainer.models.values import Rows
@@ -62,3 +62,20 @@ def test_a_save_of_the_same_step_in_other_files_replaces_it(tmp_path: Path, monk
     assert len(list(tmp_path.glob("ckpt-5.data-*"))) == 1
     assert steps_in(str(tmp_path)) == [5]
     assert not list(tmp_path.glob("*_temp"))
+
+
+def test_a_large_tensor_of_this_process_is_in_pieces_of_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first rows can be read where the last ones are damaged: TensorFlow reads a whole piece to give a part."""
+    stored = written(tmp_path, 5 * ROW, {"table": tf.constant(TABLE)}, monkeypatch)
+    assert np.array_equal(stored.array("table"), TABLE)
+    (data,) = tmp_path.glob("ckpt-5.data-*")
+    content = bytearray(data.read_bytes())
+    last = content.index(TABLE[9].tobytes())
+    content[last] ^= 1
+    data.write_bytes(content)
+    (part,) = stored.read(["table"], [Rows((10, 3), 1, 2).slice])
+    assert np.array_equal(part, TABLE[1:3])
+    with pytest.raises(UNREADABLE):
+        stored.verify()
