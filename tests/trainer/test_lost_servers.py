@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,22 +12,23 @@ from tests.trainer.support.harness import Cluster, Member
 
 DOZEN = 12
 """Steps that one file holds (counted_steps.py)."""
+SERVERS = ["ps-0", "ps-1"]
 
 
-def counted(directory: Path, dozens: int, held: Sequence[str], every: int) -> Cluster:
+def counted(folder: Path, dozens: int, held: Sequence[str], every: int, **checkpoint: Any) -> Cluster:
     """A run of so many dozens of steps, with a file for each of `held`."""
     for name in held:
-        (directory / f"hold-{name}").touch()
-    arguments = (f"--directory={directory}", f"--steps={dozens * DOZEN}")
+        (folder / f"hold-{name}").touch()
+    arguments = (f"--directory={folder}", f"--steps={dozens * DOZEN}")
     counts = {"chief": 1, "worker": 2, "ps": 2}
-    checkpoint = {"everySteps": every, "everySeconds": 0}
-    return Cluster(directory, "ParameterServer", counts, "counted_steps.py", *arguments, checkpoint=checkpoint)
+    checkpoint |= {"everySteps": every, "everySeconds": 0}
+    return Cluster(folder, "ParameterServer", counts, "counted_steps.py", *arguments, checkpoint=checkpoint)
 
 
-def wait_for_workers(chief: Member, directory: Path, dozen: int, workers: int) -> None:
+def wait_for_workers(chief: Member, folder: Path, dozen: int, workers: int) -> None:
     """Wait until so many workers wait in the first steps of a dozen."""
     for number in range(workers):
-        chief.wait_for_file(directory / f"in-{dozen * DOZEN + number}")
+        chief.wait_for_file(folder / f"in-{dozen * DOZEN + number}")
 
 
 @pytest.mark.parametrize("stopped", [0, pytest.param(150, marks=pytest.mark.slow)])
@@ -54,10 +56,12 @@ def test_workers_that_are_lost_late_or_stopped_double_no_step(tmp_path: Path, st
 
 
 def test_a_ps_that_is_lost_during_a_save_takes_training_back_to_the_checkpoint_before(tmp_path: Path) -> None:
+    """The other ps has written its part of the save by then."""
     with counted(tmp_path, 4, ("save-24", "3"), every=DOZEN) as run:
         run.start()
         chief = run["chief-0"]
         chief.wait_for_file(tmp_path / "saving-24")
+        chief.wait_for_file(run.checkpoints / "ckpt-24_temp" / "parts" / "1-2.index")
         run["ps-1"].kill()
         assert run["ps-1"].exit_code() == -signal.SIGKILL
         (tmp_path / "hold-save-24").unlink()
@@ -66,3 +70,15 @@ def test_a_ps_that_is_lost_during_a_save_takes_training_back_to_the_checkpoint_b
         run.start("ps-1", "chief-0")
         run.expect_success("chief-0")
         assert run["chief-0"].status["restoredStep"] == DOZEN
+        assert f"tables written by {SERVERS}, read by {SERVERS}" in run["chief-0"].output()
+        assert not list(run.checkpoints.glob("*_temp"))
+        assert not list(run.checkpoints.glob(".dtjob*"))
+
+
+def test_tables_of_ps_without_the_directory_pass_through_the_chief(tmp_path: Path) -> None:
+    """Each process has a memory of its own behind ram://."""
+    with counted(tmp_path, 2, (), every=DOZEN, directory="ram://checkpoints") as run:
+        run.start()
+        run.expect_success("chief-0")
+        assert run["chief-0"].status["checkpoint"]["step"] == 2 * DOZEN
+        assert "tables written by ['chief-0'], read by []" in run["chief-0"].output()

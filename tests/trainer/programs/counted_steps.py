@@ -1,11 +1,12 @@
 """Under ParameterServer: a table for each ps, which counts in a row for each step how often that step was done.
 
 A test holds steps and saves by files in DIRECTORY. A step waits, before it changes anything, while the file `hold-N` of
-its dozen is there, and says so by the file `in-STEP`. A save of step N waits while `hold-save-N` is there, and says so
-by `saving-N`.
+its dozen is there, and says so by the file `in-STEP`. If ps-1 writes its part of a save by itself, that waits while
+`hold-save-N` is there, for step N, and the file `saving-N` says so. Prints which tasks have written and read tables.
 """
 
 import argparse
+import re
 import time
 from pathlib import Path
 
@@ -13,7 +14,10 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
-from dtjob_trainer.checkpoint import writer
+from dtjob_trainer.checkpoint import parts
+from dtjob_trainer.checkpoint.directory import STATE
+from dtjob_trainer.checkpoint.stored import Stored
+from dtjob_trainer.models import values
 
 DOZEN = 12
 parser = argparse.ArgumentParser()
@@ -22,14 +26,33 @@ parser.add_argument("--steps", type=int, required=True)
 options = parser.parse_args()
 with dt.strategy().scope():  # TensorFlow places variables on one server after the other
     tables = [tf.Variable(tf.zeros(options.steps)) for _ in range(2)]
-write = writer.write
+values.PIECE_BYTES = 4 * 20  # tables are in pieces of 20 rows
+save, read = parts._save, Stored.read
+writers, readers = set(), set()
 
 
-def held_write(directory, step, *arguments):
-    (options.directory / f"saving-{step}").touch()
-    while (options.directory / f"hold-save-{step}").exists():
+def task_of(device):
+    """Such as ps-1."""
+    return "-".join(
+        re.search(r"/job:(\w+)/.*/task:(\d+)/", tf.identity(0).device if device == parts.HERE else device).groups()
+    )
+
+
+def noted_save(prefix, entries, device=parts.HERE):
+    step, writer = re.search(r"ckpt-(\d+)_temp", prefix)[1], task_of(device)
+    if any(place and name != STATE for name, place, _ in entries):
+        writers.add(writer)
+    while writer == "ps-1" and (options.directory / f"hold-save-{step}").exists():
+        (options.directory / f"saving-{step}").touch()
         time.sleep(0.01)
-    write(directory, step, *arguments)
+    save(prefix, entries, device)
+
+
+def noted_read(self, names, slices=None):
+    tensors = read(self, names, slices)
+    if names != [STATE] and any(slices or ()):
+        readers.add(task_of(tensors[0].device))
+    return tensors
 
 
 def step_fn(numbers):
@@ -48,10 +71,11 @@ def step_fn(numbers):
         table.scatter_add(tf.IndexedSlices(one[None], number[None]))
 
 
-writer.write = held_write
+parts._save, Stored.read = noted_save, noted_read
 steps = tf.data.Dataset.range(options.steps).batch(1)
 dt.train(step_fn, steps, variables=tables, total_steps=options.steps)
 for table in tables:
     counts, numbers = np.unique(table.numpy(), return_counts=True)
     print(f"steps by how often they were done: {dict(zip(counts.tolist(), numbers.tolist(), strict=True))}")
     assert counts.tolist() == [1.0]
+print(f"tables written by {sorted(writers)}, read by {sorted(readers)}")

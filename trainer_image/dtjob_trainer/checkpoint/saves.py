@@ -150,7 +150,7 @@ class Saves:
         damaged: dict[int, tf.errors.OpError] = {}
         for step in reversed(writer.prepare()):
             try:
-                newest = Stored(where, step)
+                newest = Stored(where, step, writer.servers)
                 newest.verify()
                 found = newest
                 break

@@ -25,26 +25,39 @@ from dtjob_trainer.checkpoint.directory import (
     write_state_file,
 )
 from dtjob_trainer.checkpoint.owner import Owner
+from dtjob_trainer.checkpoint.shared import is_shared
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError, CheckpointInUseError
+from dtjob_trainer.process.peer_loss import is_peer_loss
+from dtjob_trainer.strategies.servers import devices_of
 
 gfile = tf.io.gfile
 RETRY_SECONDS = 1.0
 """After how long a write that failed is tried once more; a save before the end has not much time."""
 
 
-def write(directory: str, step: int, tensors: Mapping[str, Any], state: bytes, max_to_keep: int) -> None:
+def write(
+    directory: str,
+    step: int,
+    tensors: Mapping[str, Any],
+    state: bytes,
+    max_to_keep: int,
+    by_servers: bool = False,
+) -> None:
     """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest.
 
     Killed at any line, this leaves every older checkpoint whole, one of the same step included: either it is still
     there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last.
+
+    - by_servers: have parameter servers write what they hold.
     """
     temporary = f"{directory}/ckpt-{step}_temp"
     if gfile.isdir(temporary):
         gfile.rmtree(temporary)
     gfile.makedirs(temporary)
-    parts.write(temporary, "ckpt", {**tensors, STATE: tf.constant(np.frombuffer(state, np.uint8))})
+    blob = {STATE: tf.constant(np.frombuffer(state, np.uint8))}
+    parts.write(temporary, "ckpt", {**tensors, **blob}, by_servers=by_servers)
     flush(temporary)
     name = f"ckpt-{step}"
     remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
@@ -66,13 +79,15 @@ class Writer:
     def __init__(self, task: Task, report: Callable[..., None], log: Callable[..., None]) -> None:
         assert task.checkpoint is not None
         self.settings = task.checkpoint
-        self._report, self._log, self._uid = report, log, task.uid
+        self._report, self._log, self._task, self._uid = report, log, task, task.uid
         self.owner = Owner(task, report, log)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         """Why the last write came to nothing; None where it is on disk, or on its way."""
         self._step: int | None = None
         """What that was of."""
+        self.servers: tuple[str, ...] = ()
+        """The devices of parameter servers, if these read and write in the directory themselves."""
         check_directory(self.settings.directory)
 
     def prepare(self) -> list[int]:
@@ -86,6 +101,8 @@ class Writer:
         make_writable(self.settings.directory)
         self.owner.take()
         done.remove_others_mark(self.settings.directory, self._uid)
+        if is_shared(self.settings.directory, servers := devices_of(self._task)):
+            self.servers = servers
         return steps_in(self.settings.directory)
 
     def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
@@ -106,10 +123,15 @@ class Writer:
             self.settle()
 
     def settle(self) -> int | None:
-        """Wait until the last write has ended; the step that it could not write, None where all is on disk."""
+        """Wait until the last write has ended; the step that it could not write, None where all is on disk.
+
+        Raises TensorFlow's error of a parameter server that was lost: no storage is at fault.
+        """
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        if self._error is not None and _is_of_lost_server(self._error):
+            raise self._error
         return self._step if self._error is not None else None
 
     def wait(self) -> None:
@@ -127,7 +149,7 @@ class Writer:
     def _write(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> None:
         """`clear`: of what a failed write has left, which may be what fills the disk."""
         error = self._try(step, tensors, state, clear)
-        if error is not None and not isinstance(error, CheckpointInUseError):
+        if error is not None and not (isinstance(error, CheckpointInUseError) or _is_of_lost_server(error)):
             self._say(step, error, "it is tried once more")
             time.sleep(RETRY_SECONDS)
             error = self._try(step, tensors, state, clear)
@@ -144,7 +166,7 @@ class Writer:
             self.owner.look()
             if clear:
                 clear_half_written(self.settings.directory)
-            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep)
+            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep, bool(self.servers))
         except BaseException as error:
             return error
         return None
@@ -152,3 +174,8 @@ class Writer:
     def _say(self, step: int, error: BaseException, what_now: str) -> None:
         where = f"checkpoint.storage {self.settings.directory}"
         self._log(f"{where}: the checkpoint could not be written, {what_now}: {error}", level="warning", step=step)
+
+
+def _is_of_lost_server(error: BaseException) -> bool:
+    """Whether a parameter server was lost that held variables, or wrote them itself."""
+    return "/job:ps/" in str(error) and is_peer_loss(error, members=2)

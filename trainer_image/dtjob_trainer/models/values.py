@@ -41,9 +41,13 @@ class Rows:
         sizes, others = " ".join(map(str, self.shape)), ":-" * (len(self.shape) - 1)
         return f"{sizes} {self.first},{self.count}{others}"
 
+    def bytes(self, dtype: Any) -> int:
+        """How many bytes they have."""
+        return bytes_of(kind_of((self.count, *self.shape[1:]) if self.shape else (), dtype))
+
     def pieces(self, dtype: Any) -> Iterator[Rows]:
         """These rows, in pieces of at most PIECE_BYTES, or of one row. Each has its part of the tensor."""
-        if not self.shape:
+        if not (self.shape and self.count):
             yield self
             return
         row = bytes_of(kind_of(self.shape[1:], dtype))
@@ -65,6 +69,8 @@ class Values(ABC):
 
     kinds: Mapping[str, Kind]
     """Of all that there are."""
+    servers: Sequence[str] = ()
+    """The devices of parameter servers that can read it themselves."""
 
     @abstractmethod
     def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:

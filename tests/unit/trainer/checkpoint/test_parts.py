@@ -29,22 +29,29 @@ def shards(*sizes: int) -> list[Rows]:
     ]
 
 
-def written(directory: Path, piece: int, tensors: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Stored:
+def written(
+    directory: Path,
+    piece: int,
+    tensors: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    servers: tuple[str, ...] = (),
+) -> Stored:
     monkeypatch.setattr(values, "PIECE_BYTES", piece)
-    writer.write(str(directory), 5, tensors, b"{}", 3)
-    stored = Stored(str(directory), 5)
+    writer.write(str(directory), 5, tensors, b"{}", 3, by_servers=bool(servers))
+    stored = Stored(str(directory), 5, servers)
     stored.verify()
     return stored
 
 
+@pytest.mark.parametrize("servers", [(), ("CPU:0",)])
 @pytest.mark.parametrize(("piece", "files"), [(1000, 1), (5 * ROW, 4), (3 * ROW, 5), (1, 12)])
 def test_shards_are_read_as_one_table_and_in_other_shards(
-    tmp_path: Path, piece: int, files: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, piece: int, files: int, servers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside the files of shards there is one for what is in memory, and one piece for the count."""
     count = [Rows((), 0, 1, tf.constant(7, tf.int64))]
     tensors = {"table": shards(6, 4), "count": count, "w": tf.constant([1.0, 2.0])}
-    stored = written(tmp_path, piece, tensors, monkeypatch)
+    stored = written(tmp_path, piece, tensors, monkeypatch, servers)
     assert len(list(tmp_path.glob("ckpt-5.data-*"))) == files
     assert np.array_equal(stored.array("table"), TABLE)
     assert stored.array("count") == 7
