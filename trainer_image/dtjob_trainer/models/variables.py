@@ -36,15 +36,16 @@ class State:
     def capture(self) -> dict[str, Any]:
         """Name to tensor, at the chief task; empty elsewhere. Collective: every task calls it at the same step.
 
-        Of what is on parameter servers it has `Rows`, whose tensors are there. The tensors share the buffers of
-        variables in the host's memory; TensorFlow copies one when training next writes
-        to it.
+        Of what is on parameter servers it has lists of `Rows`, whose tensors are there. The others share the buffers of
+        variables in the host's memory; TensorFlow copies one when training next writes to it.
         """
         rows = self._group.gather(self._local_rows())
         if self._group.index != 0:
             return {}
-        tensors = {name: _read(self._parts(v)[0]) for name, v in (self._shared | self._local).items()}
-        return tensors | {"replicas": tf.constant(rows)}
+        parts = {name: self._parts(v)[0] for name, v in (self._shared | self._local).items()}
+        remote = {name: part for name, part in parts.items() if pieces.is_remote(part)}
+        here = {name: _read(part) for name, part in parts.items() if name not in remote}
+        return here | pieces.rows_there(remote) | {"replicas": tf.constant(rows)}
 
     def restore(self, values: Values | None) -> bool:
         """Give every variable its value of `values`, which only the chief task has (the others pass None).
@@ -221,12 +222,7 @@ def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]
 
 
 def _read(part: Any) -> Any:
-    """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes.
-
-    What is on parameter servers stays there: a list of `Rows`, one for each shard.
-    """
-    if pieces.is_remote(part):
-        return pieces.rows_there(part)
+    """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes."""
     if is_sharded(part):
         return tf.convert_to_tensor(part)
     device = tf.DeviceSpec.from_string(part.device or "")
