@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,3 +47,21 @@ def test_variables_get_all_their_rows_with_few_of_them_in_memory_at_once(
     assert np.array_equal(table.numpy(), TABLE)
     assert count.numpy() == 7
     assert max(stored.read_at_once) <= max(piece, ROW)
+
+
+def test_parameter_servers_copy_what_they_hold_at_the_same_time() -> None:
+    barrier = threading.Barrier(2)
+
+    def shard(value: float, task: int) -> Any:
+        def read() -> Any:
+            barrier.wait(10)  # for the other server
+            return value
+
+        device = f"/job:ps/replica:0/task:{task}/device:CPU:0"
+        return SimpleNamespace(shape=tf.TensorShape([2]), device=device, read_value=read)
+
+    found = pieces.rows_there({"a": shard(1.0, 0), "b": shard(2.0, 1)})
+    assert {name: [(rows.first, rows.count, rows.tensor) for rows in parts] for name, parts in found.items()} == {
+        "a": [(0, 2, 1.0)],
+        "b": [(0, 2, 2.0)],
+    }
