@@ -1,5 +1,6 @@
 """ParameterServer with tasks that are slow, away, or lost during a save: each step counts once."""
 
+import random
 import signal
 import time
 from collections.abc import Sequence
@@ -82,3 +83,27 @@ def test_tables_of_ps_without_the_directory_pass_through_the_chief(tmp_path: Pat
         run.expect_success("chief-0")
         assert run["chief-0"].status["checkpoint"]["step"] == 2 * DOZEN
         assert "tables written by ['chief-0'], read by []" in run["chief-0"].output()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_kills_of_ps_and_chief_at_random_moments_mix_no_two_steps(tmp_path: Path) -> None:
+    chance, during_saves = random.Random(0), 0
+    with counted(tmp_path, 400, (), every=DOZEN) as run:
+        run.start()
+        for _ in range(10):
+            chief, before = run["chief-0"], len(run["chief-0"].lines)
+            chief.wait_for_checkpoint(1)
+            chief.wait_until(lambda _, c=chief, b=before: len(c.lines) > b, "new steps")
+            time.sleep(chance.uniform(0.0, 1.0))  # no condition to wait for: any moment must do
+            victim = chance.choice(("chief-0", *SERVERS))
+            during_saves += chief.status.get("writing") is not None
+            run[victim].kill()
+            assert run[victim].exit_code() == -signal.SIGKILL
+            if victim != "chief-0":
+                assert chief.exit_code() == 75
+                run.start(victim)
+            run.start("chief-0")
+        run.expect_success("chief-0")
+    print(f"{during_saves} of 10 kills within a save")
+    assert during_saves

@@ -26,7 +26,7 @@ parser.add_argument("--steps", type=int, required=True)
 options = parser.parse_args()
 with dt.strategy().scope():  # TensorFlow places variables on one server after the other
     tables = [tf.Variable(tf.zeros(options.steps)) for _ in range(2)]
-values.PIECE_BYTES = 4 * 20  # tables are in pieces of 20 rows
+values.PIECE_BYTES = 4 * (options.steps * 2 // 5)  # a table is in three pieces
 save, read = parts._save, Stored.read
 writers, readers = set(), set()
 

@@ -76,9 +76,7 @@ def _assign(values: Values, device: str | None, shards: Sequence[Shard]) -> None
                 shard.assign(value)
                 continue
             begin = rows.first - whole.first
-            with tf.device(
-                shard.device
-            ):  # of `shard[begin:end].assign`, which TensorFlow's wrapper of a variable lacks
-                tf.raw_ops.ResourceStridedSliceAssign(
-                    ref=shard.handle, begin=[begin], end=[begin + rows.count], strides=[1], value=value
+            with tf.device(shard.device):  # an assignment to a slice would copy the whole variable for each piece
+                tf.raw_ops.ResourceScatterUpdate(
+                    resource=shard.handle, indices=tf.range(begin, begin + rows.count), updates=value
                 )
