@@ -41,7 +41,7 @@ class CheckpointStorage(Block):
     """Absolute path at which the volume is mounted. Defaults to /checkpoints."""
     mount_on: Annotated[MountOn, Field(json_schema_extra=UNSET_IN_CLUSTER)] = MountOn.CHIEF
     """Pods that mount the volume. Chief (the default) suits every volume, and the evaluator then runs on the chief's
-    node. All needs a shared file system (ReadWriteMany)."""
+    node. All needs a shared file system (ReadWriteMany); each ps then writes its own part of a checkpoint."""
     uri: Text | None = None
     """Bucket and path that hold the checkpoints. Example: gs://my-bucket/digits. For s3:// the program has to import a
     package that gives TensorFlow this file system, such as tensorflow_io."""

@@ -6,7 +6,7 @@ import numpy as np
 
 import dtjob_trainer as dt
 from dtjob_trainer.engines.parameter_server import ParameterServerEngine
-from dtjob_trainer.models import values, variables
+from dtjob_trainer.models import pieces, values
 
 ROWS, WIDTH = 1000, 8
 WHOLE = {"ReadVariableOp", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}
@@ -44,8 +44,9 @@ def operations_on(tables, graph):
 
 def places_of_values(model):
     """The devices on which a save has the values of all variables, and pieces of them."""
-    for variable in [*model.variables, *model.optimizer.variables]:
-        for rows in variables._read(variable.value):
+    found = pieces.rows_there(dict(enumerate(v.value for v in [*model.variables, *model.optimizer.variables])))
+    for parts in found.values():
+        for rows in parts:
             yield rows.tensor.device
             yield from (piece.tensor.device for piece in rows.pieces(rows.tensor.dtype))
 

@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from dtjob_trainer.models.values import Array
-
 Bytes = npt.NDArray[np.uint8]
 INLINE_BYTES = 1024
 """Up to this size, the JSON has an array itself: a history may have thousands of numbers of NumPy's types."""
@@ -62,15 +60,14 @@ def unpack(text: bytes, read: Callable[[str, int], Bytes]) -> Any:
     return json.loads(text, object_hook=of_json)
 
 
-def as_tensors(values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` with a tensor for each array, which shares its memory.
+def tensor_of(array: Any) -> Any:
+    """The tensor of an array, which shares its memory: a copy by TensorFlow would hold up Python's other threads.
 
-    A copy by TensorFlow would hold up Python's other threads.
+    TensorFlow can save it. It aborts as it computes with one whose memory is not aligned. Of what is no array, the
+    tensor.
     """
-    return {name: _tensor_of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-
-def _tensor_of(array: Array) -> Any:
+    if not isinstance(array, np.ndarray):
+        return tf.convert_to_tensor(array)
     if not array.flags.writeable:  # DLPack refuses those
         array = array.copy()
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())

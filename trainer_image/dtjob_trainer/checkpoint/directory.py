@@ -28,6 +28,8 @@ DAMAGED = "damaged-"
 """Prefix of the files of a checkpoint that could not be read, which are kept for whoever wants to look into it."""
 PROBE = ".dtjob-can-write"
 """A file that is written to see whether one can be."""
+SEEN = ".dtjob-seen-"
+"""Prefix of files that are written to see whether parameter servers have the directory, too."""
 UNREADABLE = (tf.errors.DataLossError, tf.errors.OutOfRangeError)
 """What TensorFlow raises for a damaged checkpoint: a wrong checksum, a file that is cut off."""
 GONE = (tf.errors.NotFoundError, tf.errors.AbortedError, *UNREADABLE)
@@ -137,7 +139,7 @@ def clear_half_written(directory: str) -> None:
     names = names.union(*ended)
     whole = set(_whole(names))
     for name in names:
-        if name.startswith(TEMPORARY_MODEL) or _step_of_part(name) not in whole | {None}:
+        if name.startswith((TEMPORARY_MODEL, SEEN)) or _step_of_part(name) not in whole | {None}:
             remove(f"{directory}/{name}")
 
 

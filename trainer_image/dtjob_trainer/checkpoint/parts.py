@@ -1,41 +1,50 @@
-"""The files of one checkpoint. What is on parameter servers passes through the chief in pieces."""
+"""The files of one checkpoint. Parameter servers write what they hold, or it passes through the chief in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.checkpoint import arrays
 from dtjob_trainer.models import values
-from dtjob_trainer.models.values import Rows, bytes_of, kind_of
+from dtjob_trainer.models.values import Rows, is_large, kind_of
+from dtjob_trainer.strategies.servers import side_by_side
 
 gfile = tf.io.gfile
+HERE = "CPU:0"
+"""The device of this task."""
 
 
-def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str = "") -> None:
+def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str = "", by_servers: bool = False) -> None:
     """Write `tensors` to files `name`.data-… of a directory, and last `name`.index.
 
-    A value is a tensor, or the `Rows` of a variable, which may be many. At most PIECE_BYTES of those are in this
-    process's memory at once.
+    A value is a tensor, an array, or the `Rows` of a variable, which may be many. If these are more than PIECE_BYTES,
+    there are several files, of at most so many bytes.
 
     - final: write to files of this prefix instead, and only pieces into the directory. For an object store, where the
       index is there once it is whole.
+    - by_servers: have each parameter server write its own rows. Otherwise they pass through this process's memory, one
+      file after the other.
     """
-    whole = {each: tensor for each, tensor in tensors.items() if not isinstance(tensor, list)}
+    whole = [
+        entry for each, tensor in tensors.items() if not isinstance(tensor, list) for entry in _all_of(each, tensor)
+    ]
     rows = [(each, part) for each, parts in tensors.items() if isinstance(parts, list) for part in parts]
     if sum(map(_bytes_of, rows)) <= values.PIECE_BYTES:
-        _save(
-            final or f"{directory}/{name}",
-            [*((each, "", tensor) for each, tensor in whole.items()), *map(_entry, rows)],
-        )
+        _save(final or f"{directory}/{name}", [*whole, *map(_entry, rows)])
         return
     prefixes = [f"{directory}/parts/0"]
-    _save(prefixes[0], [(each, "", tensor) for each, tensor in whole.items()])
-    pieces = ((each, piece) for each, part in rows for piece in part.pieces(part.tensor.dtype))
-    for group in values.in_groups(pieces, _bytes_of):
-        prefixes.append(f"{directory}/parts/{len(prefixes)}")
-        _save(prefixes[-1], list(map(_entry, group)))
+    _save(prefixes[0], whole)
+    places: dict[str, list[tuple[str, Rows]]] = {}
+    for each, part in rows:
+        places.setdefault(part.tensor.device if by_servers else HERE, []).append((each, part))
+    side_by_side(
+        partial(_save_pieces, f"{directory}/parts/{number}", of_place, device, prefixes)
+        for number, (device, of_place) in enumerate(places.items(), 1)
+    )
     merged = final or f"{directory}/merged"  # elsewhere an index is there before it is whole: it is named last
     tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=prefixes, destination_prefix=merged, delete_old_dirs=True)
     if final:
@@ -45,9 +54,26 @@ def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str =
     gfile.rename(f"{merged}.index", f"{directory}/{name}.index", overwrite=True)
 
 
+def _all_of(name: str, tensor: Any) -> Iterator[tuple[str, str, Any]]:
+    """The entries of a tensor in this process's memory: its pieces, if it is large."""
+    if is_large(kind_of(tensor.shape, tensor.dtype)):
+        pieces = Rows(tuple(tensor.shape), 0, tensor.shape[0], tensor).pieces(tensor.dtype)
+        yield from map(_entry, ((name, piece) for piece in pieces))
+    else:
+        yield name, "", tensor
+
+
+def _save_pieces(prefix: str, rows: Sequence[tuple[str, Rows]], device: str, prefixes: list[str]) -> None:
+    """Write rows of variables to files, one after the other; adds their prefixes to `prefixes`."""
+    pieces = ((name, piece) for name, part in rows for piece in part.pieces(part.tensor.dtype))
+    for number, group in enumerate(values.in_groups(pieces, _bytes_of)):
+        _save(f"{prefix}-{number}", list(map(_entry, group)), device)
+        prefixes.append(f"{prefix}-{number}")
+
+
 def _bytes_of(named: tuple[str, Rows]) -> int:
     _, rows = named
-    return bytes_of(kind_of((rows.count, *rows.shape[1:]) if rows.shape else (), rows.tensor.dtype))
+    return rows.bytes(rows.tensor.dtype)
 
 
 def _entry(named: tuple[str, Rows]) -> tuple[str, str, Any]:
@@ -55,13 +81,13 @@ def _entry(named: tuple[str, Rows]) -> tuple[str, str, Any]:
     return name, rows.slice, rows.tensor
 
 
-def _save(prefix: str, entries: Sequence[tuple[str, str, Any]]) -> None:
-    """Write tensors, each with its name and its place in the whole."""
+def _save(prefix: str, entries: Sequence[tuple[str, str, Any]], device: str = HERE) -> None:
+    """Write tensors, each with its name and its place in the whole. `device`: of the task that writes."""
     names, slices, tensors = zip(*entries, strict=True)
-    with tf.device("CPU:0"):
+    with tf.device(device):
         tf.raw_ops.SaveV2(
             prefix=prefix,
             tensor_names=list(names),
             shape_and_slices=list(slices),
-            tensors=[tf.convert_to_tensor(tensor) for tensor in tensors],
+            tensors=[arrays.tensor_of(tensor) for tensor in tensors],
         )

@@ -81,9 +81,9 @@ class Saves:
         """
         if self._settings is None:
             return
+        failed = self._writer.settle() if self._writer is not None else None  # else memory would hold two copies
         tensors = self._state.capture()
         if self._writer is not None:
-            failed = self._writer.settle()
             self._earlier = [each for each in self._earlier if each != failed]
             named = {"format": FORMAT, "step": step, "earlier": list(self._earlier), "tasks": self.history, **state()}
             self._writer.write(step, tensors, named)
@@ -156,7 +156,7 @@ class Saves:
         damaged: dict[int, tf.errors.OpError] = {}
         for step in reversed(writer.prepare()):
             try:
-                newest = Stored(where, step)
+                newest = Stored(where, step, writer.servers)
                 newest.verify()
                 found = newest
                 break

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint.directory import STATE, foreign
-from dtjob_trainer.models.values import Rows, Values, bytes_of, in_groups, is_large, kind_of
+from dtjob_trainer.models.values import Rows, Values, in_groups, kind_of
+from dtjob_trainer.strategies.servers import side_by_side
 
 
 class Stored(Values):
@@ -19,13 +21,13 @@ class Stored(Values):
     All is read by TensorFlow's operation: its reader object tells damage, absence and refusal by one class of error.
     """
 
-    def __init__(self, directory: str, step: int) -> None:
-        """Reads `state` and names.
+    def __init__(self, directory: str, step: int, servers: Sequence[str] = ()) -> None:
+        """Reads `state` and names. `servers`: the devices of parameter servers that can read it, too.
 
         Raises CheckpointError where it is not one of ours, one of UNREADABLE where it is damaged, and NotFoundError
         where it is gone. So does `read`.
         """
-        self._prefix = f"{directory}/ckpt-{step}"
+        self._prefix, self.servers = f"{directory}/ckpt-{step}", servers
         self._types: dict[str, Any] = {STATE: tf.uint8}
         try:
             self.state: dict[str, Any] = json.loads(np.asarray(self.read([STATE])[0]).tobytes())
@@ -54,11 +56,18 @@ class Stored(Values):
 
     def verify(self) -> None:
         """Read all of it once. Raises one of UNREADABLE where it is damaged: before a run has taken anything of it."""
-        large = [name for name, kind in self.kinds.items() if is_large(kind)]
-        small = (name for name in self.kinds if name not in large)
-        for names in in_groups(small, lambda name: bytes_of(self.kinds[name])):
-            self.read(names)
-        for name in large:
-            shape, dtype = self.kinds[name]
-            for rows in Rows(shape, 0, shape[0]).pieces(dtype):
-                self.read([name], [rows.slice])
+        pieces = (
+            (name, rows.slice, rows.bytes(dtype))
+            for name, (shape, dtype) in self.kinds.items()
+            for rows in Rows(shape, 0, shape[0] if shape else 1).pieces(dtype)
+        )
+        groups = list(in_groups(pieces, lambda piece: piece[2]))
+
+        def read(server: str | None, mine: Sequence[Sequence[tuple[str, str, int]]]) -> None:
+            with tf.device(server):
+                for group in mine:
+                    names, slices, _ = zip(*group, strict=True)
+                    self.read(names, slices)
+
+        places: Sequence[str | None] = self.servers or [None]
+        side_by_side(partial(read, place, groups[n :: len(places)]) for n, place in enumerate(places))

@@ -24,10 +24,13 @@ from dtjob_trainer.checkpoint.directory import (
 )
 from dtjob_trainer.checkpoint.owner import Owner
 from dtjob_trainer.checkpoint.retention import Retention
+from dtjob_trainer.checkpoint.shared import is_shared
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.contract.times import timestamp
 from dtjob_trainer.errors import CheckpointError, CheckpointInUseError
+from dtjob_trainer.process.peer_loss import is_peer_loss
+from dtjob_trainer.strategies.servers import devices_of
 
 gfile = tf.io.gfile
 RETRY_SECONDS = 1.0
@@ -41,6 +44,7 @@ def write(
     state: bytes,
     max_to_keep: int,
     also_kept: Callable[[Sequence[int]], Set[int]] = lambda _: frozenset(),
+    by_servers: bool = False,
 ) -> None:
     """Write checkpoint `step`, name it the latest, and remove all but the `max_to_keep` newest and those `also_kept`.
 
@@ -49,6 +53,8 @@ def write(
     Killed at any line, this leaves every older checkpoint whole, one of the same step included: either it is still
     there, or `clear_half_written` goes on from here. Files are renamed to their names when complete, the index last. In
     an object store they are written under these names, if there is no checkpoint of this step.
+
+    - by_servers: have parameter servers write what they hold.
     """
     temporary = f"{directory}/ckpt-{step}_temp"
     if gfile.isdir(temporary):
@@ -56,8 +62,8 @@ def write(
     gfile.makedirs(temporary)
     name = f"ckpt-{step}"
     at_once = object_store.holds(directory) and not files_of(directory, name)
-    written = arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)})
-    parts.write(temporary, "ckpt", written, final=f"{directory}/{name}" if at_once else "")
+    written = {**tensors, STATE: np.frombuffer(state, np.uint8)}
+    parts.write(temporary, "ckpt", written, final=f"{directory}/{name}" if at_once else "", by_servers=by_servers)
     if not at_once:
         flush(temporary)
         remove_checkpoint(directory, name)  # else it would stand beside another save's data for a moment
@@ -81,13 +87,15 @@ class Writer:
         """`settings`: of the program's present stage."""
         assert task.checkpoint is not None
         self.settings, self._root = settings, task.checkpoint.directory
-        self._report, self._log, self._uid = report, log, task.uid
+        self._report, self._log, self._task, self._uid = report, log, task, task.uid
         self.owner, self._retention = Owner(task, report, log), Retention(task.uid, settings)
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         """Why the last write came to nothing; None where it is on disk, or on its way."""
         self._step: int | None = None
         """What that was of."""
+        self.servers: tuple[str, ...] = ()
+        """The devices of parameter servers, if these read and write in the directory themselves."""
         object_store.check(self.settings.directory)
 
     def prepare(self) -> list[int]:
@@ -101,6 +109,8 @@ class Writer:
         make_writable(self.settings.directory)
         self.owner.take()
         done.remove_others_mark(self._root, self._uid)
+        if is_shared(self.settings.directory, servers := devices_of(self._task)):
+            self.servers = servers
         return steps_in(self.settings.directory)
 
     def write(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
@@ -121,10 +131,15 @@ class Writer:
             self.settle()
 
     def settle(self) -> int | None:
-        """Wait until the last write has ended; the step that it could not write, None where all is on disk."""
+        """Wait until the last write has ended; the step that it could not write, None where all is on disk.
+
+        Raises TensorFlow's error of a parameter server that was lost: no storage is at fault.
+        """
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        if self._error is not None and _is_of_lost_server(self._error):
+            raise self._error
         return self._step if self._error is not None else None
 
     def wait(self) -> None:
@@ -142,7 +157,7 @@ class Writer:
     def _write(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> None:
         """`clear`: of what a failed write has left, which may be what fills the disk."""
         error = self._try(step, tensors, state, clear)
-        if error is not None and not isinstance(error, CheckpointInUseError):
+        if error is not None and not (isinstance(error, CheckpointInUseError) or _is_of_lost_server(error)):
             self._say(step, error, "it is tried once more")
             time.sleep(RETRY_SECONDS)
             error = self._try(step, tensors, state, clear)
@@ -159,7 +174,8 @@ class Writer:
             self.owner.look()
             if clear:
                 clear_half_written(self.settings.directory)
-            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep, self._retention.kept)
+            kept, by_servers = self._retention.kept, bool(self.servers)
+            write(self.settings.directory, step, tensors, state, self.settings.max_to_keep, kept, by_servers)
         except BaseException as error:
             return error
         return None
@@ -167,3 +183,8 @@ class Writer:
     def _say(self, step: int, error: BaseException, what_now: str) -> None:
         where = f"checkpoint.storage {self.settings.directory}"
         self._log(f"{where}: the checkpoint could not be written, {what_now}: {error}", level="warning", step=step)
+
+
+def _is_of_lost_server(error: BaseException) -> bool:
+    """Whether a parameter server was lost that held variables, or wrote them itself."""
+    return "/job:ps/" in str(error) and is_peer_loss(error, members=2)

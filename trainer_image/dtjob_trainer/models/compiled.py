@@ -13,12 +13,12 @@ import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import FitError, StateError
-from dtjob_trainer.models import metric_updates, optimizers, own_step, recurrent, returned
+from dtjob_trainer.models import metric_updates, optimizers, own_step, pieces, recurrent, returned
 from dtjob_trainer.models.by_rows import scalars
 from dtjob_trainer.models.cuts import Cut, current_cut, setting
 from dtjob_trainer.models.gradients import indexed_slices, own_gradients
 from dtjob_trainer.models.returned import Returned
-from dtjob_trainer.models.values import Values, bytes_of, in_groups
+from dtjob_trainer.models.values import Values
 from dtjob_trainer.models.variables import State
 from dtjob_trainer.strategies.collective import Group
 
@@ -237,9 +237,7 @@ class TrainedModel(ABC):
         for name, variable in weights.items():
             if values.kinds.get(name, (None,))[0] != tuple(variable.shape):
                 raise StateError(f"the checkpoint is of another model: variable {name} does not fit")
-        for names in in_groups(weights, lambda name: bytes_of(values.kinds[name])):
-            for name, value in zip(names, values.read(names), strict=True):
-                weights[name].value.assign(value)
+        pieces.assign(values, {name: variable.value for name, variable in weights.items()})
 
     @abstractmethod
     def _all_weights(self) -> Mapping[str, Any]:

@@ -15,8 +15,10 @@ Array = npt.NDArray[Any]
 Kind = tuple[tuple[int, ...], str]
 """Shape, and the name of the type."""
 PIECE_BYTES = 2**26
-"""Most bytes of variables that are read or written at once. Of one on a parameter server, more than that goes in
-pieces."""
+"""Most bytes of variables that are read or written at once. A larger variable is in a checkpoint in such pieces:
+TensorFlow reads a whole piece to give a part of it."""
+_ALIGNED_ROWS = 64
+"""So many rows, or twice as many, end at a multiple of 64 bytes."""
 Item = TypeVar("Item")
 
 
@@ -39,20 +41,31 @@ class Rows:
         sizes, others = " ".join(map(str, self.shape)), ":-" * (len(self.shape) - 1)
         return f"{sizes} {self.first},{self.count}{others}"
 
+    def bytes(self, dtype: Any) -> int:
+        """How many bytes they have."""
+        return bytes_of(kind_of((self.count, *self.shape[1:]) if self.shape else (), dtype))
+
     def pieces(self, dtype: Any) -> Iterator[Rows]:
         """These rows, in pieces of at most PIECE_BYTES, or of one row. Each has its part of the tensor."""
-        if not self.shape:
+        if not (self.shape and self.count):
             yield self
             return
         row = bytes_of(kind_of(self.shape[1:], dtype))
         most = max(1, PIECE_BYTES // max(row, 1))
+        most -= most % _ALIGNED_ROWS if most > _ALIGNED_ROWS else 0
         for first in range(0, self.count, most):
             count = min(most, self.count - first)
-            part = self.tensor
-            if part is not None and count < self.count:
-                with tf.device(part.device):
-                    part = part[first : first + count]
-            yield Rows(self.shape, self.first + first, count, part)
+            cut = self.tensor is not None and count < self.count
+            yield Rows(self.shape, self.first + first, count, self._part(first, count) if cut else self.tensor)
+
+    def _part(self, first: int, count: int) -> Any:
+        """So many rows of the tensor from `first` on."""
+        if isinstance(self.tensor, np.ndarray):  # TensorFlow aborts as it cuts one whose memory is not aligned
+            return self.tensor[first : first + count]
+        with tf.device(self.tensor.device):  # of a flat tensor that begins there TensorFlow copies nothing
+            width = int(np.prod(self.shape[1:]))
+            flat = tf.reshape(self.tensor, [-1])[first * width : (first + count) * width]
+            return tf.reshape(flat, (count, *self.shape[1:]))
 
 
 class Values(ABC):
@@ -60,6 +73,8 @@ class Values(ABC):
 
     kinds: Mapping[str, Kind]
     """Of all that there are."""
+    servers: Sequence[str] = ()
+    """The devices of parameter servers that can read it themselves."""
 
     @abstractmethod
     def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.models.values import Array, Kind, Rows, Values, bytes_of, in_groups, is_large, kind_of
+from dtjob_trainer.models import pieces
+from dtjob_trainer.models.values import Array, Kind, Values, bytes_of, in_groups, kind_of
 from dtjob_trainer.strategies.collective import Group
-from dtjob_trainer.strategies.sharded_variables import is_sharded, rows_of, shards_of
+from dtjob_trainer.strategies.sharded_variables import is_sharded, shards_of
 
 METRIC = "metric/"
 """How names of metrics' variables begin: what replicas count is added up where their number has changed."""
@@ -35,15 +36,16 @@ class State:
     def capture(self) -> dict[str, Any]:
         """Name to tensor, at the chief task; empty elsewhere. Collective: every task calls it at the same step.
 
-        Of what is on parameter servers it has `Rows`, whose tensors are there. The tensors share the buffers of
-        variables in the host's memory; TensorFlow copies one when training next writes
-        to it.
+        Of what is on parameter servers it has lists of `Rows`, whose tensors are there. The others share the buffers of
+        variables in the host's memory; TensorFlow copies one when training next writes to it.
         """
         rows = self._group.gather(self._local_rows())
         if self._group.index != 0:
             return {}
-        tensors = {name: _read(self._parts(v)[0]) for name, v in (self._shared | self._local).items()}
-        return tensors | {"replicas": tf.constant(rows)}
+        parts = {name: self._parts(v)[0] for name, v in (self._shared | self._local).items()}
+        remote = {name: part for name, part in parts.items() if pieces.is_remote(part)}
+        here = {name: _read(part) for name, part in parts.items() if name not in remote}
+        return here | pieces.rows_there(remote) | {"replicas": tf.constant(rows)}
 
     def restore(self, values: Values | None) -> bool:
         """Give every variable its value of `values`, which only the chief task has (the others pass None).
@@ -60,13 +62,11 @@ class State:
             rows_fit = rows.shape == (self._group.replicas, row_size)
             if not rows_fit:
                 rows = self._rows_of_others(values, rows, row_size)
-        kinds = {name: kind_of(v.shape, v.dtype) for name, v in self._shared.items()}
-        for name in [name for name, kind in kinds.items() if is_large(kind)]:
-            part = self._parts(self._shared[name])[0]
-            if _is_remote(part):
-                assert values is not None
-                _assign_pieces(values, name, part)
-                del kinds[name]
+        remote = {name: part for name, v in self._shared.items() if pieces.is_remote(part := self._parts(v)[0])}
+        if remote:
+            assert values is not None
+            pieces.assign(values, remote)
+        kinds = {name: kind_of(v.shape, v.dtype) for name, v in self._shared.items() if name not in remote}
         for names in in_groups(kinds, lambda name: bytes_of(kinds[name])):
             for name, value in zip(names, self._of_chief(values, {name: kinds[name] for name in names}), strict=True):
                 for part in self._parts(self._shared[name]):
@@ -221,34 +221,8 @@ def names_not_among(strategy: Any, used: Sequence[Any], handles: Collection[int]
     return sorted({part.name for part in parts if id(part.handle) not in handles})
 
 
-def _is_remote(part: Any) -> bool:
-    """Whether a variable is on parameter servers."""
-    return any("/job:ps" in (shard.device or "") for _, shard in shards_of(part))
-
-
-def _assign_pieces(values: Values, name: str, part: Any) -> None:
-    """Give a variable on parameter servers its value, of which one piece at a time is in memory."""
-    for first, shard in shards_of(part):
-        for rows in Rows(tuple(part.shape), first, shard.shape[0]).pieces(part.dtype):
-            (piece,) = values.read([name], [rows.slice])
-            if rows.count == shard.shape[0]:
-                shard.assign(piece)
-            else:  # the operation of `shard[begin:end].assign`, which TensorFlow's wrapper of a variable lacks
-                begin, end = rows.first - first, rows.first - first + rows.count
-                with tf.device(shard.device):
-                    tf.raw_ops.ResourceStridedSliceAssign(
-                        ref=shard.handle, begin=[begin], end=[end], strides=[1], value=piece
-                    )
-
-
 def _read(part: Any) -> Any:
-    """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes.
-
-    What is on parameter servers stays there: a list of `Rows`, one for each shard.
-    """
-    if _is_remote(part):
-        shape = tuple(part.shape)
-        return [Rows(shape, first, rows_of(shard), _value_there(shard)) for first, shard in shards_of(part)]
+    """Its value in the host's memory: on a GPU, what is being saved would stand there twice once training writes."""
     if is_sharded(part):
         return tf.convert_to_tensor(part)
     device = tf.DeviceSpec.from_string(part.device or "")
@@ -258,17 +232,11 @@ def _read(part: Any) -> Any:
         return tf.identity(part.read_value())
 
 
-def _value_there(shard: Any) -> Any:
-    """The value of a `tf.Variable`, on its own device. TensorFlow puts what it reads on the reader's otherwise."""
-    with tf.device(shard.device):
-        return shard.read_value()
-
-
 def _kinds_of(part: Any) -> list[str]:
     """Which of NaN and Infinity a variable holds."""
     found = []
     for _, shard in shards_of(part):
-        value = _value_there(shard)
+        value = pieces.value_there(shard)
         with tf.device(shard.device):
             found += ["NaN"] if tf.reduce_any(tf.math.is_nan(value)) else []
             found += ["Infinity"] if tf.reduce_any(tf.math.is_inf(value)) else []

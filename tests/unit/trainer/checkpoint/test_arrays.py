@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays
+from dtjob_trainer.checkpoint import arrays, parts
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import write
+from dtjob_trainer.models import values
 
 LARGE = arrays.INLINE_BYTES + 1
 
@@ -50,7 +51,7 @@ def test_an_array_comes_back_with_its_bits_and_can_be_changed(tmp_path: Path, ar
 
 def test_a_tensor_shares_the_memory_of_its_array() -> None:
     array = np.zeros(LARGE)
-    (tensor,) = arrays.as_tensors({"array/0000": array}).values()
+    tensor = arrays.tensor_of(array)
     array[0] = 1.0
     assert np.asarray(tensor).any()
 
@@ -58,3 +59,11 @@ def test_a_tensor_shares_the_memory_of_its_array() -> None:
 def test_what_is_neither_json_nor_an_array_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot hold a set"):
         arrays.pack({"state": {1, 2}})
+
+
+def test_an_array_that_is_not_aligned_is_written_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy aligns to 16 bytes and TensorFlow to 64: it aborts the process as it cuts such a tensor."""
+    monkeypatch.setattr(values, "PIECE_BYTES", 256)
+    array = np.arange(4096, dtype=np.uint8)[16:1616]
+    parts.write(str(tmp_path), "ckpt", {"array/0000": array})
+    assert np.array_equal(tf.train.load_checkpoint(str(tmp_path / "ckpt")).get_tensor("array/0000"), array)

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint import writer
-from dtjob_trainer.checkpoint.directory import steps_in
+from dtjob_trainer.checkpoint.directory import UNREADABLE, steps_in
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.models import values
 from dtjob_trainer.models.values import Rows
@@ -29,22 +29,29 @@ def shards(*sizes: int) -> list[Rows]:
     ]
 
 
-def written(directory: Path, piece: int, tensors: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Stored:
+def written(
+    directory: Path,
+    piece: int,
+    tensors: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    servers: tuple[str, ...] = (),
+) -> Stored:
     monkeypatch.setattr(values, "PIECE_BYTES", piece)
-    writer.write(str(directory), 5, tensors, b"{}", 3)
-    stored = Stored(str(directory), 5)
+    writer.write(str(directory), 5, tensors, b"{}", 3, by_servers=bool(servers))
+    stored = Stored(str(directory), 5, servers)
     stored.verify()
     return stored
 
 
+@pytest.mark.parametrize("servers", [(), ("CPU:0",)])
 @pytest.mark.parametrize(("piece", "files"), [(1000, 1), (5 * ROW, 4), (3 * ROW, 5), (1, 12)])
 def test_shards_are_read_as_one_table_and_in_other_shards(
-    tmp_path: Path, piece: int, files: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, piece: int, files: int, servers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside the files of shards there is one for what is in memory, and one piece for the count."""
     count = [Rows((), 0, 1, tf.constant(7, tf.int64))]
     tensors = {"table": shards(6, 4), "count": count, "w": tf.constant([1.0, 2.0])}
-    stored = written(tmp_path, piece, tensors, monkeypatch)
+    stored = written(tmp_path, piece, tensors, monkeypatch, servers)
     assert len(list(tmp_path.glob("ckpt-5.data-*"))) == files
     assert np.array_equal(stored.array("table"), TABLE)
     assert stored.array("count") == 7
@@ -62,3 +69,20 @@ def test_a_save_of_the_same_step_in_other_files_replaces_it(tmp_path: Path, monk
     assert len(list(tmp_path.glob("ckpt-5.data-*"))) == 1
     assert steps_in(str(tmp_path)) == [5]
     assert not list(tmp_path.glob("*_temp"))
+
+
+def test_a_large_tensor_of_this_process_is_in_pieces_of_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first rows can be read where the last ones are damaged: TensorFlow reads a whole piece to give a part."""
+    stored = written(tmp_path, 5 * ROW, {"table": tf.constant(TABLE)}, monkeypatch)
+    assert np.array_equal(stored.array("table"), TABLE)
+    (data,) = tmp_path.glob("ckpt-5.data-*")
+    content = bytearray(data.read_bytes())
+    last = content.index(TABLE[9].tobytes())
+    content[last] ^= 1
+    data.write_bytes(content)
+    (part,) = stored.read(["table"], [Rows((10, 3), 1, 2).slice])
+    assert np.array_equal(part, TABLE[1:3])
+    with pytest.raises(UNREADABLE):
+        stored.verify()

@@ -187,3 +187,23 @@ def test_no_checkpoint_names_one_that_was_never_written(tmp_path: Path, monkeypa
     restored = run.restore()
     assert restored is not None
     assert restored.state["earlier"] == [5]
+
+
+@BOTH
+def test_a_lost_server_is_no_fault_of_the_storage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_mode: WriteMode
+) -> None:
+    """Its error is raised itself, so that the chief starts again. A write is not tried once more."""
+    storage = Storage(tmp_path, monkeypatch, write_mode)
+    lost = tf.errors.UnavailableError(None, None, "Socket closed, from remote target /job:ps/replica:0/task:1")
+    monkeypatch.setattr(writer, "write", lambda *_: (_ for _ in ()).throw(lost))
+
+    def save_and_wait() -> None:
+        storage.save(5)
+        storage.writer.wait()
+
+    with pytest.raises(tf.errors.UnavailableError):
+        save_and_wait()
+    with pytest.raises(tf.errors.UnavailableError):
+        storage.save(6)
+    assert len(storage.log) == 1

@@ -1,0 +1,67 @@
+"""dtjob_trainer.models.pieces: variables get their values piece by piece."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.models import pieces, values
+from dtjob_trainer.models.values import Values, kind_of
+
+TABLE = np.arange(30, dtype=np.float32).reshape(10, 3)
+ROW = 12
+
+
+class Parts(Values):
+    """Gives parts of a table and a count, and notes how many bytes were read at once."""
+
+    def __init__(self, servers: Sequence[str]) -> None:
+        self._all: dict[str, Any] = {"table": TABLE, "count": np.int64(7)}
+        self.kinds = {name: kind_of(each.shape, each.dtype) for name, each in self._all.items()}
+        self.servers = servers
+        self.read_at_once: list[int] = []
+
+    def read(self, names: Sequence[str], slices: Sequence[str] | None = None) -> list[Any]:
+        found = []
+        for name, place in zip(names, slices or (), strict=True):
+            first, count = map(int, place.split()[2].split(":")[0].split(",")) if place else (0, 10)
+            found.append(tf.constant(self._all[name][first : first + count] if name == "table" else self._all[name]))
+        self.read_at_once.append(sum(each.numpy().nbytes for each in found))
+        return found
+
+
+@pytest.mark.parametrize("servers", [(), ("CPU:0",)])
+@pytest.mark.parametrize("piece", [1000, 4 * ROW, 1])
+def test_variables_get_all_their_rows_with_few_of_them_in_memory_at_once(
+    monkeypatch: pytest.MonkeyPatch, piece: int, servers: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(values, "PIECE_BYTES", piece)
+    stored, table, count = Parts(servers), tf.Variable(tf.zeros((10, 3))), tf.Variable(0, dtype=tf.int64)
+    pieces.assign(stored, {"table": table, "count": count})
+    assert np.array_equal(table.numpy(), TABLE)
+    assert count.numpy() == 7
+    assert max(stored.read_at_once) <= max(piece, ROW)
+
+
+def test_parameter_servers_copy_what_they_hold_at_the_same_time() -> None:
+    barrier = threading.Barrier(2)
+
+    def shard(value: float, task: int) -> Any:
+        def read() -> Any:
+            barrier.wait(10)  # for the other server
+            return value
+
+        device = f"/job:ps/replica:0/task:{task}/device:CPU:0"
+        return SimpleNamespace(shape=tf.TensorShape([2]), device=device, read_value=read)
+
+    found = pieces.rows_there({"a": shard(1.0, 0), "b": shard(2.0, 1)})
+    assert {name: [(rows.first, rows.count, rows.tensor) for rows in parts] for name, parts in found.items()} == {
+        "a": [(0, 2, 1.0)],
+        "b": [(0, 2, 2.0)],
+    }
