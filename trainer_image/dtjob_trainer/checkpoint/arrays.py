@@ -16,6 +16,8 @@ from dtjob_trainer.models.values import Array
 Bytes = npt.NDArray[np.uint8]
 INLINE_BYTES = 1024
 """Up to this size, the JSON has an array itself: a history may have thousands of numbers of NumPy's types."""
+ALIGNMENT = 64
+"""Multiple of bytes at which the memory of a tensor has to begin: most operations abort the process otherwise."""
 PREFIX = "array/"
 """How the names of these tensors begin. They hold bytes, because NumPy has types that TensorFlow lacks."""
 
@@ -63,17 +65,28 @@ def unpack(text: bytes, read: Callable[[str, int], Bytes]) -> Any:
 
 
 def as_tensors(values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` with a tensor for each array, which shares its memory.
+    """`values` with a tensor for each array, which shares its memory if that is aligned.
 
-    A copy by TensorFlow would hold up Python's other threads.
+    Where TensorFlow copies an array itself, Python's other threads wait. Not so where NumPy does.
     """
     return {name: _tensor_of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
+def copy_of(array: Array) -> Array:
+    """A copy, which a tensor can share."""
+    if not array.nbytes:
+        return array.copy()
+    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def _tensor_of(array: Array) -> Any:
-    if not array.flags.writeable:  # DLPack refuses those
-        array = array.copy()
-    return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+    # DLPack refuses what cannot be written to
+    shared = array if array.flags.writeable and array.ctypes.data % ALIGNMENT == 0 else copy_of(array)
+    return tf.experimental.dlpack.from_dlpack(shared.__dlpack__())
 
 
 def _dtype(name: str) -> Any:
