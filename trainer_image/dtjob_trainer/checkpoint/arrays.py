@@ -11,9 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from dtjob_trainer.models.values import Array
+
 Bytes = npt.NDArray[np.uint8]
 INLINE_BYTES = 1024
 """Up to this size, the JSON has an array itself: a history may have thousands of numbers of NumPy's types."""
+ALIGNMENT = 64
+"""Multiple of bytes at which the memory of a tensor has to begin: most operations abort the process otherwise."""
 PREFIX = "array/"
 """How the names of these tensors begin. They hold bytes, because NumPy has types that TensorFlow lacks."""
 
@@ -60,17 +64,29 @@ def unpack(text: bytes, read: Callable[[str, int], Bytes]) -> Any:
     return json.loads(text, object_hook=of_json)
 
 
-def tensor_of(array: Any) -> Any:
-    """The tensor of an array, which shares its memory: a copy by TensorFlow would hold up Python's other threads.
+def as_tensors(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` with a tensor for each array, which shares its memory if that is aligned.
 
-    TensorFlow can save it. It aborts as it computes with one whose memory is not aligned. Of what is no array, the
-    tensor.
+    Where TensorFlow copies an array itself, Python's other threads wait. Not so where NumPy does.
     """
-    if not isinstance(array, np.ndarray):
-        return tf.convert_to_tensor(array)
-    if not array.flags.writeable:  # DLPack refuses those
-        array = array.copy()
-    return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+    return {name: _tensor_of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def copy_of(array: Array) -> Array:
+    """A copy, which a tensor can share."""
+    if not array.nbytes:
+        return array.copy()
+    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _tensor_of(array: Array) -> Any:
+    # DLPack refuses what cannot be written to
+    shared = array if array.flags.writeable and array.ctypes.data % ALIGNMENT == 0 else copy_of(array)
+    return tf.experimental.dlpack.from_dlpack(shared.__dlpack__())
 
 
 def _dtype(name: str) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays
 from dtjob_trainer.models import values
 from dtjob_trainer.models.values import Rows, is_large, kind_of
 from dtjob_trainer.strategies.servers import side_by_side
@@ -21,8 +20,8 @@ HERE = "CPU:0"
 def write(directory: str, name: str, tensors: Mapping[str, Any], *, final: str = "", by_servers: bool = False) -> None:
     """Write `tensors` to files `name`.data-… of a directory, and last `name`.index.
 
-    A value is a tensor, an array, or the `Rows` of a variable, which may be many. If these are more than PIECE_BYTES,
-    there are several files, of at most so many bytes.
+    A value is a tensor, or the `Rows` of a variable, which may be many. If these are more than PIECE_BYTES, there are
+    several files, of at most so many bytes.
 
     - final: write to files of this prefix instead, and only pieces into the directory. For an object store, where the
       index is there once it is whole.
@@ -89,5 +88,5 @@ def _save(prefix: str, entries: Sequence[tuple[str, str, Any]], device: str = HE
             prefix=prefix,
             tensor_names=list(names),
             shape_and_slices=list(slices),
-            tensors=[arrays.tensor_of(tensor) for tensor in tensors],
+            tensors=[tf.convert_to_tensor(tensor) for tensor in tensors],
         )

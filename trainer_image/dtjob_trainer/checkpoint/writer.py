@@ -62,7 +62,7 @@ def write(
     gfile.makedirs(temporary)
     name = f"ckpt-{step}"
     at_once = object_store.holds(directory) and not files_of(directory, name)
-    written = {**tensors, STATE: np.frombuffer(state, np.uint8)}
+    written = arrays.as_tensors({**tensors, STATE: np.frombuffer(state, np.uint8)})
     parts.write(temporary, "ckpt", written, final=f"{directory}/{name}" if at_once else "", by_servers=by_servers)
     if not at_once:
         flush(temporary)

@@ -55,17 +55,13 @@ class Rows:
         most -= most % _ALIGNED_ROWS if most > _ALIGNED_ROWS else 0
         for first in range(0, self.count, most):
             count = min(most, self.count - first)
-            cut = self.tensor is not None and count < self.count
-            yield Rows(self.shape, self.first + first, count, self._part(first, count) if cut else self.tensor)
-
-    def _part(self, first: int, count: int) -> Any:
-        """So many rows of the tensor from `first` on."""
-        if isinstance(self.tensor, np.ndarray):  # TensorFlow aborts as it cuts one whose memory is not aligned
-            return self.tensor[first : first + count]
-        with tf.device(self.tensor.device):  # of a flat tensor that begins there TensorFlow copies nothing
-            width = int(np.prod(self.shape[1:]))
-            flat = tf.reshape(self.tensor, [-1])[first * width : (first + count) * width]
-            return tf.reshape(flat, (count, *self.shape[1:]))
+            part = self.tensor
+            if part is not None and count < self.count:
+                with tf.device(part.device):  # of a flat tensor that begins there TensorFlow copies nothing
+                    width = int(np.prod(self.shape[1:]))
+                    flat = tf.reshape(part, [-1])[first * width : (first + count) * width]
+                    part = tf.reshape(flat, (count, *self.shape[1:]))
+            yield Rows(self.shape, self.first + first, count, part)
 
 
 class Values(ABC):

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint import arrays, parts
+from dtjob_trainer.checkpoint import arrays
 from dtjob_trainer.checkpoint.stored import Stored
 from dtjob_trainer.checkpoint.writer import write
-from dtjob_trainer.models import values
 
 LARGE = arrays.INLINE_BYTES + 1
 
@@ -49,21 +48,33 @@ def test_an_array_comes_back_with_its_bits_and_can_be_changed(tmp_path: Path, ar
     assert len(text) < 3 * arrays.INLINE_BYTES, "the JSON has no large array"
 
 
-def test_a_tensor_shares_the_memory_of_its_array() -> None:
-    array = np.zeros(LARGE)
-    tensor = arrays.tensor_of(array)
-    array[0] = 1.0
-    assert np.asarray(tensor).any()
+def address_of(tensor: Any) -> int:
+    return int(np.asarray(tensor).ctypes.data)
+
+
+@pytest.mark.parametrize("offset", range(0, 64, 8))
+def test_the_memory_of_a_tensor_is_aligned(offset: int) -> None:
+    """Or TensorFlow aborts the process, as where it takes a slice of the tensor."""
+    array = np.arange(LARGE + 64, dtype=np.uint8)[offset:]
+    (tensor,) = arrays.as_tensors({"array/0000": array}).values()
+    assert address_of(tensor) % arrays.ALIGNMENT == 0
+    assert np.array_equal(tensor[1:], array[1:])
+
+
+@pytest.mark.parametrize("array", [np.arange(LARGE, dtype=np.float32), np.zeros((3, LARGE), ">i2").T])
+def test_a_tensor_shares_the_memory_of_a_copy(array: Any) -> None:
+    """What was copied on the training thread is not copied once more."""
+    copy = arrays.copy_of(array)
+    assert (copy.dtype, copy.tolist()) == (array.dtype, array.tolist())
+    _, large = arrays.pack(copy)
+    (tensor,) = arrays.as_tensors(large).values()
+    assert address_of(tensor) == copy.ctypes.data
+
+
+def test_a_copy_of_nothing_is_nothing() -> None:
+    assert arrays.copy_of(np.zeros((0, 4))).shape == (0, 4)
 
 
 def test_what_is_neither_json_nor_an_array_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot hold a set"):
         arrays.pack({"state": {1, 2}})
-
-
-def test_an_array_that_is_not_aligned_is_written_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy aligns to 16 bytes and TensorFlow to 64: it aborts the process as it cuts such a tensor."""
-    monkeypatch.setattr(values, "PIECE_BYTES", 256)
-    array = np.arange(4096, dtype=np.uint8)[16:1616]
-    parts.write(str(tmp_path), "ckpt", {"array/0000": array})
-    assert np.array_equal(tf.train.load_checkpoint(str(tmp_path / "ckpt")).get_tensor("array/0000"), array)
