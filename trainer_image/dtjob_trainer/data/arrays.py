@@ -12,7 +12,7 @@ import tensorflow as tf
 from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted, triple
 from dtjob_trainer.data.elements import any_batch
-from dtjob_trainer.data.sharding import Rows, Sizes, batch_order, epoch_order, shard_rows
+from dtjob_trainer.data.sharding import EpochOrder, Rows, Sizes, batch_order, shard_rows
 from dtjob_trainer.data.sliced import Sliced
 
 
@@ -39,17 +39,17 @@ class ArraySource(Source):
         """The batches of pass `number`, each in an order of its own; as the arrays are where none was wanted."""
         place, sizes, order = self._place, self._sizes, self._order(number)
         batches = shard_rows(order, sizes, place.shard, place.shards, first_step)
-        for step, rows in enumerate(batches[: self._steps - first_step], first_step):
+        for step, rows in zip(range(first_step, self._steps), batches, strict=False):
             inputs = (rows,)
             if self._gathered:
                 inputs = keras.tree.map_structure(lambda array, r=rows: _rows(array, r), self._arrays)
                 inputs = inputs if place.remote else tuple(part for part in inputs if part is not None)
             yield Batch(inputs, sizes.of_shard(step, place.shard, place.shards), sizes.at(step))
 
-    def _order(self, number: int) -> Rows:
+    def _order(self, number: int) -> Rows | EpochOrder:
         wanted, sizes = self._wanted, self._sizes
         if wanted.shuffle:
-            return epoch_order(sizes.n, wanted.seed, number)
+            return EpochOrder(sizes.n, wanted.seed, number)
         return batch_order(sizes.n, sizes.batch, wanted.seed, number) if wanted.shuffle_batches else np.arange(sizes.n)
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
