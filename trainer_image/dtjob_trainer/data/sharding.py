@@ -47,10 +47,11 @@ class EpochOrder:
     def __init__(self, n: int, seed: int, epoch: int, *, in_parts_from: int = IN_PARTS_FROM) -> None:
         """`in_parts_from`: from how many rows on to sort it in parts."""
         self._keys = np.random.Philox(key=np.array([seed % 2**64, epoch], dtype=np.uint64)).random_raw(n)
-        self._first_byte = self._keys.astype("<u8", copy=False).view(np.uint8)[7::8] >> TO_PART if n else None
-        self._in_parts = self._first_byte is not None and n >= in_parts_from
-        counts = np.bincount(self._first_byte, minlength=2**8 >> TO_PART) if self._in_parts else [n]
-        self._ends = np.cumsum(counts)
+        self._parts: npt.NDArray[np.uint8] | None = None
+        """The number of each row's part."""
+        if n >= in_parts_from:
+            self._parts = self._keys.astype("<u8", copy=False).view(np.uint8)[7::8] >> TO_PART
+        self._ends = np.cumsum([n] if self._parts is None else np.bincount(self._parts, minlength=2**8 >> TO_PART))
         self._sorted: tuple[int, Rows] | None = None
 
     def __len__(self) -> int:
@@ -69,8 +70,8 @@ class EpochOrder:
 
     def _part(self, number: int) -> Rows:
         if self._sorted is None or self._sorted[0] != number:
-            if self._in_parts:
-                rows = np.flatnonzero(self._first_byte == number)
+            if self._parts is not None:
+                rows = np.flatnonzero(self._parts == number)
                 rows = rows[np.argsort(self._keys[rows], kind="stable")]
             else:
                 rows = np.argsort(self._keys, kind="stable")
