@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import parameter_server
+from benchmarks import data_memory, parameter_server
 from benchmarks.operators import local_recovery, rounds
 
 
@@ -33,3 +33,11 @@ def test_each_part_of_parameter_server_is_measured_on_both_sides(capsys: pytest.
     steps, tables, dtjob, alone = ([each for each in row if each not in ("dtjob", "alone")] for row in rows)
     assert all(float(number) > 0 for row in (steps, tables) for number in row)
     assert all(float(row[3]) > 0 for row in (dtjob, alone))
+
+
+@pytest.mark.slow
+def test_the_memory_of_arrays_is_measured_on_both_sides(capsys: pytest.CaptureFixture[str]) -> None:
+    data_memory.main(["--megabytes", "64", "--rounds=1"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[:2] for row in rows] == [["array", "64"], ["mapped", "64"]]
+    assert all(float(number) > -64 for row in rows for number in row[2:])
