@@ -94,6 +94,8 @@ def summary_text(result: dict[str, Any], logs: Path, command: str) -> list[str]:
     if result["recoverySeconds"]:
         each = ", ".join(f"{seconds:.1f} s" for seconds in result["recoverySeconds"])
         lines.append(_row("recovery", f"{each} from the failure to the first new step"))
+    if result["resume"] == "approximate":
+        lines.append(_row("resume", f"approximate: a restart can change the numbers; logs in {logs} say why"))
     if (text := _goodput(result.get("goodput") or {})) is not None:
         lines.append(_row("goodput", text))
     if result["phase"] == Phase.FAILED:

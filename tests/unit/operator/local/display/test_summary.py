@@ -88,6 +88,13 @@ def test_interruption_says_how_to_go_on():
     assert "no checkpoint was saved" in text_of(nothing_saved)
 
 
+def test_resume_is_shown_only_if_it_is_approximate():
+    approximate = summary(snapshot([{**CHIEF, "resume": "approximate"}]), RUN, False, None)
+    assert "approximate: a restart can change the numbers" in text_of(approximate)
+    exact = summary(snapshot([{**CHIEF, "resume": "exact"}]), RUN, False, None)
+    assert "numbers" not in text_of(exact)
+
+
 def test_accuracy_is_the_chiefs_validation_else_the_evaluators():
     evaluator = report("evaluator-0", evaluation={"step": 1, "metrics": {"accuracy": 0.5}})
     assert accuracy(summary(snapshot([CHIEF, evaluator]), RUN, False, None)) == 0.97
