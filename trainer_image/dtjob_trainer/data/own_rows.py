@@ -112,7 +112,9 @@ def makes_all(place: Place) -> str:
 
 def _taken_apart(dataset: Any) -> tuple[Parts | None, str]:
     """The parts of a Dataset; None if its functions have to run for all rows, and why."""
-    part, after, before = dataset, [], []
+    part = dataset
+    after: list[Any] = []
+    before: list[Any] = []
     while type(part).__name__ not in _BATCHES:
         if not _passes(part, after, ("_RepeatDataset", "_TakeDataset")):
             return None, f"{_NO_END}; or {ADVICE}"

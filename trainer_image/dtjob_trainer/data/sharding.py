@@ -50,7 +50,7 @@ class EpochOrder:
         self._parts: npt.NDArray[np.uint8] | None = None
         """The number of each row's part."""
         if n >= in_parts_from:
-            self._parts = self._keys.astype("<u8", copy=False).view(np.uint8)[7::8] >> TO_PART
+            self._parts = self._keys.astype("<u8", copy=False).view(np.uint8)[7::8] >> np.uint8(TO_PART)
         self._ends = np.cumsum([n] if self._parts is None else np.bincount(self._parts, minlength=2**8 >> TO_PART))
         self._sorted: tuple[int, Rows] | None = None
 
