@@ -41,9 +41,26 @@ class Turns(keras.callbacks.Callback):
             print(time.perf_counter() - self.began, file=self.told)
 
 
+class EachBatch(keras.callbacks.Callback):
+    """Is told the metrics after each batch, as a progress bar or a log of its own is."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        assert len(logs) == 1 + len(metrics())
+
+
+def metrics():
+    """Those of each side. If a callback sees each batch, there are five."""
+    top = [keras.metrics.SparseTopKCategoricalAccuracy(k, name=f"top-{k}") for k in (2, 3, 4, 5)]
+    return ["accuracy", *(top if kind == "callback" else [])]
+
+
+def callbacks():
+    return [Turns(), *([EachBatch()] if kind == "callback" else [])]
+
+
 def data():
     """x and the arguments beside it, as `fit` has them."""
-    if kind == "arrays":
+    if kind in ("arrays", "callback"):
         x, y = arrays(workload)
         return x, {"y": y, "batch_size": workload.batch}
     return dataset(workload, kind), {}
@@ -63,18 +80,18 @@ def by_dtjob():
     import dtjob_trainer as dt
 
     network = model(name)
-    network.compile("adam", loss(), metrics=["accuracy"], jit_compile=bool(jit))
+    network.compile("adam", loss(), metrics=metrics(), jit_compile=bool(jit))
     x, others = data()
-    dt.fit(network, x, epochs=epochs, callbacks=[Turns()], **others)
+    dt.fit(network, x, epochs=epochs, callbacks=callbacks(), **others)
 
 
 def by_keras():
     scope = strategy().scope() if strategy_name != "Default" else contextlib.nullcontext()
     with scope:
         network = model(name)
-        network.compile("adam", loss(), metrics=["accuracy"], jit_compile=bool(jit))
+        network.compile("adam", loss(), metrics=metrics(), jit_compile=bool(jit))
         x, others = data()
-        network.fit(x, epochs=epochs, callbacks=[Turns()], verbose=0, **others)
+        network.fit(x, epochs=epochs, callbacks=callbacks(), verbose=0, **others)
 
 
 def by_hand():

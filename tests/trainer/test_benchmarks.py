@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import checkpoint_stall, parameter_server
+from benchmarks import checkpoint_stall, data_memory, parameter_server
 from benchmarks.operators import local_recovery, rounds
 
 
@@ -42,3 +42,11 @@ def test_saves_are_measured_without_and_with_arrays_of_callbacks(capsys: pytest.
     assert without["saves"] == best["saves"] == 3
     assert without["checkpointMegabytes"] >= 1
     assert best["checkpointMegabytes"] == pytest.approx(2 * without["checkpointMegabytes"], rel=0.1)
+
+
+@pytest.mark.slow
+def test_the_memory_of_arrays_is_measured_on_both_sides(capsys: pytest.CaptureFixture[str]) -> None:
+    data_memory.main(["--megabytes", "64", "--rounds=1"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[:2] for row in rows] == [["array", "64"], ["mapped", "64"]]
+    assert all(float(number) > -64 for row in rows for number in row[2:])

@@ -9,10 +9,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.data import marks
+from dtjob_trainer.data import host_tensors, marks
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted, triple
 from dtjob_trainer.data.elements import any_batch
-from dtjob_trainer.data.sharding import Rows, Sizes, batch_order, epoch_order, shard_rows
+from dtjob_trainer.data.sharding import EpochOrder, Rows, Sizes, batch_order, shard_rows
 from dtjob_trainer.data.sliced import Sliced
 
 
@@ -27,29 +27,29 @@ class ArraySource(Source):
         self.sizes, self.batch, self.cut_by_batch = sizes, sizes.batch, wanted.shuffle_batches
         self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
-        self._arrays = arrays
         self.marks = tuple(marks.of(_dense(part)) for part in arrays)
+        self._spec = triple(keras.tree.map_structure(_array_spec, arrays))
         # else inside the step, which knows dense tensors alone
         self._gathered = place.remote or any(isinstance(leaf, Sliced) for leaf in keras.tree.flatten(arrays))
         self.numbered = not self._gathered
-        with tf.device("CPU:0"):
-            self._tensors = self._arrays if self._gathered else keras.tree.map_structure(_tensor, self._arrays)
+        self._held = arrays if self._gathered else keras.tree.map_structure(host_tensors.of, arrays)
+        """The arrays, or tensors that have their rows."""
 
     def epoch(self, number: int, first_step: int) -> Iterator[Batch]:
         """The batches of pass `number`, each in an order of its own; as the arrays are where none was wanted."""
         place, sizes, order = self._place, self._sizes, self._order(number)
         batches = shard_rows(order, sizes, place.shard, place.shards, first_step)
-        for step, rows in enumerate(batches[: self._steps - first_step], first_step):
+        for step, rows in zip(range(first_step, self._steps), batches, strict=False):
             inputs = (rows,)
             if self._gathered:
-                inputs = keras.tree.map_structure(lambda array, r=rows: _rows(array, r), self._arrays)
+                inputs = keras.tree.map_structure(lambda array, r=rows: _rows(array, r), self._held)
                 inputs = inputs if place.remote else tuple(part for part in inputs if part is not None)
             yield Batch(inputs, sizes.of_shard(step, place.shard, place.shards), sizes.at(step))
 
-    def _order(self, number: int) -> Rows:
+    def _order(self, number: int) -> Rows | EpochOrder:
         wanted, sizes = self._wanted, self._sizes
         if wanted.shuffle:
-            return epoch_order(sizes.n, wanted.seed, number)
+            return EpochOrder(sizes.n, wanted.seed, number)
         return batch_order(sizes.n, sizes.batch, wanted.seed, number) if wanted.shuffle_batches else np.arange(sizes.n)
 
     def decode(self, *inputs: Any) -> tuple[Any, Any, Any]:
@@ -58,7 +58,7 @@ class ArraySource(Source):
             return triple(inputs)
         # where the arrays are: on a GPU, all of them would be copied there for the rows of each step
         with tf.device("CPU:0"):
-            gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._tensors)
+            gathered = keras.tree.map_structure(lambda t: None if t is None else tf.gather(t, inputs[0]), self._held)
         return triple(gathered)
 
     def input_spec(self) -> tuple[Any, ...]:
@@ -69,16 +69,12 @@ class ArraySource(Source):
 
     def spec(self) -> tuple[Any, Any, Any]:
         """Specs of the examples."""
-        return triple(keras.tree.map_structure(_array_spec, self._arrays))
+        return self._spec
 
 
 def _dense(part: Any) -> Iterator[Any]:
     """The arrays of x, y or weights; of ragged and sparse ones, their number alone is compared."""
     return (leaf for leaf in keras.tree.flatten(part) if leaf is not None and not isinstance(leaf, Sliced))
-
-
-def _tensor(array: Any) -> Any:
-    return None if array is None else tf.constant(array)
 
 
 def _rows(array: Any, rows: Any) -> Any:

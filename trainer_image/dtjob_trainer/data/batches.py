@@ -103,6 +103,8 @@ class Source(ABC):
     """Whether a restarted run sees the same data in the same order."""
     inexact = ""
     """Why not, if that is known."""
+    remark = ""
+    """What to say of how it is read. Empty if nothing."""
     argument = "x"
     """The argument that it was given as."""
     compared: Compared | None = None

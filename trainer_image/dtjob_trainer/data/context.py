@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dtjob_trainer.data.sharding import Eras, Rows, Sizes, epoch_order, file_pieces, shard_rows
+from dtjob_trainer.data.sharding import Eras, Rows, Sizes, all_shard_rows, epoch_order, file_pieces
 from dtjob_trainer.errors import DataError
 
 
@@ -59,8 +59,7 @@ class DataContext:
             raise DataError(f"DataContext.shuffled({n}): the data set must have at least one example")
         self.sizes = Sizes(n, self.batch_size, self._drop_last)
         order = epoch_order(n, self.seed, self.epoch) if self._shuffle else np.arange(n, dtype=np.int64)
-        batches = shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
-        return np.concatenate(batches) if batches else np.empty(0, np.int64)
+        return all_shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
 
     def files(self, counts: Sequence[int]) -> Rows:
         """What this shard reads of files that hold `counts` examples: rows (int64) of (file, first example, examples).

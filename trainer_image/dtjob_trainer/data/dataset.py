@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from dtjob_trainer.data import elements, randomness, read_out
+from dtjob_trainer.data import elements, own_rows, randomness, read_out
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.sharding import share
 from dtjob_trainer.errors import DataError
@@ -34,6 +34,8 @@ class DatasetSource(Source):
 
     reads_python = False
     """Whether its Python code is ours, which reads batches of the program in an order that we give."""
+    made_once = True
+    """Whether all passes read the Dataset that it was given."""
 
     def __init__(self, dataset: Any, place: Place, wanted: Wanted) -> None:
         cardinality, argument = int(dataset.cardinality()), wanted.argument
@@ -58,7 +60,15 @@ class DatasetSource(Source):
         self.batch = batch_size_of(dataset)
         self.inexact = randomness.unrepeatable(dataset, from_begin=True, python=not self.reads_python)
         self.exact, self.argument = not self.inexact, argument
+        self._own: own_rows.OwnRows | None = None
+        """Where functions of map() run for this task's rows alone."""
         if place.shards > 1:
+            own, why = (None, "") if self.reads_python else own_rows.of(dataset, place)
+            if own is not None and self.made_once:
+                self._own, self.element_spec = own, own.dataset.element_spec
+            elif own is not None:
+                why = f"the data function takes no DataContext; {own_rows.ADVICE}"
+            self.remark = why and f"{argument}: {own_rows.makes_all(place)}, as {why}"
             python = self.reads_python or randomness.calls_python(dataset)
             self.compared = "labels" if randomness.draws(dataset) else "targets" if python else "all"
 
@@ -82,12 +92,13 @@ class DatasetSource(Source):
 
     def elements(self, number: int, first_step: int) -> Any:
         """The Dataset of pass `number`, from `first_step` on."""
-        dataset = self._pass(number)
+        whole = self._pass(number)
+        dataset = whole if self._own is None else self._own.dataset
         # several of unknown length are read at once, for the tasks to agree on
         ahead = tf.data.AUTOTUNE if self.steps is None and self._place.shards > 1 else 2
         if first_step:
             return dataset.skip(first_step).prefetch(ahead)
-        if dataset is not self._dataset:
+        if whole is not self._dataset:
             return dataset.prefetch(ahead)
         if self._from_begin is None:
             self._from_begin = dataset.prefetch(ahead)
@@ -95,15 +106,17 @@ class DatasetSource(Source):
 
     def marks_of(self, element: Any) -> tuple[float, ...]:
         """What tells an element from another one."""
-        return tuple(elements.marks_of(element))
+        return tuple(elements.marks_of(element)) if self._own is None else self._own.marks_of(element)
 
     def cut(self, element: Any, step: Any) -> Cutting:
         """In the graph: this task's rows of `element`."""
+        if self._own is not None:
+            return Cutting(self._own.inputs(element), *self._own.counts(element))
         inputs, place = elements.as_inputs(element), self._place
         total = elements.rows_within(inputs)
         if place.shards == 1:
             return Cutting(inputs, total, total)
-        low, high = share_within(total, place.shard, place.shards)
+        low, high = elements.share_within(total, place.shard, place.shards)
         begin, end = tf.where(high > low, low, 0), tf.where(high > low, high, 1)
         return Cutting(
             keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs), high - low, total
@@ -115,6 +128,9 @@ class DatasetSource(Source):
 
     def _batch(self, element: Any) -> Batch:
         """This task's rows of `element`."""
+        if self._own is not None:
+            count, total = self._own.counts(element)
+            return Batch(self._own.inputs(element), int(count), int(total))
         inputs = elements.as_inputs(element)
         total = elements.rows_in(inputs)
         low, high = share(total, self._place.shard, self._place.shards)
@@ -122,13 +138,6 @@ class DatasetSource(Source):
         if self._place.shards > 1:
             inputs = keras.tree.map_structure(lambda part: elements.rows_of(part, begin, end), inputs)
         return Batch(inputs, high - low, total)
-
-
-def share_within(total: Any, shard: int, shards: int) -> tuple[Any, Any]:
-    """`sharding.share` in the graph, of `total` rows (int32, scalar)."""
-    size, more = total // shards, total % shards
-    low = shard * size + tf.minimum(shard, more)
-    return low, low + size + tf.cast(shard < more, tf.int32)
 
 
 def check_end(dataset: Any, wanted: Wanted) -> None:

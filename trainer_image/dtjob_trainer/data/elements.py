@@ -104,29 +104,44 @@ def rows_of(part: Any, begin: Any, end: Any) -> Any:
     return tf.SparseTensor(cut.indices, cut.values, tf.ensure_shape(size, [rank]))
 
 
+def share_within(total: Any, shard: int, shards: int) -> tuple[Any, Any]:
+    """`sharding.share` in the graph, of `total` rows (int32, scalar)."""
+    size, more = total // shards, total % shards
+    low = shard * size + tf.minimum(shard, more)
+    return low, low + size + tf.cast(shard < more, tf.int32)
+
+
 def bytes_of(inputs: Any) -> int:
     """About how much memory a batch that is there takes."""
     tensors = tf.nest.flatten(inputs, expand_composites=True)
     return sum(tensor.dtype.size * int(tf.size(tensor)) for tensor in map(tf.convert_to_tensor, tensors))
 
 
-def marks_of(element: Any) -> list[float]:
-    """What tells a batch from another one: marks of x, y and weights, of a few rows of each."""
+def marks_of(element: Any, rows: int | None = None) -> list[float]:
+    """What tells a batch from another one: marks of x, y and weights, of a few rows of each.
+
+    - rows: how many the batch has, if `element` is but its `rows_seen`.
+    """
     parts = (*as_inputs(element), None, None)[:3]
-    return [mark for part in parts for mark in _marks_of_part(part)]
+    return [mark for part in parts for mark in _marks_of_part(part, rows)]
 
 
-def _marks_of_part(part: Any) -> list[float]:
+def rows_seen(rows: int) -> Any:
+    """Which rows of a batch of so many are looked at."""
+    return np.linspace(0, rows - 1, min(rows, marks.ROWS_SEEN)).astype(np.int64)
+
+
+def _marks_of_part(part: Any, rows: int | None) -> list[float]:
     tensors = tf.nest.flatten(part, expand_composites=True) if part is not None else []
     if not tensors:
         return marks.of_rows(-1, [])
-    return marks.of_rows(rows_in(part), [_some_rows(tensor) for tensor in tensors if tensor.shape.rank])
+    rows = rows_in(part) if rows is None else rows
+    return marks.of_rows(rows, [_some_rows(tensor) for tensor in tensors if tensor.shape.rank])
 
 
 def _some_rows(tensor: Any) -> Any:
     """Some rows of a tensor, as NumPy has them."""
-    rows = tensor.shape[0]
-    chosen = np.linspace(0, rows - 1, min(rows, marks.ROWS_SEEN)).astype(np.int64)
+    chosen = rows_seen(tensor.shape[0])
     if tensor.shape.num_elements() <= _COPIED:
         return tensor.numpy()[chosen]
     with tf.device("CPU:0"):

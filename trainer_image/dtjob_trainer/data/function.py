@@ -13,7 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements, randomness, read_out
 from dtjob_trainer.data.batches import Batch, Cutting, Place, Source, Wanted
 from dtjob_trainer.data.context import DataContext
-from dtjob_trainer.data.dataset import DatasetSource, check_end, share_within
+from dtjob_trainer.data.dataset import DatasetSource, check_end
 from dtjob_trainer.data.sharding import Eras, Sizes, less_than_a_batch, share
 from dtjob_trainer.errors import DataError
 
@@ -126,7 +126,7 @@ class FunctionSource(Source):
         if self.sizes is None:
             return Cutting(inputs, rows, rows)
         total = tf.minimum(self.sizes.batch, self.sizes.n - step * self.sizes.batch)
-        low, high = share_within(total, self._place.shard, self._place.shards)
+        low, high = elements.share_within(total, self._place.shard, self._place.shards)
         return Cutting(inputs, high - low, total, fits=tf.equal(rows, tf.maximum(high - low, 1)))
 
     def complain(self, number: int, first_step: int, step: int) -> None:
@@ -199,6 +199,8 @@ class WholeFunctionSource(DatasetSource):
 
     It is the same in every task, which takes its rows of each batch.
     """
+
+    made_once = False
 
     def __init__(self, function: Callable[[], Any], batch_size: int, place: Place, wanted: Wanted) -> None:
         self._function = function

@@ -38,6 +38,19 @@ STATE_OPERATIONS = frozenset({
 })  # fmt: skip
 """Operations that change variables, as a `tf.random.Generator` or a Keras layer has them: no checkpoint holds these."""
 
+NO_STATE = frozenset({
+    "Assert",
+    "Case",
+    "If",
+    "LookupTableFind",
+    "LookupTableFindV2",
+    "PartitionedCall",
+    "ReadVariableOp",
+    "StatefulPartitionedCall",
+    "VarHandleOp",
+    "While",
+})  # fmt: skip
+"""Operations that TensorFlow calls stateful, and that change nothing. Functions that they call are looked at, too."""
 PYTHON_OPERATIONS = frozenset({"EagerPyFunc", "PyFunc"})
 """Operations that call Python code. `PyFuncStateless` does too, but there the program says that it keeps no state."""
 _INSTEAD = "give arrays, a keras.utils.PyDataset, or a data function that uses its DataContext"
@@ -73,8 +86,8 @@ def unrepeatable(dataset: Any, *, from_begin: bool, python: bool = True) -> str:
     """
     if in_any_order(dataset) or dataset.options().deterministic is False:
         return "a part of the Dataset has deterministic=False; leave that out"
-    for part in _pipeline(dataset):
-        found, name = _operations_of(part), type(part).__name__
+    for part in pipeline(dataset):
+        found, name = operations_of(part), type(part).__name__
         if "Shuffle" in name or any("Shuffle" in each and "Dataset" in each for each in found):
             return f"the Dataset uses shuffle(), of which a new process begins with the first order; {_INSTEAD}"
         if found & STATE_OPERATIONS:
@@ -86,14 +99,32 @@ def unrepeatable(dataset: Any, *, from_begin: bool, python: bool = True) -> str:
     return _PYTHON if python and calls_python(dataset) else ""
 
 
+def keeps_state(part: Any) -> str:
+    """Why the functions of `part` of a pipeline give an element something else if they run for fewer elements. Empty:
+    they do not."""
+    from tensorflow.python.framework import op_def_registry
+
+    found = {name for name in operations_of(part) if name not in NO_STATE}
+    known = {name: op_def_registry.get(name) for name in found}
+    found = {name for name, operation in known.items() if operation is None or operation.is_stateful}
+    if found & PYTHON_OPERATIONS:
+        return (
+            "a function of map() calls Python code, which may keep a state; if it keeps none, say so by "
+            "tf.numpy_function(…, stateful=False)"
+        )
+    if found & RANDOM_OPERATIONS:
+        return "a function of map() draws random numbers; use tf.random.stateless_…"
+    return f"a function of map() may keep a state ({', '.join(sorted(found))}); leave it out" if found else ""
+
+
 def draws(dataset: Any) -> bool:
     """Whether functions of `dataset` draw random numbers, or change variables."""
-    return any(_operations_of(part) & (RANDOM_OPERATIONS | STATE_OPERATIONS) for part in _pipeline(dataset))
+    return any(operations_of(part) & (RANDOM_OPERATIONS | STATE_OPERATIONS) for part in pipeline(dataset))
 
 
 def calls_python(dataset: Any) -> bool:
     """Whether `dataset` calls Python code of which it is not said that it keeps no state."""
-    return any(_operations_of(part) & PYTHON_OPERATIONS for part in _pipeline(dataset))
+    return any(operations_of(part) & PYTHON_OPERATIONS for part in pipeline(dataset))
 
 
 def in_any_order(dataset: Any) -> bool:
@@ -102,7 +133,7 @@ def in_any_order(dataset: Any) -> bool:
     return any(
         getattr(part, "_deterministic", None) == "false"
         or any(_is_in_any_order(function.function.graph) for function in part._functions())
-        for part in _pipeline(dataset)
+        for part in pipeline(dataset)
     )
 
 
@@ -128,13 +159,13 @@ def _is_in_any_order(graph: Any) -> bool:
     )
 
 
-def _operations_of(part: Any) -> set[str]:
+def operations_of(part: Any) -> set[str]:
     """The types of all operations in the functions of a part of a pipeline."""
     return set().union(*(operations(function.function.graph) for function in part._functions()))
 
 
-def _pipeline(dataset: Any) -> Iterator[Any]:
+def pipeline(dataset: Any) -> Iterator[Any]:
     """`dataset` and all that it reads from."""
     yield dataset
     for part in dataset._inputs():
-        yield from _pipeline(part)
+        yield from pipeline(part)

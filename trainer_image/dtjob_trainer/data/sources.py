@@ -180,4 +180,4 @@ def _array(value: Any, argument: str) -> Any:
         )
     if isinstance(value, getattr(sys.modules.get("pandas"), "Series", ())):
         array = array[:, None]
-    return array.astype(keras.config.floatx()) if array.dtype.kind == "f" else array
+    return array.astype(keras.config.floatx(), copy=False) if array.dtype.kind == "f" else array

@@ -98,7 +98,7 @@ class Engine(ABC):
 
     def read_metrics(self) -> dict[str, Any]:
         """Loss and metrics since the last reset, over all tasks. Collective."""
-        return self.trained.read_metrics(self.group)
+        return self.trained.read_metrics(self.group, often=bool(self.watched))
 
     def logs(self) -> dict[str, Any]:
         """What callbacks are told after a step: metrics so far, or what a `train_step` of its own gave. Collective."""
@@ -134,7 +134,7 @@ class Engine(ABC):
     def _own_logs(self, kind: Kind, step: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The model's metrics, and what a step of its own gave, over all tasks. Collective."""
         left = self._result(step)
-        return self.trained.read_returned(kind, left, self.group)
+        return self.trained.read_returned(kind, left, self.group, often=bool(self.watched))
 
 
 def logs_of(metrics: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ class Feed(Protocol):
     """Whether a restarted run sees the same data."""
     inexact: str
     """Why not, if that is known."""
+    remark: str
+    """What to say of how it is read. Empty if nothing."""
     signature: Any
     """The inputs as `tf.TypeSpec`s."""
 
@@ -58,7 +60,7 @@ class SourceFeed:
         self._history: Eras = ()
         self._pass, self._pass_began = 0, 0
         """The number of a pass and the step at which it began, from which those after it are counted."""
-        self.exact, self.inexact = source.exact, source.inexact
+        self.exact, self.inexact, self.remark = source.exact, source.inexact, source.remark
 
         def fixed(spec: Any) -> Any:
             shape = [rows, *spec.shape[1:]]
@@ -133,6 +135,7 @@ class DistributedFeed:
 
     exact = False
     inexact = ""
+    remark = ""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset

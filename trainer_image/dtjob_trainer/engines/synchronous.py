@@ -35,6 +35,7 @@ class SynchronousEngine(Engine):
         self._one_at_a_time = self._own_step or self._own_test
         """What a step of the model's own returns is of one batch, and not known before it is traced."""
         self.steps_per_call = trained.steps_per_call
+        self._concrete: dict[tuple[Kind, int], Any] = {}
         self._apart: dict[int, bool] = {}
         """By a function that runs several steps in one call, whether it must not."""
         self._pace = Pace(CALL_SECONDS) if is_op_determinism_enabled() else None
@@ -72,7 +73,7 @@ class SynchronousEngine(Engine):
 
     def _run(self, kind: Kind, source: Source, work: Work) -> tuple[Any, int]:
         """What the last step gave, and how many there were."""
-        function, result = self._function(kind, source), None
+        function, result = self._traced_function(kind, source), None
         if isinstance(work, Portion):
             return self._run_stream(function, work)
         if self._one_by_one(kind, source):
@@ -112,12 +113,20 @@ class SynchronousEngine(Engine):
         stream.advance(ahead, done, there=bool(there), fits=bool(fits))
         return result, done
 
+    def _traced_function(self, kind: Kind, source: Source) -> Any:
+        """The function of such steps as it is traced. Called so, Python does not look for a trace that fits the
+        arguments, which takes as long as a small step."""
+        key = (kind, id(source))
+        if key not in self._concrete:
+            self._concrete[key] = self._function(kind, source).get_concrete_function()
+        return self._concrete[key]
+
     def _must_be_apart(self, function: Any) -> bool:
         """Whether each step must be a call of its own, since replicas exchange what has no fixed shape."""
         if self.group.replicas == 1:
             return False
         if id(function) not in self._apart:
-            self._apart[id(function)] = collectives.have_open_shapes(function.get_concrete_function().graph)
+            self._apart[id(function)] = collectives.have_open_shapes(function.graph)
         return self._apart[id(function)]
 
     def _make_function(self, kind: Kind, body: Callable[..., Any], source: Source) -> Any:

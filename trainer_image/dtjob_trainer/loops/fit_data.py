@@ -75,7 +75,7 @@ class FitData:
             shuffle_batches=shuffle == "batch" and self._trained.package == "tf_keras",
             drop_last=self._traits.tpu or self._equal_shares,
         )
-        source = sources.make(x, y, sample_weight, wanted, self._place)
+        source = self._source(x, y, sample_weight, wanted)
         self._tell_left_out(source)
         if self._equal_shares:
             if batched:
@@ -119,7 +119,7 @@ class FitData:
             at_most=steps,
             seed=self._seed,
         )
-        source = sources.make(x, y, weights, wanted, self._place)
+        source = self._source(x, y, weights, wanted)
         if steps is not None and source.steps is not None and source.steps < steps:
             batches = f"validation_data has {source.steps} batches"
             self._here.warn(f"validation_steps={steps}, but {batches}: all are taken")
@@ -137,7 +137,14 @@ class FitData:
             at_most=steps,
             seed=self._seed,
         )
-        return sources.make(x, y, self._weights("sample_weight", x, y, sample_weight), wanted, self._place)
+        return self._source(x, y, self._weights("sample_weight", x, y, sample_weight), wanted)
+
+    def _source(self, x: Any, y: Any, weights: Any, wanted: Wanted) -> Source:
+        """The source of what was given. Tells what there is to say of how it is read."""
+        source = sources.make(x, y, weights, wanted, self._place)
+        if source.remark:
+            self._here.log(source.remark)
+        return source
 
     def _readable(self, x: Any) -> Any:
         """`x`, where it is a Sequence of tf_keras as a PyDataset."""

@@ -67,6 +67,8 @@ def train(
         SameBatches(source, group, here.warn).see(marks)
 
     inputs = feed.make(data, batch_size=batch_size, total_steps=total_steps, place=place, seed=seed, see=see)
+    if inputs.remark:
+        here.log(inputs.remark)
     known = Trackables(variables, group)
     of_keras_3 = [each for each in known.optimizers if isinstance(each, keras.optimizers.Optimizer)]
     for each in of_keras_3:

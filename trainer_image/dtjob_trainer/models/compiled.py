@@ -17,6 +17,7 @@ from dtjob_trainer.models import metric_updates, optimizers, own_step, pieces, r
 from dtjob_trainer.models.by_rows import scalars
 from dtjob_trainer.models.cuts import Cut, current_cut, setting
 from dtjob_trainer.models.gradients import indexed_slices, own_gradients
+from dtjob_trainer.models.results import Results
 from dtjob_trainer.models.returned import Returned
 from dtjob_trainer.models.values import Values
 from dtjob_trainer.models.variables import State
@@ -36,6 +37,7 @@ class TrainedModel(ABC):
         self.returned = {"train": Returned(), "evaluate": Returned()}
         """What steps of the model's own return, by kind."""
         self._updates = metric_updates.Updates(self.package)
+        self._read = Results(self.package)
         self._watch = own_gradients.Watch()
 
     @property
@@ -188,21 +190,30 @@ class TrainedModel(ABC):
     def _evaluate(self, cut: Cut, x: Any, y: Any, sample_weight: Any) -> Any:
         """`evaluate_replica` of a model without its own `test_step`."""
 
-    def read_metrics(self, group: Group) -> dict[str, Any]:
-        """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective."""
-        with self._states_of_all(group):
+    def read_metrics(self, group: Group, *, often: bool = False) -> dict[str, Any]:
+        """Loss and metrics out of every replica's state; the same floats (or lists) in every task. Collective.
+
+        - often: whether callbacks see each step, so that it pays to trace what is read. No bit depends on it.
+        """
+        with self._states(group, often):
             return self._results()
 
     def read_returned(
-        self, kind: Literal["train", "evaluate"], left: Mapping[str, Any], group: Group
+        self, kind: Literal["train", "evaluate"], left: Mapping[str, Any], group: Group, *, often: bool = False
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The metrics as of `read_metrics`, and what the last own step of this `kind` gave, which has `left` that.
 
         Collective.
         """
         values = self.returned[kind].gathered(left, group)
-        with self._states_of_all(group):
+        with self._states(group, often):
             return self._results(), self.returned[kind].logs(values)
+
+    def _states(self, group: Group, often: bool) -> AbstractContextManager[Any]:
+        """While this lasts, the metrics' results are those of all replicas' states. Collective."""
+        if often and self._traits.compiles:  # one replica
+            return self._read.known(self._metrics())
+        return self._states_of_all(group)
 
     def _results(self) -> dict[str, Any]:
         """The metrics as they are now. One may have several results, in a dict of its own, which Keras takes apart."""
@@ -214,7 +225,11 @@ class TrainedModel(ABC):
 
     @abstractmethod
     def _states_of_all(self, group: Group) -> AbstractContextManager[Any]:
-        """While this lasts, the metrics' results are those of all replicas' states. Collective."""
+        """The same, of the states read one by one."""
+
+    @abstractmethod
+    def _metrics(self) -> list[Any]:
+        """The model's metrics, each by itself."""
 
     @abstractmethod
     def of_global_batch(self) -> AbstractContextManager[Any]:

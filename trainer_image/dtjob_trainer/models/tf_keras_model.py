@@ -281,6 +281,7 @@ class LegacyModel(TrainedModel):
             yield
 
     def _metrics(self) -> list[Any]:
+        """The model's metrics, each by itself."""
         return list(self.model.metrics)
 
     def _update_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> None:

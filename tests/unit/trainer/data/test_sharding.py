@@ -19,7 +19,7 @@ def test_shards_of_an_epoch_hold_every_example_once(n: int, batch: int, shards: 
     order = data.epoch_order(n, 7, epoch)
     seen: list[int] = []
     for shard in range(shards):
-        batches = data.shard_rows(order, sizes, shard, shards, 0)
+        batches = list(data.shard_rows(order, sizes, shard, shards, 0))
         assert len(batches) == sizes.steps
         for step, rows in enumerate(batches):
             count = sizes.of_shard(step, shard, shards)
@@ -48,9 +48,47 @@ def test_no_share_shrinks_when_a_batch_grows(rows: int, shards: int) -> None:
 def test_a_restart_gets_the_rest_of_the_same_epoch(n: int, batch: int, shards: int, first: int, seed: int) -> None:
     sizes = data.Sizes(n, batch)
     order = data.epoch_order(n, seed, 3)
-    whole = data.shard_rows(order, sizes, 0, shards, 0)
+    whole = list(data.shard_rows(order, sizes, 0, shards, 0))
     rest = data.shard_rows(data.epoch_order(n, seed, 3), sizes, 0, shards, first)
     assert [rows.tolist() for rows in rest] == [rows.tolist() for rows in whole[first:]]
+
+
+@given(
+    n=st.integers(0, 500),
+    seed=st.integers(-5, 2**70),
+    epoch=st.integers(0, 9),
+    slices=st.lists(st.tuples(st.integers(0, 520), st.integers(0, 520)), max_size=8),
+)
+def test_an_order_that_is_sorted_in_parts_is_the_same_order(n: int, seed: int, epoch: int, slices) -> None:
+    keys = np.random.Philox(key=np.array([seed % 2**64, epoch], dtype=np.uint64)).random_raw(n)
+    whole = np.argsort(keys, kind="stable").tolist()
+    order = data.EpochOrder(n, seed, epoch, in_parts_from=0)
+    assert len(order) == n
+    for begin, end in [*slices, (0, n)]:
+        assert order[begin:end].tolist() == whole[begin:end]
+    assert data.epoch_order(n, seed, epoch).tolist() == whole
+
+
+def test_of_a_long_order_only_the_part_of_the_first_step_is_sorted_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, asked, sort = 2**20, [], np.argsort
+    monkeypatch.setattr(np, "argsort", lambda keys, **how: asked.append(len(keys)) or sort(keys, **how))
+    batches = data.shard_rows(data.EpochOrder(n, 1, 0), data.Sizes(n, 64), 0, 2, 0)
+    assert len(next(batches)) == 32
+    assert sum(asked) < n / 50
+
+
+@given(
+    n=st.integers(1, 200),
+    batch=st.integers(1, 64),
+    shards=st.integers(1, 70),
+    first=st.integers(0, 30),
+    drop=st.booleans(),
+)
+def test_rows_of_all_steps_are_those_of_each(n: int, batch: int, shards: int, first: int, drop: bool) -> None:
+    sizes, order = data.Sizes(n, batch, drop), data.epoch_order(n, 3, 1)
+    for shard in range(shards):
+        each = [row for rows in data.shard_rows(order, sizes, shard, shards, first) for row in rows.tolist()]
+        assert data.all_shard_rows(order, sizes, shard, shards, first).tolist() == each
 
 
 def test_order_depends_on_seed_and_epoch_and_never_changes() -> None:
@@ -96,7 +134,7 @@ def test_a_pass_has_the_eras_of_its_own_steps() -> None:
 
 def test_an_empty_share_gets_one_row_of_no_weight() -> None:
     sizes = data.Sizes(9, 4)
-    rows = data.shard_rows(np.arange(9), sizes, 1, 2, 2)
+    rows = list(data.shard_rows(np.arange(9), sizes, 1, 2, 2))
     assert [r.tolist() for r in rows] == [[8]]
     assert sizes.of_shard(2, 1, 2) == 0
     assert sizes.smallest_share(2) == 0

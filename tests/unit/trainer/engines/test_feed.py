@@ -19,7 +19,7 @@ ROWS = 256
 class Rows:
     """256 rows in batches, of which each says its pass and its first row."""
 
-    exact, inexact, cut_by_batch = True, "", False
+    exact, inexact, remark, cut_by_batch = True, "", "", False
 
     def __init__(self, batch: int, known: bool = True) -> None:
         self.batch, self.steps = batch, ROWS // batch if known else None

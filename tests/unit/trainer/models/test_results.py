@@ -1,0 +1,126 @@
+"""dtjob_trainer.models.results: metrics' results by one traced function, with the bits of each read by itself."""
+
+import importlib
+import inspect
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from dtjob_trainer.models.compiled import number
+from dtjob_trainer.models.results import Results
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "FBetaScore": {"beta": 0.7},
+    "IoU": {"num_classes": 2, "target_class_ids": [0, 1]},
+    "BinaryIoU": {},
+    "MeanIoU": {"num_classes": 2},
+    "OneHotIoU": {"num_classes": 3, "target_class_ids": [0, 2]},
+    "OneHotMeanIoU": {"num_classes": 3},
+    "PrecisionAtRecall": {"recall": 0.3},
+    "RecallAtPrecision": {"precision": 0.3},
+    "SensitivityAtSpecificity": {"specificity": 0.3},
+    "SpecificityAtSensitivity": {"sensitivity": 0.3},
+    "MeanMetricWrapper": {"fn": lambda y_true, y_pred: (y_true - y_pred) ** 2},
+    "AUC": {"curve": "PR", "num_thresholds": 23},
+}
+OF_CLASSES = ("SparseCategoricalCrossentropy", "SparseCategoricalAccuracy", "SparseTopKCategoricalAccuracy")
+ONE_OF_TWO = ("BinaryIoU", "IoU", "MeanIoU")
+
+
+def metrics_of(package: Any) -> list[Any]:
+    base, found = package.metrics.Metric, inspect.getmembers(package.metrics, inspect.isclass)
+    kinds = {kind.__name__: kind for _, kind in found if issubclass(kind, base) and kind is not base}
+    return [kind(**_arguments(kind)) for kind in kinds.values()]
+
+
+def _arguments(kind: Any) -> dict[str, Any]:
+    name = kind.__name__
+    if name == "MeanRelativeError":
+        return {"normalizer": [1.0, 2.0, 3.0]}
+    return ARGUMENTS.get(name, {})
+
+
+def update(metric: Any, random: Any) -> None:
+    """Count seven made-up rows of three classes, or what else it takes."""
+    name, rows = type(metric).__name__, random.uniform(0.01, 0.99, (7, 3)).astype("float32")
+    if name in ("Mean", "Sum"):
+        metric.update_state(rows)
+    elif name == "MeanTensor":
+        metric.update_state(rows[0])
+    elif name in OF_CLASSES:
+        metric.update_state(random.integers(0, 3, (7, 1)), rows)
+    elif name in ONE_OF_TWO:
+        metric.update_state(random.integers(0, 2, (7,)), random.integers(0, 2, (7,)))
+    else:
+        metric.update_state(np.eye(3, dtype="float32")[random.integers(0, 3, 7)], rows)
+
+
+@pytest.mark.parametrize("package", ["keras", "tf_keras"])
+def test_each_metric_of_the_package_has_the_bits_that_it_has_by_itself(package: str) -> None:
+    metrics, results = metrics_of(importlib.import_module(package)), Results(package)
+    assert len(metrics) > 30
+    random = np.random.default_rng(5)
+    for _ in range(3):
+        for metric in metrics:
+            update(metric, random)
+        alone = [number(metric.result()) for metric in metrics]
+        with results.known(metrics):
+            read = [number(metric.result()) for metric in metrics]
+        assert dict(zip(metrics, read, strict=True)) == dict(zip(metrics, alone, strict=True))
+
+
+def test_no_operation_is_replaced_by_another_one() -> None:
+    """TensorFlow makes a product with 1 / 3 of a division by 3 where it may."""
+
+    class Third(keras.metrics.Mean):
+        def result(self) -> Any:
+            return super().result() / 3.0
+
+    Third.__module__ = keras.metrics.Mean.__module__
+    third, results, found = Third(), Results("keras"), []
+    for value in np.random.default_rng(0).uniform(size=50):
+        third.update_state(value)
+        with results.known([third]):
+            read = number(third.result())
+        found.append((read, number(third.result())))
+    assert [read for read, _ in found] == [alone for _, alone in found]
+
+
+def test_a_metric_of_the_program_is_asked_each_time() -> None:
+    """What it counts in Python would be what it was as the function was traced."""
+
+    class Asked(keras.metrics.Metric):
+        times = 0
+
+        def result(self) -> int:
+            self.times += 1
+            return self.times
+
+    asked, mean, results = Asked(), keras.metrics.Mean(), Results("keras")
+    for value in (1, 2, 3):
+        mean.update_state(value)
+        with results.known([asked, mean]):
+            assert (asked.result(), float(mean.result())) == (value, (value + 1) / 2)
+    assert asked.times == 3
+
+
+def test_python_reads_none_of_the_packages_own_again_once_they_are_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, own = [], keras.metrics.Mean.result
+    monkeypatch.setattr(keras.metrics.Mean, "result", lambda self: asked.append(self) or own(self))
+    metrics, results = [keras.metrics.Mean() for _ in range(5)], Results("keras")
+    for _ in range(10):
+        with results.known(metrics):
+            for metric in metrics:
+                metric.result()
+    assert asked == metrics
+
+
+def test_a_metric_is_as_before_afterwards() -> None:
+    mean = keras.metrics.Mean()
+    mean.update_state(1.0)
+    with Results("keras").known([mean]):
+        mean.update_state(3.0)
+        assert float(mean.result()) == 1.0
+    assert float(mean.result()) == 2.0

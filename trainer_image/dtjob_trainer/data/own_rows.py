@@ -1,0 +1,195 @@
+"""A task's rows of each batch of a `tf.data.Dataset`, taken before map(): its functions then run for these rows alone.
+
+This is done for a Dataset that ends with map() and batch(). All tasks still read everything that is before map(), in
+the same order, so each batch has the rows that it has on one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.data.util import structure
+
+from dtjob_trainer.data import elements, marks, randomness
+from dtjob_trainer.data.batches import Place
+from dtjob_trainer.data.sharding import share
+
+_PASSED_OVER = ("_OptionsDataset", "_PrefetchDataset")
+"""Parts that change no element. Options of the whole are set at the end, and the source reads ahead."""
+_MAPS = ("_MapDataset", "_ParallelMapDataset")
+_BATCHES = ("_BatchDataset", "_ParallelBatchDataset")
+ADVICE = "give a data function of DataContext, which makes its share alone (context.shuffled or context.files)"
+_NO_END = "it does not end with map() and batch(): let shuffle(), filter() and the like come before map()"
+
+
+class OwnRows:
+    """Such a Dataset: its elements are a task's rows of each batch, and what is to be known of the batch."""
+
+    def __init__(self, dataset: Any, parts: Parts, place: Place) -> None:
+        self._base, self._place, self._size = parts.base, place, int(parts.batch._batch_size)
+        self._functions = [part._map_func for part in parts.before if _is_map(part)]
+        rows = parts.base.batch(self._size, drop_remainder=bool(parts.batch._drop_remainder))
+        rows = rows.map(_plain(self._taken)).unbatch()
+        for part in parts.before:
+            rows = _again(part, rows)
+        low, high = share(self._size, place.shard, place.shards)
+        batches = rows.batch(max(high - low, 1))  # of the last batch, no share is larger
+        for part in parts.after:
+            batches = _again(part, batches)
+        self.dataset = batches.with_options(dataset.options())
+
+    def inputs(self, element: Any) -> tuple[Any, ...]:
+        """The parts of the program's own element."""
+        return elements.as_inputs(element[0])
+
+    def counts(self, element: Any) -> tuple[Any, Any]:
+        """How many of its rows count, and the examples of the global batch (int32, scalars)."""
+        return element[1]["count"][0], element[1]["total"][0]
+
+    def marks_of(self, element: Any) -> tuple[float, ...]:
+        """The marks of the global batch, some rows of which are mapped for this by all tasks."""
+        kinds = [spec.dtype for spec in tf.nest.flatten(self._base.element_spec)]
+        seen = [tf.io.parse_tensor(text, kind) for text, kind in zip(element[1]["seen"][0], kinds, strict=True)]
+        rows = [self._mapped([part[row] for part in seen]) for row in range(int(seen[0].shape[0]))]
+        batch = tf.nest.map_structure(lambda *parts: tf.stack(parts), *rows)
+        return tuple(elements.marks_of(batch, rows=int(element[1]["total"][0])))
+
+    def _mapped(self, row: list[Any]) -> Any:
+        for function in self._functions:
+            row = function.function(*row)
+        return structure.from_compatible_tensor_list(self._functions[-1].output_structure, row)
+
+    def _taken(self, *batch: Any) -> Any:
+        """In the graph: this task's rows of a batch that is not mapped yet, one at least, each with what is to be known
+        of the batch. The first row also has some rows of the whole batch."""
+        parts = tf.nest.flatten(batch)
+        total = tf.shape(parts[0])[0]
+        low, high = elements.share_within(total, self._place.shard, self._place.shards)
+        begin, end = tf.where(high > low, low, 0), tf.where(high > low, high, 1)
+        chosen = tf.constant(_seen_of(self._size))[total - 1, : tf.minimum(total, marks.ROWS_SEEN)]
+        seen = tf.stack([tf.io.serialize_tensor(tf.gather(part, chosen)) for part in parts])[None]
+        is_first = tf.range(end - begin)[:, None] == 0
+        about = {
+            "count": tf.fill([end - begin], high - low),
+            "total": tf.fill([end - begin], total),
+            "seen": tf.where(is_first, seen, tf.fill(tf.shape(seen), "")),
+        }
+        mine = tf.nest.map_structure(lambda part: part[begin:end], batch)
+        return (mine if isinstance(self._base.element_spec, tuple) else mine[0]), about
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A Dataset taken apart."""
+
+    base: Any
+    """What is before the last map() functions: every task reads all of it."""
+    before: list[Any]
+    """map() and cache() between that and batch(), in their order."""
+    batch: Any
+    after: list[Any]
+    """repeat(), take() and cache() after it, in their order."""
+
+
+def of(dataset: Any, place: Place) -> tuple[OwnRows | None, str]:
+    """The rows of `dataset` that a task maps. None if it has to map all rows, and why, or if nothing is mapped."""
+    if not _maps(dataset):
+        return None, ""
+    parts, why = _taken_apart(dataset)
+    if parts is None:
+        return None, why
+    return OwnRows(dataset, parts, place), ""
+
+
+def makes_all(place: Place) -> str:
+    """What a task does that has to map all rows."""
+    return f"each of the {place.shards} tasks makes all examples of each batch, and trains on its share of them"
+
+
+def _taken_apart(dataset: Any) -> tuple[Parts | None, str]:
+    """The parts of a Dataset; None if its functions have to run for all rows, and why."""
+    part = dataset
+    after: list[Any] = []
+    before: list[Any] = []
+    while type(part).__name__ not in _BATCHES:
+        if not _passes(part, after, ("_RepeatDataset", "_TakeDataset")):
+            return None, f"{_NO_END}; or {ADVICE}"
+        part = part._inputs()[0]
+    batch, part = part, part._inputs()[0]
+    while _is_map(part) or _passes(part, before, ()):
+        if _is_map(part):
+            if why := randomness.keeps_state(part):
+                return None, f"{why}; or {ADVICE}"
+            before.append(part)
+        part = part._inputs()[0]
+    dense = [isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(batch._inputs()[0].element_spec)]
+    if _maps(part) or not any(map(_is_map, before)) or not all(dense) or not _can_be_batched(part.element_spec):
+        return None, f"{_NO_END}; or {ADVICE}"
+    return Parts(part, before[::-1], batch, after[::-1]), ""
+
+
+def _passes(part: Any, kept: list[Any], names: tuple[str, ...]) -> bool:
+    """Whether a share may be taken before `part`, which is then added to `kept` unless it changes no element."""
+    name = type(part).__name__
+    in_memory = name == "CacheDataset" and not part._filename.numpy()  # tasks would share a file
+    if in_memory or name in names:
+        kept.append(part)
+    return in_memory or name in names or name in _PASSED_OVER
+
+
+def _is_map(part: Any) -> bool:
+    return type(part).__name__ in _MAPS
+
+
+def _maps(dataset: Any) -> bool:
+    """Whether examples are made by map(), also by one within a function of interleave() and the like."""
+    return any(
+        _is_map(part) or any("MapDataset" in name for name in randomness.operations_of(part))
+        for part in randomness.pipeline(dataset)
+    )
+
+
+def _can_be_batched(spec: Any) -> bool:
+    """Whether all elements of `spec` are dense tensors of one shape, which can be written down."""
+    return all(
+        isinstance(part, tf.TensorSpec)
+        and part.shape.is_fully_defined()
+        and part.dtype not in (tf.variant, tf.resource)
+        for part in tf.nest.flatten(spec)
+    )
+
+
+def _again(part: Any, dataset: Any) -> Any:
+    """What `part` does, done to `dataset`, whose elements are the program's, and what is to be known of the batch."""
+    match type(part).__name__:
+        case "_RepeatDataset":
+            return dataset.repeat(part._count)
+        case "_TakeDataset":
+            return dataset.take(part._count)
+        case "CacheDataset":
+            return dataset.cache()
+    spec, function = part._inputs()[0].element_spec, part._map_func
+
+    def mapped(element: Any, about: Any) -> Any:
+        made = function.function(*structure.to_tensor_list(spec, element))
+        return structure.from_compatible_tensor_list(function.output_structure, made), about
+
+    return dataset.map(_plain(mapped), num_parallel_calls=getattr(part, "_num_parallel_calls", None))
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    plain: Callable[..., Any] = tf.autograph.experimental.do_not_convert(function)
+    return plain
+
+
+def _seen_of(size: int) -> Any:
+    """By the number of rows of a batch, less one, which of them are compared (int64, filled up with zeros)."""
+    table = np.zeros((size, marks.ROWS_SEEN), np.int64)
+    for rows in range(1, size + 1):
+        chosen = elements.rows_seen(rows)
+        table[rows - 1, : len(chosen)] = chosen
+    return table
