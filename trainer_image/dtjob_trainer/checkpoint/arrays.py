@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,8 +17,8 @@ from dtjob_trainer.models.values import Array
 Bytes = npt.NDArray[np.uint8]
 INLINE_BYTES = 1024
 """Up to this size, the JSON has an array itself: a history may have thousands of numbers of NumPy's types."""
-ALIGNMENT = 64
-"""Multiple of bytes at which the memory of a tensor has to begin: most operations abort the process otherwise."""
+CHUNK_BYTES = 2**20
+"""How much of an array is copied while the other threads wait."""
 PREFIX = "array/"
 """How the names of these tensors begin. They hold bytes, because NumPy has types that TensorFlow lacks."""
 
@@ -65,28 +66,19 @@ def unpack(text: bytes, read: Callable[[str, int], Bytes]) -> Any:
 
 
 def as_tensors(values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` with a tensor for each array, which shares its memory if that is aligned.
-
-    Where TensorFlow copies an array itself, Python's other threads wait. Not so where NumPy does.
-    """
+    """`values` with a tensor for each array."""
     return {name: _tensor_of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
-def copy_of(array: Array) -> Array:
-    """A copy, which a tensor can share."""
-    if not array.nbytes:
-        return array.copy()
-    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
-
-
 def _tensor_of(array: Array) -> Any:
-    # DLPack refuses what cannot be written to
-    shared = array if array.flags.writeable and array.ctypes.data % ALIGNMENT == 0 else copy_of(array)
-    return tf.experimental.dlpack.from_dlpack(shared.__dlpack__())
+    """A copy in TensorFlow's memory. While TensorFlow copies from NumPy, Python's other threads wait."""
+    rows = max(1, CHUNK_BYTES * len(array) // max(1, array.nbytes))
+    chunks = []
+    with tf.device("CPU:0"):
+        for first in range(0, len(array), rows):
+            chunks.append(tf.convert_to_tensor(array[first : first + rows]))
+            time.sleep(0)
+        return chunks[0] if len(chunks) == 1 else tf.concat(chunks, 0)
 
 
 def _dtype(name: str) -> Any:

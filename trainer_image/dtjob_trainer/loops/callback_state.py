@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dtjob_trainer.checkpoint.arrays import copy_of
 from dtjob_trainer.errors import CallbackError
 
 KERAS = ("keras.", "tf_keras.")
@@ -121,7 +120,7 @@ def encode(value: Any, *, copied: bool = True) -> Any:
         array = np.asarray(value)
         if array.dtype.hasobject:
             raise CallbackError("get_state() holds an array of Python objects; return arrays of numbers")
-        return copy_of(array) if copied else array
+        return array.copy() if copied else array
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             pairs = [[encode(key, copied=copied), encode(part, copied=copied)] for key, part in value.items()]
