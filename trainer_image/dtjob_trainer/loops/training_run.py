@@ -78,6 +78,7 @@ class TrainingRun(ABC):
         self._board.close()
         here.shutdown.training_ends()
         self._finish()
+        self._here.pulse.steps_done = lambda: 0
         self._here.progress.steps_before += self._step
         self._group.leave_together()
 

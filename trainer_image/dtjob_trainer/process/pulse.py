@@ -33,7 +33,7 @@ class Pulse:
         self.moves = 0
         """Grows with each step, and whenever `doing` is set."""
         self.steps_done: Callable[[], int] = lambda: 0
-        """How many steps are done, with those that are not reported yet."""
+        """How many steps of the present stage are done, with those that are not reported yet."""
         self._progress = progress
         self._begun = False
         self._resting = 0
@@ -68,7 +68,7 @@ class Pulse:
             time.sleep(SECONDS)
             self._progress.flush()
             step = self.steps_done()
-            if step > (self._progress.status.get("step") or 0):
+            if step > (self._progress.status.get("step") or 0) - self._progress.steps_before:
                 self._progress.report(step=step)
             lasts, seen = seen == self.moves, self.moves
             if lasts and not self._resting:

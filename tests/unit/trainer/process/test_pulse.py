@@ -74,6 +74,17 @@ def test_steps_that_nobody_has_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.reports == [{"step": 7}, {"step": 9}]
 
 
+def test_steps_of_a_later_stage_that_nobody_has_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, progress = begun()
+    progress.report(step=12)
+    progress.steps_before = 12
+    one.steps_done = lambda: 3
+    beats(monkeypatch, one, nothing)
+    assert progress.status["step"] == 15
+    beats(monkeypatch, one, nothing)
+    assert progress.reports == [{"step": 12}, {"step": 3}]
+
+
 def test_what_is_held_back_is_told_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     one, progress = begun()
     progress.report(state="training")
