@@ -1,0 +1,12 @@
+"""A script saves its model in every task: files are whole at any time, also where tasks share a directory."""
+
+from pathlib import Path
+
+from tests.trainer.support.harness import Cluster
+
+
+def test_a_file_that_all_tasks_save_to_is_always_whole(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 2}, "saves_by_all.py") as run:
+        run.start()
+        run.expect_success()
+        assert all("saved" in run[task].output() for task in run.tasks)
