@@ -14,6 +14,7 @@
     │   └── StepError                     … `step_fn` of `train`
     ├── EvaluatorError (ValueError)       replicaSpecs.evaluator
     │   └── BestModelError                … spec.evaluation.best, spec.checkpoint.keepBest
+    ├── CutOffError (RuntimeError)        a call of `fit` or `train` after one that was cut off
     ├── ModelFitError (RuntimeError)      a method of keras.Model that the strategy cannot have
     ├── StateError (RuntimeError)         variables: a checkpoint is another model's, or a task has made others
     └── CheckpointError                   spec.checkpoint.storage
@@ -88,6 +89,10 @@ class EvaluatorError(TrainerError, ValueError):
 
 class BestModelError(EvaluatorError):
     """The best model or checkpoint cannot be told; the message names the field of the manifest and the mend."""
+
+
+class CutOffError(TrainerError, RuntimeError):
+    """The program has gone on after its training was cut off; the message says what to do instead."""
 
 
 class ModelFitError(TrainerError, RuntimeError):

@@ -1,4 +1,7 @@
-"""Programs that go on after whatever their training was left over: `python3 swallowing.py LOOP TIMES`."""
+"""Programs that go on after whatever their training was left over: `python3 swallowing.py LOOP TIMES LEAVES`.
+
+LEAVES: the number (from 0) of the call whose error ends the program; -1: none.
+"""
 
 import sys
 
@@ -8,7 +11,7 @@ import tensorflow as tf
 
 import dtjob_trainer as dt
 
-LOOP, TIMES = sys.argv[1], int(sys.argv[2])
+LOOP, TIMES, LEAVES = sys.argv[1], *map(int, sys.argv[2:4])
 x = np.random.default_rng(1).normal(size=(64, 4)).astype("float32")
 y = x.sum(axis=1, keepdims=True)
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
@@ -33,8 +36,10 @@ def once():
         dt.train(step, (x, y), variables=[model, optimizer], total_steps=10_000_000, batch_size=12)
 
 
-for _ in range(TIMES):
+for number in range(TIMES):
     try:
         once()
     except:  # noqa: E722 — as a program may have it
         print("swallowed", type(sys.exc_info()[1]).__name__, flush=True)
+        if number == LEAVES:
+            raise

@@ -12,6 +12,7 @@ from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.settings import Checkpoint
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.contract.task import DEFAULT_GRACE_SECONDS, Task
+from dtjob_trainer.errors import CutOffError
 from dtjob_trainer.process.peer_loss import is_peer_loss
 from dtjob_trainer.process.progress import MOST_METRICS, Progress
 from dtjob_trainer.process.pulse import Pulse
@@ -67,7 +68,15 @@ class Runtime:
         return self.stage > 0
 
     def begin_stage(self) -> None:
-        """Note that a call of `fit` or `train` begins: a stage of the program, numbered in the program's order."""
+        """Note that a call of `fit` or `train` begins: a stage of the program, numbered in the program's order.
+
+        Raises CutOffError if the one before was cut off and has checkpoints: it has not ended, so no other may follow.
+        """
+        if self.cut_off is not None and self.checkpoint is not None:
+            raise CutOffError(
+                "training was cut off by a lost task or a stop, and the program has called fit or train again; let the "
+                "exception end the program, which then starts again and resumes"
+            )
         self.stage, self.trained = self.stage + 1, False
         self.progress.begin_stage(self.stage)
 
