@@ -26,8 +26,8 @@ SOME = (
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
 OFTEN = (
-    "weighted_arrays,masks_and_weights,clipping,accumulation,several_optimizers_in_one,guide_vae,returned_values,"
-    "metrics_that_keep,layers_that_count,averages_in_validation,tables,float8,step_that_clips,some_other_losses"
+    "weighted_arrays,masks_and_weights,clipping,accumulation,returned_values,layers_that_count,averages_in_validation,"
+    "tables,step_that_clips,some_other_losses"
 )
 """Those that `make test` runs."""
 OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing"
