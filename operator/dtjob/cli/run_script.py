@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.cli.bad_input import BadInput
@@ -20,10 +21,7 @@ GPUS = Path("/proc/driver/nvidia/gpus")
 def job_of(script: Script) -> Job:
     """The job to train. Raises BadInput with a line for each thing that is wrong."""
     if is_script(script.file):
-        made = manifest(_there(script), gpus_here())
-        if found := problems(made):
-            raise BadInput(*(f"{script.file}: {problem}" for problem in found))
-        return to_job(made)
+        return to_job(_made(script))
     _check_no_script(script)
     return read_job(script.file)
 
@@ -32,7 +30,7 @@ def printed(script: Script, *, as_json: bool) -> str:
     """The manifest of a script's job, for `--dry-run`. Raises BadInput."""
     if not is_script(script.file):
         raise BadInput(f"--dry-run: {script.file} is a manifest; dtjob explain {script.file} shows what it makes")
-    made = manifest(_there(script), gpus_here())
+    made = _made(script)
     return json.dumps(made, indent=2) + "\n" if as_json else written([made])
 
 
@@ -51,10 +49,14 @@ def gpus_here() -> int:
     return len(list(GPUS.iterdir())) if GPUS.is_dir() else 0
 
 
-def _there(script: Script) -> Script:
+def _made(script: Script) -> dict[str, Any]:
+    """The manifest of a script's job. Raises BadInput with a line for each thing that is wrong."""
     if not script.file.is_file():
         raise BadInput(f"{script.file}: is no file; give a Python script or a manifest")
-    return script
+    made = manifest(script, gpus_here())
+    if found := problems(made):
+        raise BadInput(*(f"{script.file}: {problem}" for problem in found))
+    return made
 
 
 def _check_no_script(script: Script) -> None:

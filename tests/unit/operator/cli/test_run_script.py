@@ -56,3 +56,11 @@ def test_a_fresh_run_does_not_go_on_from_checkpoints_of_another(dtjob, tmp_path,
     (tmp_path / "kept" / "ckpt-5.index").touch()
     code, _, err = dtjob("run", "train.py", "--fresh", "--checkpoint", "kept")
     assert (code, "holds checkpoints" in err) == (2, True)
+
+
+def test_dry_run_prints_no_manifest_that_would_be_refused(dtjob, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    code, out, err = dtjob("run", "train.py", "--checkpoint", "http://bucket", "--dry-run")
+    assert (code, out) == (2, "")
+    assert "checkpoint.storage" in err
