@@ -40,7 +40,8 @@ def _whole(original: Callable[..., Any], task: Task) -> Callable[..., Any]:
     def method(self: Any, filepath: Any, overwrite: bool = True, *args: Any, **kwargs: Any) -> Any:
         path = os.fspath(filepath) if isinstance(filepath, str | os.PathLike) else ""
         asks = not overwrite and Path(path).exists()
-        if asks or not path.endswith(ENDS) or "://" in path or Path(path).is_dir():
+        several = kwargs.get("max_shard_size") is not None or (original.__name__ == "save_weights" and bool(args))
+        if asks or several or not path.endswith(ENDS) or "://" in path or Path(path).is_dir():
             return original(self, filepath, overwrite, *args, **kwargs)
         beside = Path(path).with_name(f".{task.id}-{Path(path).name}")
         try:
