@@ -61,7 +61,7 @@ def test_a_script_without_dtjob_comes_to_one_devices_numbers(
     assert found(output) == pytest.approx(one_device, rel=1e-5)
     assert [line for line in output.splitlines() if line.startswith("Epoch ")] == ["Epoch 1/2", "Epoch 2/2"]
     if strategy not in ("Default", "Mirrored"):
-        assert f"MirroredStrategy() gives the job's strategy, {strategy}: spec.strategy decides" in output
+        assert f"MirroredStrategy() returns the job's strategy, {strategy}; to train under" in output
 
 
 def test_a_script_of_parameter_servers_trains_as_it_is(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ class FitData:
         return source
 
     def evaluation(self, x: Any, y: Any, sample_weight: Any) -> Source:
-        """What `evaluate` takes: all of it, or its first `validation_steps` batches."""
+        """What to evaluate on: `x`, or its first batches, as many as `validation_steps` says."""
         x, steps = self._readable(x), self._numbers.validation_steps
         wanted = Wanted(
             "x",

@@ -53,8 +53,8 @@ class JobsStrategy:
             return self._here.strategy
         if KINDS[name] != self._task.strategy:
             self._say(
-                f"{name}() gives the job's strategy, {self._task.strategy}: spec.strategy decides, and for this class "
-                f"it is {KINDS[name]}"
+                f"{name}() returns the job's strategy, {self._task.strategy}; to train under {name}, set spec.strategy "
+                f"to {KINDS[name]}"
             )
         else:
             self._take(name, original, given)
