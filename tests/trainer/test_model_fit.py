@@ -1,5 +1,6 @@
 """`Model.fit`, `evaluate` and `predict` in a job: they train under the job's strategy, with one device's numbers."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,30 @@ def test_predictions_are_computed_by_shares_and_every_task_gets_all_of_them(tmp_
         run.start()
         run.expect_success(*run.tasks)
         assert all("predicted" in run[task].output().splitlines() for task in run.tasks)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "counts", "rows"),
+    [
+        ("Default", {"chief": 1}, [16, 32]),
+        pytest.param("MultiWorkerMirrored", {"worker": 2}, [8, 16], marks=pytest.mark.slow),
+        pytest.param("ParameterServer", PARAMETER_SERVER, [16, 32], marks=pytest.mark.slow),
+    ],
+)
+def test_the_number_of_rows_is_static_where_all_batches_are_full(
+    tmp_path: Path, strategy: str, counts: dict[str, int], rows: list[int]
+) -> None:
+    with Cluster(tmp_path, strategy, counts, "static_rows.py") as run:
+        run.start()
+        trains = [task for task in run.tasks if strategy != "ParameterServer" or task == "chief-0"]
+        run.expect_success(*trains)
+        found = re.findall(r"(?m)^(Reshapes|OwnStep) \[([\d, ]+)\] ([\d.]+)$", run[trains[0]].output())
+    assert [(kind, [int(one) for one in seen.split(",")]) for kind, seen, _ in found] == [
+        ("Reshapes", rows),
+        ("OwnStep", rows),
+    ]
+    assert float(found[0][2]) > 5  # of weights that were 4 in all, and are to be 8
+    assert float(found[0][2]) == pytest.approx(float(found[1][2]), rel=1e-5)
 
 
 def test_fit_in_an_evaluator_follows_checkpoints(tmp_path: Path) -> None:

@@ -126,6 +126,8 @@ class Source(ABC):
     """Of x, y and sample weights, where all of them are in memory, in every task the same."""
     batch: int | None = None
     """Examples of a batch that is full, where that is known."""
+    rows: int | None = None
+    """Examples of every batch, where all have the same number; None: they differ, or nobody knows."""
     cut_by_batch = False
     """Whether it depends on the size of batches in which order a pass comes to its examples."""
     own_shares = False
@@ -169,6 +171,10 @@ class Source(ABC):
     def spec(self) -> tuple[Any, Any, Any]:
         """(x, y, sample weights) as `tf.TypeSpec`s with a batch dimension of None."""
         return triple(self.input_spec())
+
+    def rows_of_replica(self, replicas: int) -> int | None:
+        """The rows that each of so many replicas gets of every batch; None where they differ, or nobody knows."""
+        return self.rows // replicas if self.rows and self.rows % replicas == 0 else None
 
     def stand_in(self, number: int) -> tuple[Any, ...]:
         """Inputs of one row, of no weight, for a task that has come to the end of pass `number`; of sources with

@@ -30,7 +30,7 @@ class ClassWeighted(Source):
         self.sizes, self.once, self.own_ends = source.sizes, source.once, source.own_ends
         self.most, self.element_spec, self.numbered = source.most, source.element_spec, source.numbered
         self.own_shares, self.batch, self.cut_by_batch = source.own_shares, source.batch, source.cut_by_batch
-        self.marks, self.inexact = source.marks, source.inexact
+        self.marks, self.inexact, self.rows = source.marks, source.inexact, source.rows
         self.argument, self.compared = source.argument, source.compared
 
     def shared(self, eras: Eras) -> None:

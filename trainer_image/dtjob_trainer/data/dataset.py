@@ -57,7 +57,7 @@ class DatasetSource(Source):
         self.most, self.element_spec = wanted.at_most, dataset.element_spec
         rows = rows_of_each_batch(dataset)
         self.may_be_empty = place.replicas > 1 if rows is None else rows < place.replicas
-        self.batch = batch_size_of(dataset)
+        self.batch, self.rows = batch_size_of(dataset), rows
         self.inexact = randomness.unrepeatable(dataset, from_begin=True, python=not self.reads_python)
         self.exact, self.argument = not self.inexact, argument
         self._own: own_rows.OwnRows | None = None

@@ -53,6 +53,20 @@ def any_batch(spec: Any) -> Any:
     return type(spec)(shape, spec.dtype)
 
 
+def with_rows(parts: Any, rows: int | None) -> Any:
+    """Tensors or specs with this static number of rows, as Keras's steps see full batches; as they are for None, and
+    where they are ragged or sparse."""
+
+    def fixed(part: Any) -> Any:
+        if isinstance(part, tf.TensorSpec):
+            return tf.TensorSpec([rows, *part.shape[1:]], part.dtype)
+        if isinstance(part, tf.Tensor):
+            part.set_shape([rows, *part.shape[1:]])
+        return part
+
+    return parts if rows is None else keras.tree.map_structure(fixed, parts)
+
+
 def parts_of(spec: Any) -> tuple[Any, ...]:
     """Specs of the parts of a batched element, each with a batch dimension of None."""
     return as_inputs(any_batches(spec))

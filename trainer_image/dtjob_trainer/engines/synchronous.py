@@ -147,6 +147,7 @@ class SynchronousEngine(Engine):
     def _step(self, body: Callable[..., Any], source: Source) -> Callable[[Any, Any, Any], Any]:
         """In the graph: one step of all replicas of this task, of its inputs, how many count, and the batch's size."""
         may_be_empty = source.may_be_empty or self.fills_up
+        rows = None if self.fills_up else source.rows_of_replica(self.group.replicas)
 
         def on_examples(examples: Any, total: Any, *decoded: Any) -> Any:
             return body(Cut(self.group.replicas, examples, total, may_be_empty), *decoded)
@@ -156,7 +157,7 @@ class SynchronousEngine(Engine):
 
         def step(inputs: Any, count: Any, total: Any) -> Any:
             def replica(mine: Any, examples: Any) -> Any:
-                return compute(examples, total, *source.decode(*mine))
+                return compute(examples, total, *elements.with_rows(source.decode(*mine), rows))
 
             results = self.group.strategy.experimental_local_results(self._on_replicas(replica, inputs, count))
             return keras.tree.map_structure(lambda *parts: tf.add_n(list(parts)), *results)

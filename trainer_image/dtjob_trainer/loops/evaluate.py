@@ -6,7 +6,7 @@ from typing import Any
 
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
-from dtjob_trainer.loops import alike
+from dtjob_trainer.loops import alike, building
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue
 from dtjob_trainer.loops.fit_data import FitData
@@ -56,7 +56,7 @@ def evaluate(
     if group.tasks > 1:
         alike.agree_on_evaluation(group, group.members, source, called)
     with initial_values.held():
-        trained.build(*source.spec())
+        building.build(trained, source, group.replicas, trains=False)
     initial_values.agree_on_new()
     watched: list[Any] = ["evaluate"] if called.per_test_batch else []
     engine = engine_of(trained, group, here.traits, watched)

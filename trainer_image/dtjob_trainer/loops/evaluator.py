@@ -16,7 +16,7 @@ from dtjob_trainer.data.batches import Source
 from dtjob_trainer.engines import choose
 from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import EvaluatorError
-from dtjob_trainer.loops import callback_state
+from dtjob_trainer.loops import building, callback_state
 from dtjob_trainer.loops.lookahead import whole_pass
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.process.runtime import Runtime
@@ -53,8 +53,9 @@ def follow(here: Runtime, trained: TrainedModel, source: Source | None) -> Any:
     assert settings is not None
     root, directory = task.checkpoint.directory, settings.directory
     object_store.check(directory)
-    trained.build(*source.spec())
-    engine = choose.engine(trained, Group(here.strategy, None), here.traits)
+    group = Group(here.strategy, None)
+    building.build(trained, source, group.replicas, trains=False)
+    engine = choose.engine(trained, group, here.traits)
     best, kept = BestModel(task), BestCheckpoints(task.uid, settings)
     events = Events(f"{root}/{EVENTS_DIRECTORY}", here.warn)
     seen: set[int] = set()

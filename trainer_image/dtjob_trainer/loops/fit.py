@@ -9,7 +9,7 @@ from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.engines.engine import Kind
-from dtjob_trainer.loops import alike, evaluator, shapes
+from dtjob_trainer.loops import alike, building, evaluator, shapes
 from dtjob_trainer.loops.callbacks import Callbacks
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
@@ -140,7 +140,8 @@ def fit(
     if here.task is not None and group.tasks > 1:
         alike.agree(group, here.task.members, course, validation, validates, order, user_callbacks)
     _say_start(here, course.total(0), lambda: shapes.told(model, training.spec()))
-    _build(trained, training.spec())
+    with initial_values.held():
+        building.build(trained, training, group.replicas, trains=True)
     engine = engine_of(trained, group, here.traits, _watched(user_callbacks))
     loop = FitLoop(here, engine, trained.state(group), user_callbacks, course, validation, validates, scale_lr)
     with trained.of_global_batch():
@@ -165,13 +166,6 @@ def _remark(here: runtime.Runtime, trained: TrainedModel, callbacks: Callbacks) 
         here.log(f"jit_compile=True is left aside under {here.traits.name}: XLA compiles no sums over replicas")
     for remark in trained.remarks():
         here.warn(remark)
-
-
-def _build(trained: TrainedModel, spec: tuple[Any, Any, Any]) -> None:
-    """Make every variable of the model, of what compile() was given and of optimizers, for data of this `spec`."""
-    with initial_values.held():
-        trained.build(*spec)
-        trained.build_further(*spec)
 
 
 def _watched(callbacks: Callbacks) -> list[Kind]:
