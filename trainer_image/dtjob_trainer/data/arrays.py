@@ -25,7 +25,7 @@ class ArraySource(Source):
         self._sizes, self._place = sizes, place
         self._wanted = wanted
         self.sizes, self.batch, self.cut_by_batch = sizes, sizes.batch, wanted.shuffle_batches
-        self.rows = sizes.batch if sizes.drop_last or sizes.n % sizes.batch == 0 else None
+        self.rows = sizes.at(0) if sizes.at(0) == sizes.at(sizes.steps - 1) else None
         self.steps = self._steps = min(sizes.steps, wanted.at_most or sizes.steps)
         self.may_be_empty = sizes.smallest_share(place.replicas) == 0
         self.marks = tuple(marks.of(_dense(part)) for part in arrays)
