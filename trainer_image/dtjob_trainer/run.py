@@ -147,7 +147,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
 
     from dtjob_trainer.data import randomness
     from dtjob_trainer.models import initial_values, keras_saving
-    from dtjob_trainer.program import constructors, keras_methods, refused_methods, whole_files
+    from dtjob_trainer.program import constructors, keras_methods, own_loops, refused_methods, saved_models, whole_files
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
@@ -158,10 +158,13 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
     constructors.give_the_jobs(here, task)
     whole_files.save_whole(task)
+    if task.traits.distributed:
+        saved_models.load_outside_of_scopes(here)
     if not task.keras_fit:
         keras_methods.use_ours(task.traits)
     refused_methods.refuse_where_wrong(task)
     keras_saving.need_no_peers(task.traits)
+    own_loops.watch(here, task.traits)
     own_training.watch(here)
     randomness.watch_interleave()
     here.shutdown.catch()

@@ -27,6 +27,9 @@ CHIEF_ONLY = {
 tf_keras reads moving statistics of all tasks as it saves: its other callbacks run everywhere, and write beside.
 """
 
+FILES = {"CSVLogger": "filename", "ModelCheckpoint": "filepath"}
+"""Those of them whose files a program reads again after its fit, and the attribute that has the path."""
+
 BATCH_METHODS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
 TEST_BATCH_METHODS = ("on_test_batch_begin", "on_test_batch_end")
 EPOCH_METHODS = ("on_train_begin", "on_train_end", "on_epoch_begin", "on_epoch_end", "on_test_begin", "on_test_end")
@@ -44,8 +47,12 @@ class Callbacks:
         asynchronous: bool,
         tasks: int = 1,
         verbose: Any = "auto",
+        writes: bool = False,
     ) -> None:
-        """`callbacks` and `verbose`: as Keras's `fit` takes them; of a CallbackList, its callbacks and params."""
+        """`callbacks` and `verbose`: as Keras's `fit` takes them; of a CallbackList, its callbacks and params.
+
+        - writes: whether another task than the chief writes the files that programs read again (FILES).
+        """
         package = trained.callbacks
         self._is_chief = is_chief
         self._all, self._params = _unpacked(callbacks, package.CallbackList)
@@ -55,7 +62,8 @@ class Callbacks:
         for callback in self._all:
             _check(callback, package, asynchronous)
         of_loop = package.History, package.ProgbarLogger  # this loop keeps the one and prints as the other
-        self._running = [type(c) not in of_loop and (is_chief or not _is_chiefs(c)) for c in self._all]
+        here = [is_chief or not _is_chiefs(c) or (writes and path_of(c) is not None) for c in self._all]
+        self._running = [type(c) not in of_loop and runs for c, runs in zip(self._all, here, strict=True)]
         self.history = next((c for c in self._all if type(c) is package.History), None) or package.History()
         """Keras's History of the run: the user's, where one is among the callbacks."""
         verbose = self._params.get("verbose", verbose)
@@ -256,6 +264,22 @@ def _alone(callback: Any, base: Any) -> Any:
 def _is_chiefs(callback: Any) -> bool:
     bases = type(callback).__mro__
     return any(base.__name__ in CHIEF_ONLY.get(base.__module__.partition(".")[0], ()) for base in bases)
+
+
+def paths_of(callbacks: Any, package: Any) -> list[str]:
+    """The paths of files that `callbacks`, as `fit` takes them, write at the chief and a program reads again."""
+    found, _ = _unpacked(callbacks, package.CallbackList)
+    return [path for callback in found if _is_chiefs(callback) and (path := path_of(callback)) is not None]
+
+
+def path_of(callback: Any) -> str | None:
+    """The path of the file that a callback writes and a program reads again. None: it writes no such file."""
+    name = next((FILES[base.__name__] for base in type(callback).__mro__ if _is_file_writer(base)), None)
+    return None if name is None or not hasattr(callback, name) else str(getattr(callback, name))
+
+
+def _is_file_writer(base: type) -> bool:
+    return base.__module__.startswith(KERAS) and base.__name__ in FILES
 
 
 def _why_left_out(callback: Any) -> str | None:

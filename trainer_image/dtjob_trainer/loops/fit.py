@@ -9,8 +9,8 @@ from dtjob_trainer.checkpoint import model_file
 from dtjob_trainer.data.tf_keras_sequence import is_sequence
 from dtjob_trainer.engines.choose import engine as engine_of
 from dtjob_trainer.engines.engine import Kind
-from dtjob_trainer.loops import alike, building, evaluator, shapes
-from dtjob_trainer.loops.callbacks import Callbacks
+from dtjob_trainer.loops import alike, building, evaluator, shapes, shared_files
+from dtjob_trainer.loops.callbacks import Callbacks, paths_of
 from dtjob_trainer.loops.fit_arguments import LeftAside, Numbers, Queue, schedule
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.loops.fit_loop import FitLoop
@@ -134,7 +134,8 @@ def fit(
     training = data.training(x, y, sample_weight, class_weight, shuffle=shuffle)
     aside.tell(here.log)
     place: dict[str, Any] = {"is_chief": here.is_chief, "asynchronous": here.traits.asynchronous, "tasks": group.tasks}
-    user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose)
+    writes = shared_files.writes_here(group, paths_of(callbacks, trained.callbacks))
+    user_callbacks = Callbacks(callbacks, trained, **place, verbose=verbose, writes=writes)
     _remark(here, trained, user_callbacks)
     course, order = data.epochs(training, group, x), alike.order_of(seed, shuffle, class_weight)
     if here.task is not None and group.tasks > 1:

@@ -25,6 +25,8 @@ def make_ambient(task: Task) -> None:
         tf.distribute.experimental_set_strategy(strategy)
     if task.traits.shared_variables:
         keras_variables.add_in_place()
+    if task.traits.synchronous:
+        keras_variables.make_outside_of_functions()
     if task.traits.central_storage:
         _LIFELONG.enter_context(tf.variable_creator_scope(_aggregated))
 

@@ -1,7 +1,8 @@
-"""Mends how Keras 3 variables add, where a strategy needs it."""
+"""Mends how Keras 3 variables are made and how they add, where a strategy needs it."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -31,3 +32,22 @@ def add_in_place() -> None:
 
     for name in ("assign_add", "assign_sub"):
         setattr(keras.Variable, name, in_place(name))
+
+
+def make_outside_of_functions() -> None:
+    """Have Keras variables that a `tf.function` makes for several replicas of this process be made before it runs.
+
+    An optimizer or a layer makes its variables in its first step. TensorFlow moves the initial values of the copies
+    out of the function, and fails for those that read another copy ("You must feed a value for placeholder tensor").
+    """
+    import keras
+    import tensorflow as tf
+
+    original = keras.Variable._initialize_with_initializer
+
+    def initialize(self: Any, initializer: Any) -> None:
+        several = len(tf.distribute.get_strategy().extended.worker_devices) > 1
+        with tf.init_scope() if several and tf.inside_function() else contextlib.nullcontext():
+            original(self, initializer)
+
+    keras.Variable._initialize_with_initializer = initialize

@@ -1,0 +1,128 @@
+"""Scripts that know nothing of dtjob (tests/programs) come to the numbers of plain `python`, under each strategy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.trainer.support.local_runs import ROOT, LocalRun
+
+PROGRAMS = ROOT / "tests" / "programs"
+SCRIPTS = sorted(str(path.relative_to(PROGRAMS)) for path in PROGRAMS.glob("*/*.py"))
+STRATEGIES: Mapping[str, Mapping[str, Any]] = {
+    "Mirrored": {"strategyOptions": {"logicalCPUs": 2}, "replicaSpecs": {"chief": {}}},
+    "MultiWorkerMirrored": {"replicaSpecs": {"chief": {}, "worker": {"replicas": 1}}},
+    "ParameterServer": {"replicaSpecs": {"chief": {}, "worker": {"replicas": 1}, "ps": {"replicas": 1}}},
+}
+RELATIVE, ABSOLUTE = 2e-6, 1e-6
+NEARLY = {
+    ("keras_guides/transfer_learning.py", "Mirrored"): 0.02,
+    ("keras_guides/transfer_learning.py", "MultiWorkerMirrored"): 0.02,
+}
+"""How far numbers of a script with BatchNormalization may be apart: each replica normalises by its own rows."""
+REFUSED = {
+    ("keras_guides/loop_from_scratch.py", strategy): "is called outside of strategy.run"
+    for strategy in ("Mirrored", "MultiWorkerMirrored")
+}
+"""What nobody can distribute, and words of the sentence that says so."""
+QUICK = {
+    ("distribute/keras_fit.py", "MultiWorkerMirrored"),
+    ("distribute/multi_worker_loop.py", "Mirrored"),
+    ("distribute/multi_worker_loop.py", "ParameterServer"),
+    ("keras_guides/loop_from_scratch.py", "Mirrored"),
+}
+"""The cases of `make test`. The others are slow."""
+
+SECONDS = 200.0
+
+
+def result(output: str) -> Any:
+    """What the script says at its end."""
+    (line,) = (line for line in output.splitlines() if line.startswith("RESULT "))
+    return json.loads(line.removeprefix("RESULT "))
+
+
+@cache
+def plain(script: str, directory: Path) -> Any:
+    """The numbers of plain `python`."""
+    ran = subprocess.run(
+        [sys.executable, str(PROGRAMS / script)],
+        cwd=directory,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return result(ran.stdout)
+
+
+@pytest.fixture(scope="session")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("plain")
+
+
+def manifest(script: str, strategy: str, file: Path, **spec: Any) -> Path:
+    """The job of a script, written to `file`."""
+    job = {
+        "apiVersion": "training.dtjob.dev/v1beta1",
+        "kind": "DistributedTrainingJob",
+        "metadata": {"name": "job"},
+        "spec": {
+            "strategy": strategy,
+            **STRATEGIES[strategy],
+            "program": {"entrypoint": str(PROGRAMS / script)},
+            "checkpoint": {"storage": {"volume": {"emptyDir": {}}}},
+            "failurePolicy": {"maxRestartsWithoutProgress": 0},
+            **spec,
+        },
+    }
+    file.write_text(yaml.safe_dump(job))
+    return file
+
+
+def output_of(work_directory: Path) -> str:
+    """What the chief has printed."""
+    return "".join(log.read_text() for log in sorted(work_directory.glob("job/run-*/logs/*chief*.log")))
+
+
+def numbers(value: Any) -> Any:
+    """`value` with lists and dicts in one level, for `pytest.approx`."""
+    match value:
+        case dict():
+            return {f"{name}.{inner}": x for name, each in value.items() for inner, x in numbers(each).items()}
+        case list():
+            return numbers({str(place): each for place, each in enumerate(value)})
+    return {"": value}
+
+
+@pytest.mark.parametrize(
+    ("script", "strategy"),
+    [
+        pytest.param(script, strategy, marks=[] if (script, strategy) in QUICK else [pytest.mark.slow])
+        for script in SCRIPTS
+        for strategy in STRATEGIES
+    ],
+)
+def test_a_script_comes_to_the_numbers_of_plain_python(
+    script: str, strategy: str, tmp_path: Path, directory: Path
+) -> None:
+    with LocalRun(manifest(script, strategy, tmp_path / "job.yaml"), tmp_path / "work") as run:
+        code, summary = run.end(SECONDS)
+    if (words := REFUSED.get((script, strategy))) is not None:
+        assert code == 1
+        assert words in str(summary)
+        return
+    assert code == 0, (summary, run.told)
+    tolerance = NEARLY.get((script, strategy), RELATIVE)
+    found = numbers(result(output_of(tmp_path / "work")))
+    assert found == pytest.approx(numbers(plain(script, directory)), rel=tolerance, abs=max(ABSOLUTE, tolerance / 10))

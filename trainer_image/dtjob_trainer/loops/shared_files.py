@@ -1,0 +1,69 @@
+"""Whether files that the chief writes are there for the other tasks too.
+
+A script that reads what a callback of its fit has written finds the file in every task: all tasks see the chief's, or
+each one writes its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:  # its module imports TensorFlow, and nothing here needs that
+    from dtjob_trainer.strategies.collective import Group
+
+PROBE = ".dtjob-{token}"
+"""The name of the file by which tasks see that they share a directory."""
+TOKENS = 2**52
+"""Numbers that a float64 holds exactly."""
+
+
+def writes_here(group: Group, paths: Sequence[str]) -> bool:
+    """Whether this task writes the files of its callbacks at `paths`: the chief does, and the others where they do not
+    see the chief's files. Collective, where there are several tasks.
+    """
+    chief = group.index == 0
+    if group.tasks == 1:
+        return chief
+    local = [path for path in paths if "://" not in path]
+    token = secrets.randbelow(TOKENS) if chief else 0
+    with _probes(local, token) if chief else contextlib.nullcontext():
+        said = zlib.crc32(json.dumps(local).encode())
+        told = group.of_each(np.array([len(local), said, token], np.float64))
+        if not told[:, 0].any():
+            return chief
+        same = bool((told[:, :2] == told[0, :2]).all())
+        seen = same and all(_sees(path, int(told[0, 2])) for path in local)
+        shared = bool(group.of_each(np.array([seen], np.float64)).all())
+    return chief or not shared
+
+
+def _above(path: str) -> Iterator[Path]:
+    """Directories above `path` that exist, the nearest one first."""
+    return (each for each in Path(path).absolute().parents if each.is_dir())
+
+
+@contextlib.contextmanager
+def _probes(paths: Sequence[str], token: int) -> Iterator[None]:
+    """While this lasts, a file with this `token` is in the nearest directory above each of `paths`."""
+    made = {next(_above(path)) / PROBE.format(token=token) for path in paths}
+    try:
+        for probe in made:
+            with contextlib.suppress(OSError):  # then nobody sees it
+                probe.touch()
+        yield
+    finally:
+        for probe in made:
+            with contextlib.suppress(OSError):
+                probe.unlink()
+
+
+def _sees(path: str, token: int) -> bool:
+    return any((each / PROBE.format(token=token)).exists() for each in _above(path))
