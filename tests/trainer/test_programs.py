@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -42,6 +43,18 @@ QUICK = {
 }
 """The cases of `make test`. The others are slow."""
 
+RANDOM = "random"
+"""The name of numbers that depend on random ones, which are others for each replica."""
+OWN_LOOPS = {
+    f"{name}.py"
+    for name in (
+        "distribute/input_pipelines",
+        "distribute/multi_worker_loop",
+        "distribute/own_loop",
+        "keras_guides/loop_from_scratch",
+    )
+}
+"""Scripts that call no fit: dtjob knows nothing of their steps."""
 SECONDS = 200.0
 
 
@@ -124,5 +137,28 @@ def test_a_script_comes_to_the_numbers_of_plain_python(
         return
     assert code == 0, (summary, run.told)
     tolerance = NEARLY.get((script, strategy), RELATIVE)
-    found = numbers(result(output_of(tmp_path / "work")))
-    assert found == pytest.approx(numbers(plain(script, directory)), rel=tolerance, abs=max(ABSOLUTE, tolerance / 10))
+    found, expected = result(output_of(tmp_path / "work")), dict(plain(script, directory))
+    for each in (found, expected):
+        each.pop(RANDOM, None)
+    assert numbers(found) == pytest.approx(numbers(expected), rel=tolerance, abs=max(ABSOLUTE, tolerance / 10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in OWN_LOOPS])
+@pytest.mark.timeout(600)
+def test_a_script_whose_chief_and_worker_are_killed_comes_to_the_same_bits(script: str, tmp_path: Path) -> None:
+    """Each is killed once by SIGKILL: the chief in the first half of all steps, the worker in the second."""
+    checkpoint = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 2}
+    policy = {"maxRestartsWithoutProgress": 5, "backoff": {"initialSeconds": 0}}
+    file = manifest(script, "MultiWorkerMirrored", tmp_path / "job.yaml", checkpoint=checkpoint, failurePolicy=policy)
+    with LocalRun(file, tmp_path / "calm") as run:
+        code, calm = run.end(SECONDS)
+    assert code == 0, (calm, run.told)
+    with LocalRun(file, tmp_path / "killed") as run:
+        for task, step in (("chief-0", calm["steps"] // 3), ("worker-0", calm["steps"] * 2 // 3)):
+            statuses = run.wait_for_step(step, task)
+            os.kill(statuses[task]["trainingPid"], signal.SIGKILL)
+        code, killed = run.end(SECONDS)
+    assert code == 0, (killed, run.told)
+    assert killed["restarts"]["byCause"] == {"Signal": 2}
+    assert result(output_of(tmp_path / "killed")) == result(output_of(tmp_path / "calm"))

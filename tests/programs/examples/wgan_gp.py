@@ -113,4 +113,4 @@ wgan.compile(
 )
 history = wgan.fit(images, batch_size=32, epochs=2, callbacks=[monitor], shuffle=False)
 assert all(np.isfinite(value) for values in history.history.values() for value in values)
-print("RESULT", json.dumps({"epochs": len(history.history["d_loss"]), "shapes": len(monitor.shapes)}))
+print("RESULT", json.dumps({"epochs": len(history.history["d_loss"]), "random": history.history}))

@@ -92,6 +92,12 @@ def ranking(y_true, y_pred):
     return tf.reduce_sum(better * tf.nn.softplus(tf.transpose(y_pred) - y_pred)) / (1 + tf.reduce_sum(better))
 
 
+def pairs(y_true, y_pred):
+    """Scores of all rows by all rows, in one of Keras's own losses."""
+    scores = y_pred * tf.transpose(y_pred)
+    return losses.CategoricalCrossentropy(from_logits=True)(tf.eye(tf.shape(scores)[0]), scores)
+
+
 def summed(y_true, y_pred):
     return tf.reduce_sum((y_pred - y_true) ** 2)
 
@@ -237,6 +243,7 @@ def losses_of_own_steps():
         log=lambda: stepped(lambda y, y_pred: tf.math.log(losses.MeanSquaredError()(y, y_pred) + 1.0)),
         contrastive=lambda: stepped(lambda y, y_pred: tf.reduce_mean(contrastive(y, y_pred)), 0.2),
         ranking=lambda: stepped(ranking, 0.2),
+        pairs=lambda: stepped(pairs, 0.2),
     )
 
 
@@ -261,6 +268,7 @@ def losses_of_own_compute_loss():
         mean=lambda: computed(lambda y, y_pred: tf.reduce_mean((y_pred - y) ** 2)),
         sum=lambda: computed(summed, 0.002),
         root=lambda: computed(root),
+        pairs=lambda: computed(pairs),
     )
 
 
@@ -304,4 +312,5 @@ def some_other_losses():
         helper=lambda: stepped(averaged),
         step=lambda: stepped(root),
         padding=lambda: train(text_model(loss=safe_masked), tokens, targets),
+        pairs=lambda: computed(pairs),
     )

@@ -90,17 +90,33 @@ class KerasModel(TrainedModel):
         model = self.model
         if self.own_step and type(model).call is keras.Model.call:  # which Keras calls nowhere
             own_step.check_built(model, self._traits)
+        elif self.own_step and not own_step.unbuilt(model):
+            self._build_if_called_so(x, y, sample_weight)
         else:
-            if self.own_step and y is None:  # losses and metrics are built of shapes: take the outputs
-                symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
-                y = model(symbols)
-            with average_loss.of_one_device(), setting(unscaled, True):
-                composites.build(model, x, y, sample_weight)
-                model._symbolic_build(data_batch=(x, y, sample_weight))
+            self._build_by_call(x, y, sample_weight)
         self._generator = global_generator()
         if not self.own_step:
             self._see_what_adds(x, y, sample_weight)
         self._check_optimizers()  # once more, as a MultiOptimizer may have made its own only now
+
+    def _build_if_called_so(self, *data: Any) -> None:
+        """Build what is left of a model whose layers are built, where its own step calls it with `x` as Keras does.
+
+        A step may call layers alone, or call the model with all parts of a batch.
+        """
+        try:
+            self._build_by_call(*data)
+        except Exception:
+            own_step.check_built(self.model, self._traits)
+
+    def _build_by_call(self, x: Any, y: Any, sample_weight: Any) -> None:
+        model = self.model
+        if self.own_step and y is None:  # losses and metrics are built of shapes: take the outputs
+            symbols = keras.tree.map_structure(lambda part: keras.KerasTensor(part.shape, part.dtype.name), x)
+            y = model(symbols)
+        with average_loss.of_one_device(), setting(unscaled, True):
+            composites.build(model, x, y, sample_weight)
+            model._symbolic_build(data_batch=(x, y, sample_weight))
 
     def build_further(self, x: Any, y: Any, sample_weight: Any) -> None:
         """Build the optimizers that a `train_step` of the model's own applies."""

@@ -97,19 +97,30 @@ def _weigh_and_apply(apply: Callable[..., Any], grads: Sequence[Any], trainable_
     return apply(weighed(cut, grads) if cut is not None and cut.alone else grads, trainable_variables)
 
 
+def unbuilt(model: Any) -> list[str]:
+    """The names of a Keras 3 model's layers that are not built yet."""
+    return [layer.name for layer in model._flatten_layers(include_self=False) if not layer.built]
+
+
 def check_built(model: Any, traits: Traits) -> None:
-    """Raise FitError for a Keras 3 model without a `call` of its own whose layers or metrics are not built yet."""
-    names = [layer.name for layer in model._flatten_layers(include_self=False) if not layer.built]
-    if names:
+    """Raise FitError for a Keras 3 model that cannot be called on `x`, and whose layers or metrics are not built."""
+    if names := unbuilt(model):
         raise FitError(
             f"model: {type(model).__name__} has no call(), so that nobody can build {', '.join(names)}; begin it with "
             "keras.Input, or call it on one batch before fit()"
         )
-    if traits.distributed and model._compile_metrics is not None and not model._compile_metrics.built:
+    metrics = model._compile_metrics
+    if traits.distributed and metrics is not None and not metrics.built and _are_reset(model, metrics):
         raise FitError(
             f"model: {type(model).__name__} has no call(), so that nobody can build the metrics of compile(); keep "
             "metrics in attributes of the model, and update them in train_step"
         )
+
+
+def _are_reset(model: Any, metrics: Any) -> bool:
+    """Whether compile() was given `metrics` that `model`, which may have others of its own, resets and reports."""
+    given = keras.tree.flatten([metrics._user_metrics, metrics._user_weighted_metrics])
+    return any(each is not None for each in given) and any(each is metrics for each in model.metrics)
 
 
 def build_optimizers(

@@ -1,13 +1,16 @@
-"""dtjob_trainer.models.own_step: which steps are written for several replicas."""
+"""dtjob_trainer.models.own_step: which steps are written for several replicas, and how their models are built."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import keras
+import pytest
 import tensorflow as tf
 
+from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.models import own_step
+from dtjob_trainer.models.keras3_model import KerasModel
 
 
 def replicas() -> int:
@@ -44,3 +47,41 @@ class Below(ByFunctions):
 def test_steps_that_know_of_replicas_are_known_by_what_they_and_their_functions_name() -> None:
     kinds = (Alone, ByItself, ByFunctions, Below)
     assert [own_step.scales_itself(kind()) for kind in kinds] == [False, True, True, True]
+
+
+class Siamese(keras.Model):
+    """Its call takes both parts of a batch, as its step gives them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        one, other = keras.Input((2,), name="one"), keras.Input((2,), name="other")
+        shared = keras.layers.Dense(1)
+        self.both = keras.Model([one, other], shared(one) - shared(other))
+        self.tracker = keras.metrics.Mean(name="loss")
+
+    def call(self, inputs: Any) -> Any:
+        return self.both(inputs)
+
+    def train_step(self, data: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def metrics(self) -> list[Any]:
+        return [self.tracker]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"weighted_metrics": []}, {"metrics": ["mae"]}])
+def test_a_model_whose_layers_are_built_need_not_be_called_on_x_alone(arguments: dict[str, Any]) -> None:
+    model = Siamese()
+    model.compile("sgd", **arguments)
+    part = tf.TensorSpec([None, 2])
+    KerasModel(model, TRAITS["Mirrored"]).build(part, part, None)
+    assert not model._compile_metrics or not model._compile_metrics.built
+
+
+def test_a_model_that_is_not_built_tells_why_its_call_fails() -> None:
+    model = Siamese()
+    model.further = keras.layers.Dense(1)
+    model.compile("sgd")
+    with pytest.raises(ValueError, match="input"):
+        KerasModel(model, TRAITS["Mirrored"]).build(tf.TensorSpec([None, 2]), tf.TensorSpec([None, 2]), None)

@@ -90,7 +90,7 @@ def _hearing(own: Callable[..., Any], is_base: bool, package: str) -> Callable[.
         if cut is None or traced is None:
             with setting(_called, None):
                 return own(*arguments, **kwargs)
-        if is_base and _is_own(self, package) and _have_columns(y_pred):
+        if is_base and _is_own(self, package) and _have_columns(y_pred) and not _pairs(traced, (y_true, y_pred)):
             value = own(*arguments, **kwargs)
         else:
             _note_arguments(traced, (y_true, y_pred, sample_weight))
@@ -109,8 +109,21 @@ def _hearing(own: Callable[..., Any], is_base: bool, package: str) -> Callable[.
 
 
 def _note_arguments(traced: scalars.Traced, arguments: Any) -> None:
-    scalars.note_rows(traced, arguments)
+    pairs = _pairs(traced, arguments)
+    scalars.note_rows(traced, [each for each in tf.nest.flatten(arguments) if not any(each is one for one in pairs)])
     scalars.note_rows(traced, [getattr(each, _MASK, None) for each in tf.nest.flatten(arguments)])
+
+
+def _pairs(traced: scalars.Traced, arguments: Any) -> list[Any]:
+    """Those of `arguments` that may hold rows of the batch against each other, as scores of all rows by all rows do:
+    with several open dimensions, and neither data nor what a layer makes of it."""
+    shapes = ((each, getattr(each, "shape", None)) for each in tf.nest.flatten(arguments))
+    several = [
+        each
+        for each, shape in shapes
+        if isinstance(shape, tf.TensorShape) and shape.rank and list(shape).count(None) > 1
+    ]
+    return [each for each in several if isinstance(each, tf.Tensor) and key_of(each) not in traced.rows]
 
 
 def _have_columns(y_pred: Any) -> bool:
