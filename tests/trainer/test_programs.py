@@ -31,7 +31,7 @@ NEARLY = {
 }
 """How far numbers of a script with BatchNormalization may be apart: each replica normalises by its own rows."""
 REFUSED = {
-    ("keras_guides/loop_from_scratch.py", strategy): "is called outside of strategy.run"
+    ("keras_guides/loop_from_scratch.py", strategy): "runs outside of strategy.run"
     for strategy in ("Mirrored", "MultiWorkerMirrored")
 }
 """What nobody can distribute, and words of the sentence that says so."""

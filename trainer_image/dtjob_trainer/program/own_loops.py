@@ -14,13 +14,9 @@ from typing import Any
 
 from dtjob_trainer.contract.strategy import Traits
 from dtjob_trainer.errors import ModelFitError
+from dtjob_trainer.process.failure import OWN_STEPS
 from dtjob_trainer.process.runtime import Runtime
 
-UNDISTRIBUTED = (
-    "GradientTape.gradient of the model's variables is called outside of strategy.run(…), so that nobody distributes "
-    "this loop under {strategy}; call the step in strategy.run(…), or train with Model.fit or dtjob_trainer.train(…), "
-    "or set spec.strategy to Default"
-)
 IN_CHIEF = (
     "this loop runs in the chief alone, as ParameterServer gives workers the steps of ClusterCoordinator.schedule(…); "
     "train with Model.fit or dtjob_trainer.train(…), or set spec.strategy to MultiWorkerMirrored, to use all tasks"
@@ -47,7 +43,7 @@ def _watch_gradients(traits: Traits) -> None:
     @functools.wraps(original)
     def gradient(self: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         if tf.distribute.in_cross_replica_context() and _are_copies(tf.nest.flatten(sources)):
-            raise ModelFitError(UNDISTRIBUTED.format(strategy=traits.name))
+            raise ModelFitError(OWN_STEPS)
         return original(self, target, sources, *args, **kwargs)
 
     tf.GradientTape.gradient = gradient
