@@ -28,18 +28,22 @@ RELATIVE, ABSOLUTE = 2e-6, 1e-6
 NEARLY = {
     ("keras_guides/transfer_learning.py", "Mirrored"): 0.02,
     ("keras_guides/transfer_learning.py", "MultiWorkerMirrored"): 0.02,
+    ("keras_guides/mixed_precision.py", "Mirrored"): 1e-3,
+    ("keras_guides/mixed_precision.py", "MultiWorkerMirrored"): 1e-3,
+    ("examples/distillation.py", "Mirrored"): 1e-5,
+    ("examples/distillation.py", "MultiWorkerMirrored"): 1e-5,
 }
-"""How far numbers of a script with BatchNormalization may be apart: each replica normalises by its own rows."""
+"""How far numbers may be apart: BatchNormalization normalises by each replica's own rows, and sums of float16 or of a
+large temperature are rounded."""
 REFUSED = {
-    ("keras_guides/loop_from_scratch.py", strategy): "runs outside of strategy.run"
-    for strategy in ("Mirrored", "MultiWorkerMirrored")
+    **{("keras_guides/loop_from_scratch.py", strategy): "runs outside of strategy.run" for strategy in STRATEGIES},
+    ("keras_guides/batch_callbacks.py", "ParameterServer"): "has methods for each batch",
 }
 """What nobody can distribute, and words of the sentence that says so."""
 QUICK = {
     ("distribute/keras_fit.py", "MultiWorkerMirrored"),
     ("distribute/multi_worker_loop.py", "Mirrored"),
     ("distribute/multi_worker_loop.py", "ParameterServer"),
-    ("keras_guides/loop_from_scratch.py", "Mirrored"),
 }
 """The cases of `make test`. The others are slow."""
 
@@ -55,6 +59,12 @@ OWN_LOOPS = {
     )
 }
 """Scripts that call no fit: dtjob knows nothing of their steps."""
+FORGETFUL = {
+    "keras_guides/batch_callbacks.py": "a callback without get_state() keeps a list",
+    "keras_guides/callbacks.py": "the file of a ModelCheckpoint goes with the process",
+    "keras_guides/distributed_training.py": "the file of a ModelCheckpoint goes with the process",
+}
+"""Scripts that keep something where nobody finds it after a restart, and what."""
 SECONDS = 200.0
 
 
@@ -144,7 +154,7 @@ def test_a_script_comes_to_the_numbers_of_plain_python(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in OWN_LOOPS])
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in {*OWN_LOOPS, *FORGETFUL}])
 @pytest.mark.timeout(600)
 def test_a_script_whose_chief_and_worker_are_killed_comes_to_the_same_bits(script: str, tmp_path: Path) -> None:
     """Each is killed once by SIGKILL: the chief in the first half of all steps, the worker in the second."""

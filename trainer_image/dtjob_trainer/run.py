@@ -164,7 +164,8 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
         keras_methods.use_ours(task.traits)
     refused_methods.refuse_where_wrong(task)
     keras_saving.need_no_peers(task.traits)
-    own_loops.watch(here, task.traits)
+    if task.traits.asynchronous:
+        own_loops.iterate_in_chief(here)
     own_training.watch(here)
     randomness.watch_interleave()
     here.shutdown.catch()

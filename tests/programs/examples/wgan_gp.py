@@ -111,6 +111,6 @@ wgan.compile(
     g_loss_fn=generator_loss,
     d_loss_fn=discriminator_loss,
 )
-history = wgan.fit(images, batch_size=32, epochs=2, callbacks=[monitor], shuffle=False)
+history = wgan.fit(images, batch_size=32, epochs=10, callbacks=[monitor], shuffle=False)
 assert all(np.isfinite(value) for values in history.history.values() for value in values)
 print("RESULT", json.dumps({"epochs": len(history.history["d_loss"]), "random": history.history}))
