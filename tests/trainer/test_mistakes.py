@@ -95,6 +95,8 @@ TWO = {"logicalCPUs": 2}
     [
         ("own_step", "Mirrored", ("chief",), TWO),
         pytest.param("own_step", "MultiWorkerMirrored", ("chief", "worker"), {}, marks=pytest.mark.slow),
+        pytest.param("own_step", "OneDevice", ("chief",), {}, marks=pytest.mark.slow),
+        pytest.param("own_step", "ParameterServer", ("chief", "worker", "ps"), {}, marks=pytest.mark.slow),
         pytest.param("own_step_of_tf_keras", "Mirrored", ("chief",), TWO, marks=pytest.mark.slow),
         pytest.param("own_step_of_tf_keras", "MultiWorkerMirrored", ("chief", "worker"), {}, marks=pytest.mark.slow),
     ],

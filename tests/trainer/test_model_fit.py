@@ -61,6 +61,7 @@ def test_a_script_without_dtjob_comes_to_one_devices_numbers(
     assert len(one_device) == 6
     assert found(output) == pytest.approx(one_device, rel=1e-5)
     assert [line for line in output.splitlines() if line.startswith("Epoch ")] == ["Epoch 1/2", "Epoch 2/2"]
+    assert ("set_intra_op_parallelism_threads has no effect here: set TF_NUM" in output) == (strategy != "Default")
     if strategy not in ("Default", "Mirrored"):
         assert f"MirroredStrategy() returns the job's strategy, {strategy}; to train under" in output
 

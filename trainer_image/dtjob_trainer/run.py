@@ -147,7 +147,15 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
 
     from dtjob_trainer.data import randomness
     from dtjob_trainer.models import initial_values, keras_saving
-    from dtjob_trainer.program import constructors, keras_methods, own_loops, refused_methods, saved_models, whole_files
+    from dtjob_trainer.program import (
+        constructors,
+        devices,
+        keras_methods,
+        own_loops,
+        refused_methods,
+        saved_models,
+        whole_files,
+    )
     from dtjob_trainer.strategies import ambient, create
 
     create.see_gpus(task.gpus, here.log)
@@ -157,6 +165,7 @@ def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     if config is None:
         os.environ["TF_CONFIG"] = json.dumps(task.tf_config_of_one())
     constructors.give_the_jobs(here, task)
+    devices.leave_to_the_job(here)
     whole_files.save_whole(task)
     if task.traits.distributed:
         saved_models.load_outside_of_scopes(here)

@@ -12,6 +12,7 @@ parser.add_argument("--strategy", default="MirroredStrategy")
 options = parser.parse_args()
 keras = importlib.import_module(options.package)
 
+tf.config.threading.set_intra_op_parallelism_threads(2)
 kind = getattr(tf.distribute, options.strategy)
 shards = options.strategy == "ParameterServerStrategy"
 if shards:
