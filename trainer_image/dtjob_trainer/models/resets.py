@@ -19,8 +19,11 @@ def without_reading() -> Iterator[None]:
     """Within this, `assign` of such a variable gives the variable, which is read where somebody looks."""
     assign = SyncOnReadVariable.assign
 
-    def unread(self: Any, *args: Any, **kwargs: Any) -> Any:
-        done = assign(self, *args, **{**kwargs, "read_value": False})
+    def unread(
+        self: Any, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        del read_value  # tf_keras gives it by its place where types are mixed
+        done = assign(self, value, use_locking, name, False)
         return self if done is None else done  # within a graph it is an operation
 
     SyncOnReadVariable.assign = unread

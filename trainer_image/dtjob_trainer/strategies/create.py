@@ -103,7 +103,17 @@ def _multi_worker_mirrored(task: Task) -> Any:
     implementation = getattr(tf.distribute.experimental.CommunicationImplementation, COMMUNICATION[name])
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
     wait_for_leader(task)
-    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    return tf.distribute.MultiWorkerMirroredStrategy(_resolver(task), communication_options=options)
+
+
+def _resolver(task: Task) -> Any:
+    """What tells of the cluster. It keeps this task's type and index, because a program may change TF_CONFIG later."""
+    import tensorflow as tf
+
+    config = task.tf_config()
+    assert config is not None
+    place = config["task"]
+    return tf.distribute.cluster_resolver.TFConfigClusterResolver(place["type"], place["index"])
 
 
 def _parameter_server(task: Task) -> Any:
@@ -115,7 +125,7 @@ def _parameter_server(task: Task) -> Any:
     tables.update_looked_up_rows()
     sharded_variables.allow_in_keras()
     cut = sharded_variables.partitioner(task.strategy_options, servers=len(task.cluster["ps"]))
-    strategy = tf.distribute.ParameterServerStrategy(tf.distribute.cluster_resolver.TFConfigClusterResolver(), cut)
+    strategy = tf.distribute.ParameterServerStrategy(_resolver(task), cut)
     check_replicas(strategy.num_replicas_in_sync)
     return strategy
 
