@@ -23,8 +23,7 @@ class MyModel(keras.Model):
 
 
 def samples():
-    for row, label in zip(x, y):
-        yield row, label
+    yield from zip(x, y)
 
 
 def make():
