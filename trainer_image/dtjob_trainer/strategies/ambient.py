@@ -23,12 +23,32 @@ def make_ambient(task: Task) -> None:
     strategy = create(task)
     if strategy is not tf.distribute.get_strategy():
         tf.distribute.experimental_set_strategy(strategy)
+        _keep_in_new_graphs(tf.compat.v1)
     if task.traits.shared_variables:
         keras_variables.add_in_place()
     if task.traits.synchronous:
         keras_variables.make_outside_of_functions()
     if task.traits.central_storage:
         _LIFELONG.enter_context(tf.variable_creator_scope(_aggregated))
+
+
+def _keep_in_new_graphs(v1: Any) -> None:
+    """Keep the strategy where a program begins with a new graph, as by `keras.backend.clear_session()`.
+
+    TensorFlow keeps the strategy in the default graph.
+    """
+    import tensorflow as tf
+
+    original = v1.reset_default_graph
+
+    @functools.wraps(original)
+    def reset() -> None:
+        strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
+        original()
+        if strategy is not None:
+            tf.distribute.experimental_set_strategy(strategy)
+
+    v1.reset_default_graph = reset
 
 
 def traits_of(task: Task | None) -> Traits:

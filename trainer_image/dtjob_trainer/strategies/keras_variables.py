@@ -46,7 +46,7 @@ def make_outside_of_functions() -> None:
     original = keras.Variable._initialize_with_initializer
 
     def initialize(self: Any, initializer: Any) -> None:
-        several = len(tf.distribute.get_strategy().extended.worker_devices) > 1
+        several = tf.distribute.has_strategy() and len(tf.distribute.get_strategy().extended.worker_devices) > 1
         with tf.init_scope() if several and tf.inside_function() else contextlib.nullcontext():
             original(self, initializer)
 
