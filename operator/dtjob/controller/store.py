@@ -6,7 +6,7 @@ Of each object only what is read is held (`objects/kept.py`), whoever brings it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import Any
 
@@ -48,8 +48,6 @@ class Store:
         self._going_on: set[JobKey] = set()
         self.kueue = Kueue.IGNORED
         """Whether there is Kueue in the cluster."""
-        self.listed_at: dict[str, int] = {}
-        """The version of the newest consistent LIST, by kind."""
 
     def job_keys(self) -> list[JobKey]:
         """Every job that is known."""
@@ -144,19 +142,18 @@ class Store:
         self._tidy(key)
         return key
 
-    def prune(self, kind: str, present: Set[str], list_version: int, unlisted: Collection[str] = ()) -> set[JobKey]:
-        """Take in what a consistent LIST of one kind does not hold: all that is older than it and not among its uids
-        `present` is gone, but for what is in the namespaces `unlisted`. What it does hold is `apply`'s.
+    def prune(self, kind: str, present: Set[str], list_version: int, namespace: str | None = None) -> set[JobKey]:
+        """Take in what a consistent LIST of one kind, in one namespace or in all, does not hold: all that is older than
+        it and not among its uids `present` is gone. What it does hold is `apply`'s.
 
         This heals what watches cannot: after a 410 and a relist, objects deleted meanwhile bring no DELETED event.
         """
-        shelves: list[Any] = [self._jobs] if kind == KIND else list(self._children.values())
-        known = [manifest for shelf in shelves for manifest in shelf.values() if manifest["kind"] == kind]
+        known = self._jobs.items() if kind == KIND else self._children_of(kind)
         gone = [
             manifest
-            for manifest in known
-            if manifest["metadata"]["uid"] not in present
-            and manifest["metadata"]["namespace"] not in unlisted
+            for key, manifest in known
+            if namespace in (None, key[0])
+            and manifest["metadata"]["uid"] not in present
             and _version(manifest) <= list_version
         ]
         return {key for manifest in gone if (key := self.remove(manifest, list_version)) is not None}
@@ -227,6 +224,12 @@ class Store:
         self._problems.pop(key, None)
         self._silences.pop(key, None)
         self._pod_events.pop(key, None)
+
+    def _children_of(self, kind: str) -> Iterator[tuple[JobKey, Manifest]]:
+        for key, children in self._children.items():
+            for manifest in children.values():
+                if manifest["kind"] == kind:
+                    yield key, manifest
 
     def _tidy(self, key: JobKey) -> None:
         """Hold nothing for a job that is gone with all its pods: of its ConfigMap's and PodGroup's end no watch

@@ -159,6 +159,14 @@ def test_a_list_removes_what_is_older_and_missing_and_keeps_what_is_newer():
     assert store.prune("Pod", {"created-meanwhile"}, 70) == set()
 
 
+def test_a_list_of_one_namespace_leaves_the_others():
+    store = Store()
+    store.apply(POD)
+    assert store.prune("Pod", set(), 50, "elsewhere") == set()
+    assert names(store) == ["pod-a"]
+    assert store.prune("Pod", set(), 50, "default") == {KEY}
+
+
 def test_a_list_of_one_kind_leaves_the_others():
     store = Store()
     store.apply(POD)

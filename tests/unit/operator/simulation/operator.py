@@ -13,13 +13,12 @@ from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import JobKey
 from dtjob.controller.observer import Observer
-from dtjob.controller.store import Store
+from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
 from dtjob.kube.config_maps import ConfigMaps
+from dtjob.kube.informer import Informer, resync, take_in
 from dtjob.kube.pod_groups import PodGroups
-from dtjob.kube.resync import resync
-from dtjob.kube.watch import take_in
 from dtjob.kube.workloads import Workloads
 from dtjob.objects import kueue, labels
 from dtjob.objects.defaults import NO_DEFAULTS
@@ -197,7 +196,9 @@ class World:
         self.cluster.crash_in = None
         self._config_maps = ConfigMaps(cast(Kube, self.cluster), self.store, self.queue, self.loop.time)
         self._workloads = Workloads(cast(Kube, self.cluster), self.store, self.queue, ())
-        self._pod_groups = PodGroups(cast(Kube, self.cluster), self.store, (), NO_DEFAULTS)
+        self._pod_groups = PodGroups(cast(Kube, self.cluster), self.store, self.queue, (), NO_DEFAULTS)
+        kinds = (*LISTED_KINDS, KIND)
+        self._informers = [Informer(cast(Kube, self.cluster), kind, self.store, self.queue) for kind in kinds]
         self._pending.clear()
         self.watching, self.cluster.rules.watches = True, True
         await self._resync()
@@ -206,11 +207,8 @@ class World:
         self._operator = self.loop.create_task(made.run(3))
 
     async def _resync(self) -> None:
-        changed: set[JobKey] = set()
-        await resync(cast(Kube, self.cluster), self.store, (), changed)
-        await self._pod_groups.look(changed)
-        for key in changed:
-            self.queue.add(key)
+        await resync(self._informers)
+        await self._pod_groups.resync()
         await self._config_maps.look_for_unknown()
         await self._workloads.resync()
         self.cluster.rules.resynced(self.now())
