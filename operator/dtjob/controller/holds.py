@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from dtjob.controller.backoff import Backoff
 from dtjob.controller.cluster import JobKey
 
-LONGEST_SECONDS = 15.0
-"""A refused object (a quota, a stranger's name) is tried again after this."""
-
-FIRST_SECONDS = 1.0
-"""What is in the way and on its way out is looked for again after this, and then ever later."""
+IN_THE_WAY = Backoff(1.0, 15.0)
+"""Before a look whether what is in the way has gone. A refused object (a quota, a stranger's name) is tried again after
+the longest of these waits."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +32,12 @@ class Holds:
 
     def refused(self, key: JobKey, what: str, now: float, *, stands: bool = False) -> None:
         """Note a refusal, which only a user or an administrator can mend. `stands`: of putting right what is there."""
-        self._put(key, what, Hold(now + LONGEST_SECONDS, self.tries(key, what) + 1, stands=stands))
+        self._put(key, what, Hold(now + IN_THE_WAY.longest, self.tries(key, what) + 1, stands=stands))
 
     def in_the_way(self, key: JobKey, what: str, now: float, blocker: str) -> None:
         """Note that the object `blocker` has the name and will be gone some time."""
         tries = self.tries(key, what) + 1
-        seconds = min(FIRST_SECONDS * 2.0 ** (tries - 1), LONGEST_SECONDS)
-        self._put(key, what, Hold(now + seconds, tries, blocker))
+        self._put(key, what, Hold(now + IN_THE_WAY.after(tries), tries, blocker))
 
     def lift(self, key: JobKey, what: str) -> None:
         """Note that it was done."""
@@ -72,10 +70,10 @@ class Holds:
         return hold is not None and now < hold.until
 
     def next_try(self, key: JobKey, now: float) -> float | None:
-        """Seconds until the first of what is held of this job may be tried, None where nothing is. At least
-        FIRST_SECONDS: what is over by now may be held up by something else, such as a pod by its role."""
+        """Seconds until the first of what is held of this job may be tried, None where nothing is. At least the
+        shortest wait: what is over by now may be held up by something else, such as a pod by its role."""
         waits = [hold.until - now for hold in self._holds.get(key, {}).values()]
-        return max(FIRST_SECONDS, min(waits)) if waits else None
+        return max(IN_THE_WAY.first, min(waits)) if waits else None
 
     def _put(self, key: JobKey, what: str, hold: Hold) -> None:
         self._holds.setdefault(key, {})[what] = hold

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtjob.controller.holds import FIRST_SECONDS, LONGEST_SECONDS, Holds
+from dtjob.controller.holds import IN_THE_WAY, Holds
 
 KEY = ("default", "digits")
 
@@ -11,8 +11,8 @@ def test_what_was_refused_is_held_and_then_tried():
     holds = Holds()
     assert not holds.holds(KEY, "Pod/a", 100)
     holds.refused(KEY, "Pod/a", 100)
-    assert holds.holds(KEY, "Pod/a", 100 + LONGEST_SECONDS - 0.1)
-    assert not holds.holds(KEY, "Pod/a", 100 + LONGEST_SECONDS)
+    assert holds.holds(KEY, "Pod/a", 100 + IN_THE_WAY.longest - 0.1)
+    assert not holds.holds(KEY, "Pod/a", 100 + IN_THE_WAY.longest)
     assert not holds.holds(KEY, "Pod/b", 100)
     assert not holds.holds(("default", "other"), "Pod/a", 100)
 
@@ -35,7 +35,7 @@ def test_the_next_try_is_the_earliest():
     holds.refused(KEY, "Pod/a", 100)
     holds.refused(KEY, "Pod/b", 105)
     assert holds.next_try(KEY, 110) == 5
-    assert holds.next_try(KEY, 116) == FIRST_SECONDS
+    assert holds.next_try(KEY, 116) == IN_THE_WAY.first
     holds.lift(KEY, "Pod/a")
     assert holds.next_try(KEY, 110) == 10
 
