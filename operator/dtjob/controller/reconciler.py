@@ -70,10 +70,8 @@ class Reconciler:
         self._defaults = defaults
         self._observer = observer
         self._slots = Slots()
-        self._tallies: dict[JobKey, Tally] = {}
-        """What the plan that is being carried out has come to, by job."""
         self._relabelled, self._patience = Mending(), patience or Patience()
-        self._creation = Creation(cluster, store, queue, self._slots, self._tallies, clock)
+        self._creation = Creation(cluster, store, queue, self._slots, clock)
 
     async def run(self, workers: int = 20) -> None:
         """Work on due jobs for ever."""
@@ -124,11 +122,8 @@ class Reconciler:
         """
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
-            self._creation.forget(key)
             self._patience.forget(key)
-            self._statuses.forget(key)
-            if manifest is None:
-                self._store.forget(key)
+            self._store.forget(key)
             return None
         if manifest["spec"] == TOO_DEEP:
             await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE, self._clock())
@@ -146,7 +141,7 @@ class Reconciler:
 
     async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
-        await self._statuses.catch_up(key, manifest)
+        await self._statuses.catch_up(self._store.memory(key), manifest)
         decided, children = await self._decide(key, job, now)
         begun = begins(job, children, decided) and not self._queue.failures(key)
         if begun:
@@ -156,7 +151,7 @@ class Reconciler:
                 self._queue.add(key)
                 return decided  # or else nothing came of it: what is in the way may be so for long, and is to be said
         if decided.status is not None and not self._put_off(key, job, decided):
-            manifest = await self._statuses.write(key, manifest, decided.status, decided.events)
+            manifest = await self._statuses.write(self._store.memory(key), manifest, decided.status, decided.events)
             self._store.apply(manifest)
         else:
             for event in decided.events:
@@ -207,7 +202,7 @@ class Reconciler:
 
     async def _act(self, key: JobKey, job: Job, manifest: Manifest, decided: Plan) -> None:
         """Carry the plan out, and tell what was done, however far it came."""
-        self._tallies[key] = Tally()
+        self._store.memory(key).tally = Tally()
         try:
             await self._carry_out(key, job, decided.actions)
         except ClusterError:
@@ -216,7 +211,7 @@ class Reconciler:
         await self._tell(key, manifest)
 
     async def _tell(self, key: JobKey, manifest: Manifest) -> None:
-        for event in self._tallies.pop(key).events():
+        for event in self._store.memory(key).tally.events():
             await self._cluster.emit(manifest, event)
 
     async def _carry_out(self, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
@@ -272,7 +267,7 @@ class Reconciler:
                     self._queue.add(key)
                 if action.kind == kueue.KIND:  # at once: nothing may begin with the admission of one that is gone
                     self._forget(key, action.uid)
-                self._tallies[key].deleted(action.kind, action.name)
+                self._store.memory(key).tally.deleted(action.kind, action.name)
                 self._store.forget_unwatched(key, action.kind, action.uid)
             elif isinstance(action, Relabel):
                 await self._relabel(key, action)

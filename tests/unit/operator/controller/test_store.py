@@ -216,7 +216,7 @@ def test_that_there_is_no_problem_with_a_job_that_has_gone_is_not_held():
     """The watch may tell of its end before the call that deleted it is answered."""
     store = Store()
     assert not store.set_problem(KEY, "Pod/x", None)
-    assert store._problems == {}
+    assert store._memories == {}
 
 
 def test_a_child_that_lost_its_label_is_its_owners():
