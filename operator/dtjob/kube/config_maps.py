@@ -18,7 +18,6 @@ from pydantic import ValidationError
 from dtjob.api.phase import ENDED
 from dtjob.api.stored_job import stored_job
 from dtjob.controller.cluster import ClusterError, JobKey
-from dtjob.controller.patience import MUCH
 from dtjob.controller.store import Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.api_error import ApiError
@@ -38,6 +37,8 @@ TURN_SECONDS = 20.0
 """How often a job's turn comes; first that of jobs of which a pod has a node and does not run yet. A kubelet that
 misses the ConfigMap tries again ever less often, by then as seldom as this; and pods that start within that time, as
 most do, cost no call."""
+MUCH = 3
+"""Jobs that are due or looked at: a thousand that run well seldom have more than one of these at a time."""
 IF_BUSY = 4.0
 """So many times as long it is while more than a few jobs are at hand, whose pods take longer to start, too."""
 MOST_A_ROUND, MOST_OTHERS = 30, 6

@@ -207,3 +207,40 @@ def test_what_a_kubelet_says_of_a_pod_that_does_not_start_is_read_once_a_minute(
         assert (said in message) is not refused
         made.run(60)
         assert asked == [stuck["metadata"]["uid"]] * 2
+
+
+@pytest.mark.parametrize("seconds", [0.06, 0.3, 0.9])
+def test_a_task_that_has_finished_stays_so_if_its_pod_goes_soon_after(seconds: float) -> None:
+    """As of a drained node: its kubelet tells that the pod has ended, and takes it away. The chief still exports."""
+    with world(workers=3) as made:
+        made.run(LATE)
+        all_run(made)
+        (name,) = [one for one in made.pods if "worker-1" in one]
+        ended = builders.ended(0, made.now())
+        made.cluster.change(
+            "Pod", name, lambda one: one["metadata"].update(deletionTimestamp=builders.at(5).isoformat())
+        )
+        made.run(5)
+        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
+        made.run(seconds)
+        made.cluster.remove("Pod", name)
+        made.run(10)
+        assert made.job.status["internal"]["finished"] == [{"role": "worker", "attempt": 0, "indexes": "1"}]
+        assert outcome(made)[0] == "Running"
+        assert not [one for one in made.pods if "worker-1" in one]
+
+
+@pytest.mark.parametrize(("task", "phase"), [("chief", "Succeeded"), ("worker-1", "Running")])
+def test_a_pod_that_has_ended_may_be_gone_at_once(task: str, phase: str) -> None:
+    """It is deleted without grace: nobody sees that it is going."""
+    with world(workers=3) as made:
+        made.run(LATE)
+        all_run(made)
+        (name,) = [one for one in made.pods if task in one]
+        ended = builders.ended(0, made.now())
+        made.cluster.change("Pod", name, lambda one: one.update(status=ended))
+        made.run(0.2)
+        made.cluster.remove("Pod", name)
+        made.run(10)
+        assert made.job.status["restarts"]["total"] == 0
+        assert outcome(made)[0] == phase
