@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.conftest import ROOT
+from tests.cluster.support.api_proxy import ApiProxy, Call
+from tests.cluster.support.chart import wait_until
 from tests.cluster.support.jobs import job, wait_pods
 from tests.cluster.support.kubelet import Kubelet
 from tests.cluster.support.operator_process import OperatorProcess
@@ -55,3 +58,39 @@ def test_a_pod_that_went_while_no_watch_could_tell_is_missed_soon(
         api.delete("pods", namespace, TASKS[2], grace=0)
         api.wait("pods", namespace, lambda found: TASKS[2] not in found)
     wait_pods(api, namespace, *TASKS[:2], "digits-worker-1-1")
+
+
+def test_nothing_is_made_for_a_job_that_went_after_it_was_listed_and_before_it_was_watched(
+    api: Api, namespace: str, proxy: ApiProxy, tmp_path: Path
+) -> None:
+    """Its Service is watched and goes with it. The job's status has nothing new to say."""
+    jobs = "distributedtrainingjobs"
+
+    def one_list_no_watch_and_no_pods(call: Call) -> int | None:
+        if (call.method, call.resource) == ("POST", "pods"):
+            return 403
+        listed = any(status == 200 for one, status in proxy.calls if (one.method, one.resource) == ("GET", jobs))
+        return 503 if call.resource == jobs and call.method == "GET" and (call.by_kopf or listed) else None
+
+    def written(begun: int) -> set[tuple[str, int]]:
+        calls = proxy.calls[begun:]
+        return {(one.resource, status) for one, status in calls if one.method != "GET" and one.resource != "events"}
+
+    operator = OperatorProcess(proxy.kubeconfig, namespace, tmp_path / "operator.log", resync_seconds=3600)
+    proxy.rule = one_list_no_watch_and_no_pods
+    api.create("dtjobs", namespace, job())
+    operator.start()
+    try:
+        api.wait_for(
+            "dtjobs",
+            namespace,
+            "digits",
+            lambda found: found and found.get("status", {}).get("reason") == "CannotCreate",
+        )
+        begun = len(proxy.calls)
+        api.delete("dtjobs", namespace, "digits")
+        wait_until(lambda: (f"{jobs}/status", 404) in written(begun), "the operator looks whether the job is there")
+        assert written(begun) == {(f"{jobs}/status", 404)}
+    finally:
+        operator.kill()
+        print(operator.log.read_text())

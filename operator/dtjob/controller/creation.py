@@ -89,6 +89,13 @@ class Creation:
         self._cluster, self._store, self._queue, self._slots = cluster, store, queue, slots
         self._clock, self._mending = clock, Mending()
 
+    def is_due(self, key: JobKey, uid: str, makes: Sequence[Make]) -> bool:
+        """Whether a new object of the job with this uid is to be made now, and not only later."""
+        memory, creates = self._store.memory(key), [one for one in makes if isinstance(one, Create)]
+        if memory.made_for != uid:
+            return bool(creates)
+        return any(not memory.holds.holds(one.role, _now()) for one in self._due(key, creates))
+
     async def make(self, key: JobKey, uid: str, makes: Sequence[Make]) -> None:
         """Make what may be tried now for the job with this uid. Raises the first error that may pass, when all calls
         have ended.

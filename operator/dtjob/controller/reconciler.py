@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import Job
 from dtjob.api.stored_job import stored_job
-from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
+from dtjob.controller.cluster import Cluster, ClusterError, Gone, JobKey, Stale
 from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, what_of
 from dtjob.controller.invalid import BUG, BUGS_BEFORE_SAID, say_invalid, words_of, words_of_bug
 from dtjob.controller.look import look, read
@@ -120,6 +120,13 @@ class Reconciler:
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
             self._store.forget(key)
             return None
+        try:
+            return await self._plan_for(key, manifest)
+        except Gone:  # no watch may tell of it: a job that is deleted between two LISTs brings no event
+            self._store.remove(manifest)
+            return None
+
+    async def _plan_for(self, key: JobKey, manifest: Manifest) -> Plan | None:
         if manifest["spec"] == TOO_DEEP:
             await say_invalid(self._cluster, self._store, manifest, TOO_DEEP_MESSAGE, self._clock())
             return None
@@ -142,6 +149,8 @@ class Reconciler:
             manifest = await self._statuses.write(self._store.memory(key), manifest, decided.status, decided.events)
             self._store.apply(manifest)
         else:
+            if self._creation.is_due(key, job.metadata.uid, _makes(decided.actions)):
+                await self._statuses.confirm(manifest)
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
         if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
@@ -204,9 +213,8 @@ class Reconciler:
         serving = {_task_of(job, action.name) for action, _ in failed}
         failed += await self._all(key, [action for action in actions if isinstance(action, Delete)])
         errors = [error for _, error in failed]
-        makes = [action for action in actions if isinstance(action, Create | Mend)]
         try:
-            makes = [one for one in makes if one.kind != "Pod" or _task_of(job, one.name) not in serving]
+            makes = [one for one in _makes(actions) if one.kind != "Pod" or _task_of(job, one.name) not in serving]
             await self._creation.make(key, job.metadata.uid, makes)
         except ClusterError as error:
             errors.append(error)
@@ -284,6 +292,10 @@ class Reconciler:
             return
         self._store.apply(stored)
         self._queue.add(key)  # the labels may be as before, which is no news to the store
+
+
+def _makes(actions: Iterable[Action]) -> list[Create | Mend]:
+    return [action for action in actions if isinstance(action, Create | Mend)]
 
 
 def _task_of(job: Job, pod: str) -> str | None:

@@ -7,6 +7,7 @@ again, nothing would ever be done for that job.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -45,6 +46,12 @@ class StatusWriter:
         memory.unanswered = None
         await self._tell_of(job, stored, events)
         return stored
+
+    async def confirm(self, job: Manifest) -> None:
+        """Write the status as it is, which changes nothing. Raises Gone if the job was deleted, and Stale if it has
+        another version."""
+        with contextlib.suppress(Refused):  # an API server compares the versions before it validates
+            await self._cluster.write_status(job, job.get("status") or {})
 
     async def catch_up(self, memory: Memory, job: Manifest) -> None:
         """Tell of the last status of this job that nobody answered to, where it is there all the same by now."""

@@ -30,6 +30,10 @@ class ApiError(ClusterError):
         field that cannot change."""
         return self.code == 422 and "metadata.uid" in str(self)
 
+    def is_gone(self, name: str) -> bool:
+        """Whether there is no object of this name, though its kind is served."""
+        return self.code == 404 and f'"{name}" not found' in str(self)
+
     @property
     def too_large(self) -> bool:
         """Whether etcd would not have the object, or the API server's connection to etcd."""

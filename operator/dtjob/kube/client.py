@@ -18,7 +18,7 @@ import aiohttp
 
 from dtjob import __version__
 from dtjob.api.job import KIND
-from dtjob.controller.cluster import AlreadyExists, ClusterError, Refused, Stale
+from dtjob.controller.cluster import AlreadyExists, ClusterError, Gone, Refused, Stale
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.kube import pod_groups, workload_calls
 from dtjob.kube.api_error import ApiError, NotServed, error_of, object_of
@@ -146,6 +146,8 @@ class Kube(workload_calls.WorkloadCalls):
         try:
             return typed(KIND, await self._call("PUT", path, {**job, "status": status}))
         except ApiError as error:
+            if error.is_gone(metadata["name"]):
+                raise Gone(str(error)) from None
             if error.code in (404, 409):
                 raise Stale(str(error)) from None
             if error.code in (400, 413, 422) or error.too_large:

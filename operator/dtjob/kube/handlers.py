@@ -73,8 +73,8 @@ class Login(kopf.AiohttpSession):
     credentials: str
 
 
-def registry(connection: Connection, take: Take, listed: Callable[[], None]) -> kopf.OperatorRegistry:
-    """The handlers. Each job that kopf tells of goes to `take`; `listed` hears of each that is in a LIST of kopf's."""
+def registry(connection: Connection, take: Take) -> kopf.OperatorRegistry:
+    """The handlers. Each job that kopf tells of goes to `take`."""
     made = kopf.OperatorRegistry()
     sessions: list[aiohttp.ClientSession] = []
 
@@ -96,8 +96,6 @@ def registry(connection: Connection, take: Take, listed: Callable[[], None]) -> 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=made)
     async def job_event(event: kopf.RawEvent, **_: Any) -> None:
         found = typed(KIND, dict(event["object"]))
-        if event["type"] is None:
-            listed()
         try:
             take(event["type"], found)
         except Exception:  # one tenant's object is no reason to hear of no other's

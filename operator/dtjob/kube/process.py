@@ -47,9 +47,6 @@ RECURSION_LIMIT = 50_000
 """The API server takes objects that are nested 10,000 levels deep, and Python's parser recurses into them. From Python
 3.12 on it has a limit of its own, about as high; beyond that `deep_json.py` cuts the deepest levels off."""
 
-LISTED_SECONDS = 1.0
-"""How soon after kopf has listed jobs they are listed here: what was deleted before its LIST brings no event."""
-
 RESYNC_AGAIN_SECONDS = 10.0
 """How soon a resync that failed is tried again."""
 
@@ -121,9 +118,8 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     if not await _unless_stopped(stop, _first_resync(resync_once)):
         return
     collect_garbage_seldom()
-    answers, listed = asyncio.Event(), asyncio.Event()
-    listed.set()
-    registry = handlers.registry(cluster, functools.partial(take_in, store, queue), listed.set)
+    answers = asyncio.Event()
+    registry = handlers.registry(cluster, functools.partial(take_in, store, queue))
     spawn = watching.kopf_watches(registry, lambda: _stop_by_signals(stop))
     reconciler = Reconciler(cluster, store, queue, defaults=options.defaults, observer=metrics)
     reports = Reports(store, queue, options.report_seconds)
@@ -135,7 +131,6 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         "ConfigMaps": config_maps.poll_forever,
         "Workloads": workloads.watch_forever,
         "PodGroups": pod_groups.watch_forever,
-        "deleted jobs": lambda: _find_deleted(informers[-1], watched, listed),
         "jobs": lambda: watching.watch_forever(spawn, watched, resync_once),
         **{f"{one.kind}s": one.watch for one in informers if one.kind != KIND},
     }
@@ -177,19 +172,6 @@ async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, None]) 
 
 def _jobs_but(known: Set[JobKey], store: Store) -> list[Manifest]:
     return [job for key in store.job_keys() if key not in known and (job := store.job(key)) is not None]
-
-
-async def _find_deleted(jobs: Informer, watched: Watched, listed: asyncio.Event) -> None:
-    """List jobs for ever, each time that kopf has."""
-    while True:
-        await listed.wait()
-        await asyncio.sleep(LISTED_SECONDS)
-        listed.clear()
-        try:
-            await jobs.resync(watched.refused)
-        except ClusterError as error:
-            logger.debug("jobs are not listed: %s", error)
-            listed.set()
 
 
 async def _first_resync(resync_once: Callable[[], Awaitable[None]]) -> None:

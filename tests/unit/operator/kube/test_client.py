@@ -20,7 +20,7 @@ from kubernetes.aio.config import incluster_config, kube_config
 from kubernetes.aio.config.incluster_config import InClusterConfigLoader
 
 from dtjob import __version__
-from dtjob.controller.cluster import ClusterError
+from dtjob.controller.cluster import ClusterError, Gone, Stale
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.client import Kube, connect
 from dtjob.kube.kubeconfig import NoCluster
@@ -49,6 +49,26 @@ async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str)
     async with asking(answer) as kube:
         with pytest.raises(ClusterError, match="no API server"):
             await kube.get("Pod", "default", "digits-chief-0-0")
+
+
+@pytest.mark.parametrize(
+    ("message", "raised"),
+    [
+        ('distributedtrainingjobs.training.dtjob.dev "digits" not found', Gone),
+        ("the server could not find the requested resource", Stale),
+    ],
+    ids=["the job was deleted", "no jobs are served"],
+)
+async def test_a_job_is_gone_only_if_the_api_server_names_it(message: str, raised: type[Stale]) -> None:
+    """An API server that does not serve jobs yet says 404 too. A job that counts as gone would be ignored then."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reason": "NotFound", "message": message}, status=404)
+
+    async with asking(answer) as kube:
+        with pytest.raises(Stale) as error:
+            await kube.write_status({"metadata": {"namespace": "default", "name": "digits"}}, {})
+    assert error.type is raised
 
 
 @pytest.mark.parametrize(("said", "seconds"), [({"Retry-After": "7"}, 7), ({"Retry-After": "Mon"}, 0), ({}, 0)])

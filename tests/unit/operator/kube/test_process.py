@@ -12,7 +12,6 @@ from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
 from dtjob.kube.informer import VersionsWentBack
 from dtjob.kube.kubeconfig import NoCluster
-from dtjob.kube.namespaces import Watched
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 
@@ -64,26 +63,6 @@ def test_a_resync_comes_at_once_when_a_refused_namespace_answers(loop: Simulated
         return lists.tried_at
 
     assert loop.run_until_complete(story()) == pytest.approx([50, 230], abs=0.01)
-
-
-def test_jobs_are_listed_soon_after_kopf_has_listed_them(loop: SimulatedLoop) -> None:
-    """What was deleted between the last resync and kopf's LIST brings no event, and would get its pods again."""
-
-    class Jobs(Lists):
-        async def resync(self, without: list[str]) -> None:
-            assert without == []
-            await self()
-
-    async def story() -> list[float]:
-        jobs, listed = Jobs(1), asyncio.Event()
-        finding = asyncio.create_task(process._find_deleted(jobs, Watched([]), listed))  # type: ignore[arg-type]
-        for at in (10.0, 10.5, 50.0):
-            asyncio.get_running_loop().call_later(at, listed.set)
-        await asyncio.sleep(300)
-        finding.cancel()
-        return jobs.tried_at
-
-    assert loop.run_until_complete(story()) == pytest.approx([11, 12, 51], abs=0.01)
 
 
 async def test_a_process_that_cannot_go_on_ends_all_its_loops() -> None:
