@@ -153,12 +153,25 @@ class Reconciler:
                 await self._statuses.confirm(manifest)
             for event in decided.events:
                 await self._cluster.emit(manifest, event)
+        creates_pods = any(isinstance(action, Create) and action.kind == "Pod" for action in decided.actions)
+        if decided.events_of or (creates_pods and not self._store.children(key).owned_pods(job)):
+            await self._look_for_config_maps(key, job)
         if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         await self._act(key, job, manifest, decided)
         if decided.events_of:
             await self._read_events(key, decided.events_of)
         return decided
+
+    async def _look_for_config_maps(self, key: JobKey, job: Job) -> None:
+        """Look whether the ConfigMaps of this job are there: its pods are about to be made, or one of them has a node
+        and does not start. No watch tells of their end. One that is gone is made again."""
+        for one in self._store.children(key).owned(job, ("ConfigMap",)):
+            async with self._slots.of(key, "Get ConfigMap"):
+                found = await self._cluster.get("ConfigMap", key[0], one["metadata"]["name"])
+            if found is None:
+                self._store.remove(one)
+                self._queue.add(key)
 
     async def _read_events(self, key: JobKey, pod_uid: str) -> None:
         """Read a pod's own events, and have the job looked at again. Best effort: without the right to read them the

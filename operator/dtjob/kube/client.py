@@ -87,7 +87,7 @@ class Kube(workload_calls.WorkloadCalls):
             return stored
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
-                raise AlreadyExists(await self._existing(kind, metadata["namespace"], metadata["name"])) from None
+                raise AlreadyExists(await self._get(kind, metadata["namespace"], metadata["name"])) from None
             if error.code in (400, 403, 404, 422) and not error.passes:
                 raise Refused(self._pod_groups.words(kind, error)) from None
             raise
@@ -221,7 +221,8 @@ class Kube(workload_calls.WorkloadCalls):
             raise ClusterError(f"it broke ({type(error).__name__}: {error})") from error
 
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
-        """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own."""
+        """The object as etcd has it now, None where there is none; without a namespace one of the cluster's own. A
+        ConfigMap comes without what it holds, which is nothing to us, whosever it is."""
         return await _if_there(self._get(kind, namespace, name), kind in workload_calls.MAY_BE_HIDDEN)
 
     async def replace(self, manifest: Manifest) -> Manifest:
@@ -237,21 +238,11 @@ class Kube(workload_calls.WorkloadCalls):
                 raise Stale(str(error)) from None
             raise
 
-    async def get_metadata(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """The object without its content, as etcd has it now; None where there is none."""
-        return await _if_there(self._get_metadata(kind, namespace, name))
-
-    async def _existing(self, kind: str, namespace: str, name: str) -> Manifest:
-        """What stands under a name that is taken. What a ConfigMap holds is nothing to us, whosever it is."""
-        get = self._get_metadata if kind == "ConfigMap" else self._get
-        return await get(kind, namespace, name)
-
-    async def _get_metadata(self, kind: str, namespace: str, name: str) -> Manifest:
-        return typed(kind, await self._call("GET", f"{path_of(kind, namespace)}/{name}", accept=METADATA_ONLY))
-
     async def _get(self, kind: str, namespace: str | None, name: str) -> Manifest:
-        version = await self._version(kind)
-        return typed(kind, await self._call("GET", f"{path_of(kind, namespace, version)}/{name}"), version)
+        version, accept = await self._version(kind), METADATA_ONLY if kind == "ConfigMap" else JSON
+        return typed(
+            kind, await self._call("GET", f"{path_of(kind, namespace, version)}/{name}", accept=accept), version
+        )
 
     async def _version(self, kind: str) -> str:
         """The API version of this kind. Raises Refused where it is one of PodGroups that the cluster has not."""

@@ -22,7 +22,7 @@ from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube import client, handlers, watching
-from dtjob.kube.config_maps import ConfigMaps
+from dtjob.kube.config_maps import look_for_unknown
 from dtjob.kube.endpoint import Address, serving
 from dtjob.kube.informer import Informer, VersionsWentBack, resync, take_in
 from dtjob.kube.leader import Election, Leader
@@ -98,7 +98,6 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
     queue: WorkQueue[JobKey] = WorkQueue(store.has_ended_pods)
     watched = Watched(options.namespaces)
     informers = [Informer(cluster, kind, store, queue, options.namespaces) for kind in (*LISTED_KINDS, KIND)]
-    config_maps = ConfigMaps(cluster, store, queue)
     workloads = Workloads(cluster, store, queue, options.namespaces)
     pod_groups = PodGroups(cluster, store, queue, options.namespaces, options.defaults)
     metrics.watch(store, queue)
@@ -110,7 +109,7 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         if watching.have_missed_one(_jobs_but(known, store), datetime.now(UTC)):
             watched.changed.set()
         await pod_groups.resync()
-        await config_maps.look_for_unknown()
+        await look_for_unknown(cluster, store, queue)
         if store.kueue is Kueue.UNKNOWN:  # before anything is decided; later they have a loop of their own
             await _kueue_aside(workloads.resync)
         metrics.resynced()
@@ -128,7 +127,6 @@ async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics
         "reconciler": reconciler.run,
         "resync": lambda: _resync_forever(resync_once, options.resync_seconds, answers),
         "reports": reports.poll_forever,
-        "ConfigMaps": config_maps.poll_forever,
         "Workloads": workloads.watch_forever,
         "PodGroups": pod_groups.watch_forever,
         "jobs": lambda: watching.watch_forever(spawn, watched, resync_once),

@@ -16,7 +16,7 @@ from dtjob.controller.observer import Observer
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.controller.workqueue import WorkQueue
 from dtjob.kube.client import Kube
-from dtjob.kube.config_maps import ConfigMaps
+from dtjob.kube.config_maps import look_for_unknown
 from dtjob.kube.informer import Informer, resync, take_in
 from dtjob.kube.pod_groups import PodGroups
 from dtjob.kube.workloads import Workloads
@@ -36,8 +36,6 @@ from tests.unit.operator.simulation.queue import SimulatedKueue
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 WATCH_LAG_SECONDS = 0.05
-CONFIG_MAP_SECONDS = 20.0
-"""Less often than in a cluster: histories are hours long."""
 
 
 class _Bugs(logging.Handler):
@@ -194,7 +192,6 @@ class World:
         self.store, self.queue = Store(), WorkQueue[JobKey]()
         self.cluster.rules.operator_restarted()
         self.cluster.crash_in = None
-        self._config_maps = ConfigMaps(cast(Kube, self.cluster), self.store, self.queue, self.loop.time)
         self._workloads = Workloads(cast(Kube, self.cluster), self.store, self.queue, ())
         self._pod_groups = PodGroups(cast(Kube, self.cluster), self.store, self.queue, (), NO_DEFAULTS)
         kinds = (*LISTED_KINDS, KIND)
@@ -202,14 +199,13 @@ class World:
         self._pending.clear()
         self.watching, self.cluster.rules.watches = True, True
         await self._resync()
-        self._polling = self.loop.create_task(self._config_maps.poll_forever(CONFIG_MAP_SECONDS))
         made = reconciler.Reconciler(self.cluster, self.store, self.queue, self.now, observer=self._observer)
         self._operator = self.loop.create_task(made.run(3))
 
     async def _resync(self) -> None:
         await resync(self._informers)
         await self._pod_groups.resync()
-        await self._config_maps.look_for_unknown()
+        await look_for_unknown(cast(Kube, self.cluster), self.store, self.queue)
         await self._workloads.resync()
         self.cluster.rules.resynced(self.now())
         self.cluster.quota_rules.hears_again(self.now())
