@@ -103,7 +103,7 @@ bench-local-recovery: $(STAMP)  ## The same without Kubernetes: `dtjob run`, and
 e2e: $(STAMP) e2e-parts  ## Only the end-to-end tests, on real nodes (Docker for kind, or Linux and root)
 	@$(BIN)/python -m pytest tests/e2e
 
-e2e-slow: $(STAMP) e2e-parts  ## Those of them that `make test` leaves out: elastic workers
+e2e-slow: $(STAMP) e2e-parts  ## Those of them that `make test` leaves out: elastic workers, own images, what a node leaves
 	@$(BIN)/python -m pytest -m slow tests/e2e
 
 e2e-parts: $(STAMP)

@@ -226,6 +226,7 @@ def test_an_operator_that_is_installed_again_leads_at_once(helm: Helm, api: Api,
     installed.wait_log("leading as")
 
 
+@pytest.mark.slow  # test_leader_election.py has two operators in every run
 def test_of_two_replicas_one_works_and_the_other_takes_over(
     helm: Helm, cluster: AuditedControlPlane, api: Api, installed: InstalledOperator, namespace: str, tmp_path: Path
 ) -> None:

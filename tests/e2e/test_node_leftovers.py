@@ -85,6 +85,7 @@ def stopped(before: Machine, node_programs: dict[str, Path]) -> list[Path]:
     return [left, node.control_plane.directory]
 
 
+@pytest.mark.slow  # the nodes of every run are stopped, too; this one looks at what is left
 def test_nothing_is_left_after_a_stop_also_of_what_was_found(before: Machine, stopped: list[Path]) -> None:
     for plane in stopped:
         assert_nothing_left(plane)

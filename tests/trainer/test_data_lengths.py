@@ -81,16 +81,17 @@ def test_data_that_a_new_process_would_read_otherwise_is_not_called_exact(
         assert f"resume is approximate: {reason}" in run["chief-0"].output()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "counts", "data"),
     [
         ("MultiWorkerMirrored", {"chief": 1, "worker": 1}, "filtered"),
-        pytest.param("MultiWorkerMirrored", {"chief": 1, "worker": 1}, "py", marks=pytest.mark.slow),
-        pytest.param("Mirrored", {"chief": 1}, "filtered", marks=pytest.mark.slow),
-        pytest.param("CentralStorage", {"chief": 1}, "filtered", marks=pytest.mark.slow),
-        pytest.param("CentralStorage", {"chief": 1}, "py", marks=pytest.mark.slow),
-        pytest.param("Default", {"chief": 1}, "generator", marks=pytest.mark.slow),
-        pytest.param("Mirrored", {"chief": 1}, "generator", marks=pytest.mark.slow),
+        ("MultiWorkerMirrored", {"chief": 1, "worker": 1}, "py"),
+        ("Mirrored", {"chief": 1}, "filtered"),
+        ("CentralStorage", {"chief": 1}, "filtered"),
+        ("CentralStorage", {"chief": 1}, "py"),
+        ("Default", {"chief": 1}, "generator"),
+        ("Mirrored", {"chief": 1}, "generator"),
     ],
 )
 def test_killed_and_resumed_run_ends_with_the_same_bits(

@@ -115,6 +115,7 @@ def test_the_chief_is_killed_in_its_last_save(tmp_path):
     assert (result["phase"], result["steps"]) == ("Succeeded", 32)
 
 
+@pytest.mark.slow  # test_kills_change_nothing is in every run
 def test_stopped_killed_and_resumed_changes_nothing(digits, undisturbed, tmp_path):
     """Ctrl-C saves and leaves nothing behind; nor does kill -9 of dtjob itself; each next run goes on from there."""
     with LocalRun(digits, tmp_path) as run:

@@ -3,11 +3,13 @@ again, and one line says what is wrong. In a cluster the same words stand in the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dtjob_trainer.process.failure import OWN_STEPS
 from tests.trainer.support.local_runs import LocalRun, manifest
 
 pytestmark = pytest.mark.timeout(300)
@@ -35,12 +37,13 @@ BEFORE_THE_FIRST_STEP = [
 ]
 
 
-def run(tmp_path: Path, mistake: str) -> tuple[dict[str, Any], str]:
+def run(tmp_path: Path, mistake: str, **spec: Any) -> tuple[dict[str, Any], str]:
     """The summary of a job that fails over this mistake, and what was told meanwhile."""
     file = manifest(
         "digits-default.yaml",
         tmp_path / "job.yaml",
         1,
+        **spec,
         checkpoint=None,
         program={"entrypoint": PROGRAM, "args": [mistake]},
         failurePolicy={"maxRestartsWithoutProgress": RESTARTS, "backoff": {"initialSeconds": 0}},
@@ -82,6 +85,31 @@ def test_what_the_trainer_refuses_is_not_tried_again(tmp_path: Path, mistake: st
     assert result["firstFailure"]["beforeFirstStep"] is (mistake == "forgotten_compile")
     assert result["message"].startswith("the program failed, and a restart does not help: ")
     assert words in result["message"]
+
+
+TWO = {"logicalCPUs": 2}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "strategy", "roles", "options"),
+    [
+        ("own_step", "Mirrored", ("chief",), TWO),
+        pytest.param("own_step", "MultiWorkerMirrored", ("chief", "worker"), {}, marks=pytest.mark.slow),
+        pytest.param("own_step", "OneDevice", ("chief",), {}, marks=pytest.mark.slow),
+        pytest.param("own_step", "ParameterServer", ("chief", "worker", "ps"), {}, marks=pytest.mark.slow),
+        pytest.param("own_step_of_tf_keras", "Mirrored", ("chief",), TWO, marks=pytest.mark.slow),
+        pytest.param("own_step_of_tf_keras", "MultiWorkerMirrored", ("chief", "worker"), {}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_training_step_outside_of_strategy_run_says_what_to_call(
+    tmp_path: Path, mistake: str, strategy: str, roles: Sequence[str], options: dict[str, Any]
+) -> None:
+    result, told = run(
+        tmp_path, mistake, strategy=strategy, replicaSpecs={role: {} for role in roles}, strategyOptions=options
+    )
+    assert result["reason"] == "ProgramFailed", told
+    assert result["restarts"]["total"] == 0
+    assert f": {OWN_STEPS} (" in result["message"]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,13 @@ def test_a_script_of_parameter_servers_trains_as_it_is(tmp_path: Path) -> None:
     assert numbers[1] < numbers[0]
 
 
+def test_predictions_are_computed_by_shares_and_every_task_gets_all_of_them(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "MultiWorkerMirrored", {"worker": 2}, "predictions.py") as run:
+        run.start()
+        run.expect_success(*run.tasks)
+        assert all("predicted" in run[task].output().splitlines() for task in run.tasks)
+
+
 def test_fit_in_an_evaluator_follows_checkpoints(tmp_path: Path) -> None:
     counts = {"chief": 1, "evaluator": 1}
     with Cluster(tmp_path, "Mirrored", counts, "model_fit.py", options=TWO, checkpoint={"everySteps": 1}) as run:

@@ -33,6 +33,7 @@ OFTEN = (
 OWN_STEPS = "own_train_step,guide_gan,guide_vae,returned_values,step_that_updates_nothing"
 STATES = "metrics_that_keep,metrics_of_a_step_that_keep,layers_that_count,layers_that_normalise"
 TABLES = "every_table,tables_of_an_own_step,step_that_clips"
+TABLE_OPTIMIZERS = "every_optimizer_of_a_table"
 OTHER_LOSSES = (
     "sums_over_rows,means_over_rows,rows_against_rows,masked_means,losses_of_layers,losses_of_own_steps,"
     "losses_of_own_compute_loss,losses_without_layers"
@@ -120,10 +121,17 @@ def test_equals_one_device(
 
 
 @pytest.mark.parametrize(
-    ("package", "shards"), [("keras", 2), *(pytest.param(p, 0, marks=pytest.mark.slow) for p in ("keras", "tf_keras"))]
+    ("package", "shards", "cases"),
+    [
+        ("keras", 2, "tables"),
+        *(
+            pytest.param(package, shards, f"tables,{TABLE_OPTIMIZERS}", marks=pytest.mark.slow)
+            for package, shards in (("keras", 2), ("keras", 0), ("tf_keras", 0))
+        ),
+    ],
 )
 @pytest.mark.timeout(900)
-def test_tables_on_parameter_servers_equal_one_device(tmp_path: Path, package: str, shards: int) -> None:
-    counts, cases = {"chief": 1, "worker": 1, "ps": 2}, "tables,every_optimizer_of_a_table"
+def test_tables_on_parameter_servers_equal_one_device(tmp_path: Path, package: str, shards: int, cases: str) -> None:
+    counts = {"chief": 1, "worker": 1, "ps": 2}
     options = {"partitioner": {"fixedShards": shards}} if shards else {}
     check(tmp_path, "ParameterServer", counts, 0, cases, package=package, examples=61, **options)

@@ -15,14 +15,18 @@ from dtjob_trainer.process import runtime as _runtime
 if TYPE_CHECKING:
     from dtjob_trainer.checkpoint.model_file import save as save
     from dtjob_trainer.data.context import DataContext as DataContext
+    from dtjob_trainer.loops.evaluate import evaluate as evaluate
     from dtjob_trainer.loops.fit import fit as fit
+    from dtjob_trainer.loops.predict import predict as predict
     from dtjob_trainer.loops.train import train as train
 
-__all__ = ["DataContext", "fit", "is_chief", "save", "strategy", "train"]
+__all__ = ["DataContext", "evaluate", "fit", "is_chief", "predict", "save", "strategy", "train"]
 
 _HOMES = {
     "DataContext": "dtjob_trainer.data.context",
+    "evaluate": "dtjob_trainer.loops.evaluate",
     "fit": "dtjob_trainer.loops.fit",
+    "predict": "dtjob_trainer.loops.predict",
     "save": "dtjob_trainer.checkpoint.model_file",
     "train": "dtjob_trainer.loops.train",
 }

@@ -97,6 +97,7 @@ def _code_after(error: BaseException, here: runtime.Runtime, *, tells: bool) -> 
         message = error.code if isinstance(error.code, str) else None
     else:
         failure.note_shapes(error, here.shapes)
+        failure.note_own_steps(error)
         if here.members > 1:
             failure.note_shared_gpus(error)
         with contextlib.suppress(OSError):  # a log that cannot be written is no other error

@@ -46,7 +46,7 @@ class Goodput:
     told: Spent = NOBODY_TOLD
     """What of the supervisor's own account is counted."""
     untold: Mapping[Part, float] = field(default_factory=dict)
-    """Of each part so many seconds, counted since this supervisor said something new, it may yet account for."""
+    """Of each part, the seconds that this supervisor may yet account for."""
 
     @property
     def ratio(self) -> float | None:

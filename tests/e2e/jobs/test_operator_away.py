@@ -79,6 +79,7 @@ def test_the_chart_is_upgraded_under_a_job(job: TrainingJob, counted: Object, in
     operator.wait_pods(1)
 
 
+@pytest.mark.slow  # tests/cluster/test_chart.py uninstalls the chart in every run
 def test_uninstalling_leaves_jobs_and_their_definition(
     job: TrainingJob, counted: Object, in_place: int, operator: Release, api: Api, new_job: NewJob, trainer_image: str
 ) -> None:

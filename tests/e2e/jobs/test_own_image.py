@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.e2e.jobs.conftest import NewJob
 from tests.e2e.jobs.support.training_job import digits
 from tools.cluster.cluster import Cluster
@@ -22,6 +24,7 @@ def plain(image: str) -> Object:
     return manifest
 
 
+@pytest.mark.slow
 def test_a_plain_script_survives_a_workers_death_by_a_restart_of_the_group(
     new_job: NewJob, trainer_image: str, cluster: Cluster
 ) -> None:

@@ -82,5 +82,27 @@ def own_loop() -> None:
     raise ValueError("after four steps that nobody has counted")
 
 
+def own_step() -> None:
+    """A loop that no strategy distributes."""
+    model, optimizer = _model(), keras.optimizers.SGD(0.1)
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(X, training=True) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+
+
+def own_step_of_tf_keras() -> None:
+    import tf_keras
+
+    model = tf_keras.Sequential([tf_keras.layers.Dense(3, input_shape=(8,))])
+    optimizer = tf_keras.optimizers.SGD(0.1)
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(X, training=True) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -48,6 +48,16 @@ PASSING_ERRNOS = frozenset({
 """Errors of a network file system while its server is away."""
 _OF_A_GPU = re.compile(r"\bCUDA_ERROR_|\bcuda[A-Z]\w*\(\)|\buncorrectable ECC\b")
 """Texts of TensorFlow for a GPU that is broken or in use. Another GPU, or the same one later, may work."""
+_OUTSIDE_STEPS = re.compile(
+    r"DistributedVariable\.handle is not available outside the replica context"
+    r"|'NoneType' object has no attribute 'merge_call'"
+    r"|apply_gradients\(\) cannot be called in cross-replica context"
+)
+"""What TensorFlow, Keras 3 and tf_keras say of a training step that no `strategy.run` runs."""
+OWN_STEPS = (
+    "a training step of the program's own runs outside of strategy.run, so nothing distributes it; call "
+    "strategy.run(step, …) or dtjob_trainer.train(…), or set strategy: Default to train in one process"
+)
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)
 """HTTP status codes of a server that is busy or away."""
 
@@ -67,6 +77,17 @@ def note_shared_gpus(error: BaseException) -> None:
         error.add_note("NCCL wants a GPU of its own for each task: where tasks share one, communication must be Ring")
 
 
+def note_own_steps(error: BaseException) -> None:
+    """Add what to do to the errors of a training step that no `strategy.run` runs. They do not tell."""
+    if is_of_own_steps(error):
+        error.add_note(OWN_STEPS)
+
+
+def is_of_own_steps(error: BaseException) -> bool:
+    """Whether `error` is one of a training step that the program runs outside of `strategy.run`. No restart helps."""
+    return isinstance(error, ValueError | AttributeError | RuntimeError) and bool(_OUTSIDE_STEPS.search(str(error)))
+
+
 def in_one_line(error: BaseException) -> str:
     """The class of `error`, and the line of its message that says what is wrong, if there is one."""
     kind, line = kind_of(error), line_of(error)
@@ -80,6 +101,8 @@ def kind_of(error: BaseException) -> str:
 
 def line_of(error: BaseException) -> str:
     """The first line of the message that says more than the place. Empty if the message is empty."""
+    if is_of_own_steps(error):
+        return OWN_STEPS
     text = _CONVERTED.sub("", _COLOUR.sub("", str(error)))
     lines = [line for each in text.splitlines() if (line := _AROUND.sub("", each.strip()))]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
@@ -92,7 +115,8 @@ def described(error: BaseException) -> dict[str, Any]:
     told: dict[str, Any] = {"type": kind_of(error), "message": line_of(error)}
     if may_pass(error):
         return {**told, "transient": True}
-    return {**told, "permanent": True} if isinstance(error, TrainerError) and error.permanent else told
+    permanent = is_of_own_steps(error) or (isinstance(error, TrainerError) and error.permanent)
+    return {**told, "permanent": True} if permanent else told
 
 
 def may_pass(error: BaseException) -> bool:

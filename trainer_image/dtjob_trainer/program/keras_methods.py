@@ -25,13 +25,14 @@ VERBOSE = 1
 def use_ours(traits: Traits) -> None:
     """Have models of Keras 3 train and evaluate by dtjob, and those of tf_keras once the program imports it.
 
-    On a TPU, models of tf_keras keep their own methods. Under ParameterServer, Keras 3 predicts in the chief's process,
-    as it fails inside TensorFlow elsewhere.
+    On a TPU, models of tf_keras keep their own methods. In a group, Keras 3 predicts on one device of the task that
+    calls. Its own `predict` fails inside TensorFlow under ParameterServer. Under MultiWorkerMirrored each batch waits
+    for all other tasks, so a call by the chief alone would never return.
     """
     import keras
 
     _replace(keras.Model)
-    if traits.asynchronous:
+    if traits.asynchronous or traits.collective:
         keras.Model.predict = _here(keras.Model.predict)
     if not traits.tpu:
         wrapt.register_post_import_hook(lambda module: _replace(module.Model), "tf_keras.src.engine.training")

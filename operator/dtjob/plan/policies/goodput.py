@@ -192,8 +192,7 @@ def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goo
     counted = replace(
         counted,
         told=told,
-        # What it says anew holds for all the time before it was asked; what it had said before, for none since.
-        untold=claims if told == before.told else {},
+        untold=claims,
         kept_steps=max(0, before.kept_steps + told.kept_steps - last.kept_steps),
         redone_steps=before.redone_steps + max(0, told.redone_steps - last.redone_steps),
     )
@@ -202,11 +201,17 @@ def _take_told(before: Goodput, told: Spent | None, elapsed: float) -> tuple[Goo
 
 
 def _claim(counted: Goodput, claims: Mapping[Part, float], seconds: float) -> Goodput:
-    """With `seconds` less under the parts that had them for want of a word, the nearest to training first."""
+    """With `seconds` less under the parts that had them for want of a word, the nearest to training first.
+
+    The rest can be claimed later: a report that was some time old when it was read leaves time out that a later one
+    accounts for.
+    """
+    left = dict(claims)
     for part in _CLAIMED_FIRST:
         taken = min(max(0.0, seconds), claims.get(part, 0.0))
         counted, seconds = counted.plus(part, -taken), seconds - taken
-    return counted
+        left[part] = claims.get(part, 0.0) - taken
+    return replace(counted, untold={part: value for part, value in left.items() if value > 0})
 
 
 def _take_rest(counted: Goodput, before: Goodput, seen: Seen, left: float, now: datetime) -> Goodput:

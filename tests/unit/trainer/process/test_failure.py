@@ -16,7 +16,16 @@ from dtjob_trainer.errors import (
     StateError,
     StrategyError,
 )
-from dtjob_trainer.process.failure import LONGEST_LINE, described, in_one_line, may_pass, note_shapes, note_shared_gpus
+from dtjob_trainer.process.failure import (
+    LONGEST_LINE,
+    OWN_STEPS,
+    described,
+    in_one_line,
+    may_pass,
+    note_own_steps,
+    note_shapes,
+    note_shared_gpus,
+)
 
 KERAS = (
     "Exception encountered when calling Sequential.call().\n\n"
@@ -123,6 +132,27 @@ def test_two_tasks_on_one_gpu_are_told_what_to_do() -> None:
     other = InternalError("Collective ops is aborted by: NCCL: remote process exited")
     note_shared_gpus(other)
     assert in_one_line(other) == "InternalError: Collective ops is aborted by: NCCL: remote process exited"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError(
+            "in user code:\n\n    File x\n\n    ValueError: DistributedVariable.handle is not "
+            "available outside the replica context or a `tf.distribute.Strategy.update()` call."
+        ),
+        AttributeError("'NoneType' object has no attribute 'merge_call'"),
+        RuntimeError("`apply_gradients() cannot be called in cross-replica context. Use `tf.distribute.Strategy.run`"),
+    ],
+)
+def test_a_training_step_outside_of_strategy_run_says_what_to_call(error: Exception) -> None:
+    assert described(error) == {"type": type(error).__name__, "message": OWN_STEPS, "permanent": True}
+    note_own_steps(error)
+    assert error.__notes__ == [OWN_STEPS]
+    other = type(error)("something else")
+    note_own_steps(other)
+    assert not hasattr(other, "__notes__")
+    assert "permanent" not in described(other)
 
 
 def test_an_error_about_shapes_tells_those_of_the_model_and_its_data() -> None:

@@ -69,6 +69,28 @@ def test_the_time_since_the_last_report_is_unknown_until_it_is_told() -> None:
     assert parts(after((15, seen(Doing.TRAINING, spent(14, 30))), begins=later)) == {"kept": 14, "starting": 1}
 
 
+@given(
+    began=st.integers(0, 500),
+    looks=st.lists(st.tuples(st.integers(1, 300), st.integers(0, 300)), min_size=1, max_size=6),
+    first=st.sampled_from([Doing.STARTING, Doing.RESTARTING]),
+)
+def test_all_that_a_supervisor_trained_is_counted_at_its_end_however_old_its_reports_were(
+    began: int, looks: list[tuple[int, int]], first: Doing
+) -> None:
+    """In hundredths of a second: when training began, and for each look the time since the last and the report's
+    age."""
+    now, last, told = began, began, []
+    for since, age in looks:
+        now += since
+        last = max(last, now - age)
+        told.append((now / 100, seen(Doing.TRAINING, spent((last - began) / 100, last))))
+    end = (now / 100 + 0.01, seen(Doing.ENDING, spent((now - began) / 100, now, saving=0.01), ended=True))
+    found = after(*told, end, begins=Goodput(NOW, first))
+    assert found.seconds[Part.SAVING] == 0.01
+    assert found.seconds[Part.KEPT] == pytest.approx((now - began) / 100, abs=1e-6)
+    assert sum(found.seconds.values()) == pytest.approx(now / 100 + 0.01)
+
+
 def test_a_worker_is_lost_and_training_goes_on_in_the_chiefs_container() -> None:
     found = after(
         (2, seen(Doing.TRAINING, spent(2, 10))),
