@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.conditions import REASONS_OF_PHASES
+from dtjob.controller.patience import MOST_FIRST_SECONDS
 from dtjob.plan.failure import Cause
 from dtjob.plan.policies.deadlines import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED
 from tests.unit.reasons import NotNamedHere, calls
@@ -47,3 +48,9 @@ def test_each_reason_of_a_phase_has_its_row() -> None:
 @pytest.mark.parametrize("cause", Cause)
 def test_each_cause_has_its_row(cause: Cause) -> None:
     assert cause.value in named("A cause")
+
+
+def test_a_first_status_is_not_missed_before_it_may_be_there() -> None:
+    assert f"no phase, for longer than {MOST_FIRST_SECONDS:.0f} s" in PAGE
+    watching = " ".join((ROOT / "docs" / "jobs" / "watching.md").read_text().split())
+    assert f"PHASE may stay empty for {MOST_FIRST_SECONDS:.0f} s" in watching

@@ -21,6 +21,7 @@ from dtjob.controller.mending import Mending
 from dtjob.controller.nesting import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.controller.observer import NOBODY, Observer, Result
 from dtjob.controller.pace import progress_every
+from dtjob.controller.patience import Patience
 from dtjob.controller.slots import CALLS_OF_A_JOB, Slots
 from dtjob.controller.status_writer import StatusWriter
 from dtjob.controller.store import Store
@@ -30,10 +31,12 @@ from dtjob.objects import kueue, topology
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Create, Delete, Event, Mend, PatchWorkload, Plan, Relabel, StopServing
+from dtjob.plan.children import Children
 from dtjob.plan.plan import plan
 from dtjob.plan.pod_event import PodEvent
 from dtjob.plan.policies.managed_by import is_ours
 from dtjob.plan.policies.queue_remote import runs_elsewhere
+from dtjob.plan.urgency import begins
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +60,7 @@ class Reconciler:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         defaults: Defaults = NO_DEFAULTS,
         observer: Observer = NOBODY,
+        patience: Patience | None = None,
     ) -> None:
         self._cluster = cluster
         self._statuses = StatusWriter(cluster, observer)
@@ -66,7 +70,7 @@ class Reconciler:
         self._defaults = defaults
         self._observer = observer
         self._slots = Slots()
-        self._relabelled = Mending()
+        self._relabelled, self._patience = Mending(), patience or Patience()
         self._creation = Creation(cluster, store, queue, self._slots, clock)
 
     async def run(self, workers: int = 20) -> None:
@@ -118,6 +122,7 @@ class Reconciler:
         """
         manifest = self._store.job(key)
         if manifest is None or "deletionTimestamp" in manifest["metadata"]:
+            self._patience.forget(key)
             self._store.forget(key)
             return None
         try:
@@ -144,8 +149,15 @@ class Reconciler:
     async def _bring_about(self, key: JobKey, job: Job, manifest: Manifest) -> Plan:
         now = self._clock()
         await self._statuses.catch_up(self._store.memory(key), manifest)
-        decided = await self._decide(key, job, now)
-        if decided.status is not None:
+        decided, children = await self._decide(key, job, now)
+        begun = begins(job, children, decided) and not self._queue.failures(key)
+        if begun:
+            await self._act(key, job, manifest, decided)
+            there = self._store.children(key)
+            if there.objects or there.problems:
+                self._queue.add(key)
+                return decided  # or else nothing came of it: what is in the way may be so for long, and is to be said
+        if decided.status is not None and not self._put_off(key, job, decided):
             manifest = await self._statuses.write(self._store.memory(key), manifest, decided.status, decided.events)
             self._store.apply(manifest)
         else:
@@ -158,7 +170,8 @@ class Reconciler:
             await self._look_for_config_maps(key, job)
         if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
-        await self._act(key, job, manifest, decided)
+        if not begun:
+            await self._act(key, job, manifest, decided)
         if decided.events_of:
             await self._read_events(key, decided.events_of)
         return decided
@@ -185,8 +198,9 @@ class Reconciler:
         self._store.set_pod_event(key, PodEvent(pod_uid, self._clock(), text))
         self._queue.add(key)
 
-    async def _decide(self, key: JobKey, job: Job, now: datetime) -> Plan:
-        """Plan, with what the cluster answers where the plan asks for it. It asks for each pod once."""
+    async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
+        """Plan, with what the cluster answers where the plan asks for it, and what the plan was made from. It asks for
+        each pod once."""
         children = self._store.children(key)
         defaults = replace(self._defaults, progress_every=progress_every(self._store.jobs_going_on()))
         decided = plan(job, children, now, defaults)
@@ -196,7 +210,17 @@ class Reconciler:
             else:
                 children = await read(self._cluster, self._slots, job, children, decided.read)
             decided = plan(job, children, now, defaults)
-        return decided
+        return decided, children
+
+    def _put_off(self, key: JobKey, job: Job, decided: Plan) -> bool:
+        """Whether the status is left to a later look, which is asked for here."""
+        now, first = asyncio.get_running_loop().time(), not job.status.get("phase")
+        wait = self._patience.wait(key, now, self._queue.at_hand, first)
+        if decided.may_wait and wait:
+            self._queue.add_after(key, wait)
+            return True
+        self._patience.forget(key)
+        return False
 
     async def _act(self, key: JobKey, job: Job, manifest: Manifest, decided: Plan) -> None:
         """Carry the plan out, and tell what was done, however far it came."""

@@ -1,8 +1,8 @@
 """Writes a job's status, and tells the events that belong to it once it is written; where the cluster refuses it,
 without what came from reports, so that the job goes on.
 
-The status is written before any action. Were a status with a metric that the API server does not take tried again and
-again, nothing would ever be done for that job.
+But for a new job's, the status is written before any action: were a status with a metric that the API server does not
+take tried again and again, nothing would ever be done for that job.
 """
 
 from __future__ import annotations

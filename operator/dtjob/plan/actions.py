@@ -124,7 +124,8 @@ class Plan:
     """What to do for one job now.
 
     `status` is the whole new status, None where it would not change. It is written before any action, so that a crash
-    between two lines can only repeat what is safe to repeat.
+    between two lines can only repeat what is safe to repeat; only a new job's first objects may come before
+    (`urgency.begins`). `only_counts`: it tells of counts alone.
     `look_again_at` is when time alone can change the plan.
     `ask_for` are pods, by name, for which the cluster is to be asked before anything can be decided: such a plan has
     nothing else, and the next one is made with the answers among the children. So are `read` other objects, by kind and
@@ -138,4 +139,10 @@ class Plan:
     look_again_at: datetime | None = None
     ask_for: tuple[str, ...] = ()
     read: Read = ()
+    only_counts: bool = False
     events_of: str = ""
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether the status may be left to a later plan: nothing else is to be done or told."""
+        return self.only_counts and not self.actions and not self.events

@@ -1,8 +1,8 @@
 """`plan`: from what a job should be and what is observed to what to do now. Pure; the heart of dtjob.
 
 One call decides everything about one job, as the Kubernetes Job controller's syncJob does: nothing depends on how the
-state came about. The new status is written before any action, so that a crash at any point only repeats calls that are
-safe to repeat.
+state came about. The new status is written before any action, but for the first objects of a new job (`urgency.py`); so
+a crash at any point only repeats calls that are safe to repeat.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ from dtjob.plan.policies.unseen import earlier_chiefs, vanished
 from dtjob.plan.progress import next_write, only_progress_differs
 from dtjob.plan.situation import Situation
 from dtjob.plan.status import confirm_phase, count_tasks, say_instead, set_condition, set_phase
+from dtjob.plan.urgency import only_counts
 from dtjob.plan.write_ahead import write_ahead
 
 
@@ -273,4 +274,4 @@ def _finish(
             write, later = False, [*later, may_write]
     told = with_goodput(situation, status).to_json() if write else None
     due_next = min(later, default=None)
-    return Plan(tuple(actions), told, tuple(events), due_next)
+    return Plan(tuple(actions), told, tuple(events), due_next, only_counts=write and only_counts(status, written))

@@ -43,14 +43,22 @@ def kinds(calls: Sequence[str]) -> list[str]:
     return [call.rsplit(" ", 1)[0] for call in calls]
 
 
-def test_of_a_new_job_the_status_comes_first_and_the_pods_last():
+def test_a_new_job_gets_its_pods_and_then_a_word_of_them():
     with world(builders.job()) as made:
+        made.run(3)
+        assert set(kinds(made.cluster.calls[:3])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
+        assert kinds(made.cluster.calls[3:6]) == ["create Pod"] * 3
+        assert made.cluster.calls[6:] == ["write status"]
+        assert made.job.status["internal"]["allCreated"]
+
+
+def test_where_something_is_to_be_remembered_the_status_comes_first_and_the_pods_last():
+    with world(elastic(builders.job())) as made:
         made.run(3)
         assert made.cluster.calls[0] == "write status"
         assert set(kinds(made.cluster.calls[1:4])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
         assert kinds(made.cluster.calls[4:7]) == ["create Pod"] * 3
-        assert made.cluster.calls[7:] == ["write status"]
-        assert made.job.status["internal"]["allCreated"]
+        assert made.cluster.calls[7:] == ["write status"]  # all were created
 
 
 def test_a_job_is_scaled_before_its_first_word():
@@ -138,10 +146,7 @@ def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
 
 def test_a_refusal_says_why():
     with world(builders.job()) as made:
-        refusal = Refused('services "digits" is forbidden: exceeded quota: small')
-        made.cluster.refusing["create Service"] = refusal
-        made.run(1)
-        made.cluster.refusing.clear()
+        made.cluster.fail_next = Refused('services "digits" is forbidden: exceeded quota: small')
         made.run(30)
         (event,) = [one for one in made.cluster.events if one.type == "Warning"]
         assert event.reason == "Blocked"

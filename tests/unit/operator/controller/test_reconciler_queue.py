@@ -9,6 +9,8 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller.cluster import ClusterError, Refused
+from dtjob.controller.patience import LONGEST_FIRST_SECONDS, MUCH
+from dtjob.controller.workqueue import WorkQueue
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import PatchWorkload
@@ -226,6 +228,22 @@ def test_a_webhook_that_refuses_pods_or_does_not_answer_is_named_whoever_set_it(
             made.cluster.failing = {}
             made.run(60)
             assert "digits-chief-0-0" in made.pods
+
+
+def test_a_label_put_on_before_the_first_word_of_a_job_that_runs_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)  # so that its first status waits
+    made = UnlabelledWorld(builders.job(workers=1))
+    try:
+        made.run(0.3)
+        assert not made.job.status
+        made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(labels=dict(QUEUE)))
+        made.run(LONGEST_FIRST_SECONDS + 2)
+        assert len(made.pods) == 2
+        assert not [name for name, pod in made.pods.items() if "deletionTimestamp" in pod["metadata"]]
+        assert made.job.status["phase"] == "Pending"
+        assert not made.cluster.of_kind(kueue.KIND)
+    finally:
+        made.close()
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -1,0 +1,61 @@
+"""What of a job is urgent: which change of a status may wait a little, and where pods may come before any word of them.
+
+Pods of a job start one after another, and end so. Were each of them written, a job of four pods would be written twice
+as often as anything happens to it; a count that is a second old misleads nobody. And what a new job waits for are its
+pods: nothing has happened yet that a status would have to remember.
+"""
+
+from __future__ import annotations
+
+from dtjob.api.job import Job
+from dtjob.api.phase import Phase
+from dtjob.api.replica_specs import Role
+from dtjob.api.status.status import Status
+from dtjob.plan.actions import Create, Plan
+from dtjob.plan.children import Children
+
+MOST_BEFORE_A_WORD = 8
+"""Objects that a new job is given before its first status: three shared ones and the pods of a small job, in three or
+four rounds of calls."""
+_FIRST_WORDS = "observedGeneration phase reason message conditions ready startTime active workers"
+_FIRST_COUNTS = "replicaStatuses restarts internal"
+SAID_AGAIN = frozenset(f"{_FIRST_WORDS} {_FIRST_COUNTS}".split())
+"""What of a first status the next plan says as well, from the spec and the pods: it began with the first of these. Not
+so how many workers an elastic job began with, or with which default image."""
+
+
+def begins(job: Job, children: Children, decided: Plan) -> bool:
+    """Whether nothing of the job is there yet, its status (as stored) included, and all that is to be done is to make a
+    few objects, with nothing to be remembered. An operator that dies before it has written a status finds them, and
+    goes on as if it were the first to look."""
+    new = not (job.status.get("phase") or children.objects or children.problems or decided.events)
+    if not new or decided.status is None or not decided.status.keys() <= SAID_AGAIN or _is_elastic(job):
+        return False
+    if not decided.status.get("internal", {}).keys() <= {"allCreated"}:
+        return False
+    makes = [one for one in decided.actions if isinstance(one, Create)]
+    return 0 < len(makes) == len(decided.actions) <= MOST_BEFORE_A_WORD
+
+
+def _is_elastic(job: Job) -> bool:
+    return job.spec.elastic_policy is not None
+
+
+def only_counts(status: Status, written: Status) -> bool:
+    """Whether the two differ only in how many tasks are made, up or done, or the first only says that pods are waited
+    for. All of that can be read from the pods again: an operator that begins anew before it is written finds the same.
+    Not so who has done its part: a pod that has ended may go at any moment, and without a word about it would be made
+    again, training with it."""
+    if _is_needed(status, written):
+        return False
+    if written.phase is None:
+        return status.phase is Phase.PENDING and not status.message
+    counts = {name: getattr(written, name) for name in ("ready", "replica_statuses")}
+    remembered = {name: getattr(written.internal, name) for name in ("finished", "all_created")}
+    return status != written and status.but(**counts).remembering(**remembered) == written
+
+
+def _is_needed(status: Status, written: Status) -> bool:
+    """Whether somebody has done its part, of whom the job would need another pod."""
+    done = (id_ for id_, attempt in status.internal.finished.items() if written.internal.finished.get(id_) != attempt)
+    return any(not status.ended or id_.startswith(Role.EVALUATOR.value) for id_ in done)

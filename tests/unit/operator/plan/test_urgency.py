@@ -1,0 +1,100 @@
+"""Which change of a status may wait, and which jobs begin with their pods."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtjob.api.job import Job
+from dtjob.api.phase import Phase
+from dtjob.api.status.attempts import Attempts
+from dtjob.api.status.internal import Internal
+from dtjob.api.status.replica_status import ReplicaStatus
+from dtjob.api.status.restarts import Restarts
+from dtjob.api.status.status import Status
+from dtjob.objects.defaults import NO_DEFAULTS, Defaults
+from dtjob.plan.children import Children
+from dtjob.plan.conditions import BLOCKED
+from dtjob.plan.plan import plan
+from dtjob.plan.status import set_condition, set_phase
+from dtjob.plan.urgency import begins, only_counts
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW
+from tests.unit.operator.simulation.life.stage import elastic
+
+WRITTEN = set_phase(Status(internal=Internal(all_created=False), ready="0/4"), Phase.PENDING, "WaitingForPods", "", NOW)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"ready": "3/4"},
+        {"all_created": True},
+        {"replica_statuses": {"worker": ReplicaStatus(replicas=3, active=1)}, "ready": "1/4"},
+    ],
+)
+def test_counts_may(more: dict[str, object]) -> None:
+    assert only_counts(builders.changed(WRITTEN, **more), WRITTEN)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        WRITTEN,
+        set_phase(WRITTEN, Phase.RUNNING, "AllTasksRunning", "", NOW),
+        set_condition(WRITTEN, BLOCKED, True, "CannotCreate", "Pod/a: quota", NOW),
+        builders.changed(WRITTEN, message="worker-0 waits: ErrImagePull", ready="1/4"),
+        builders.changed(WRITTEN, attempts=Attempts(exceptions={"worker-0": 1}), all_created=False),
+        builders.changed(WRITTEN, restarts=Restarts(total=1)),
+        builders.changed(WRITTEN, finished={"worker-0": 0}),
+    ],
+)
+def test_all_else_is_written_at_once(status: Status) -> None:
+    assert not only_counts(status, WRITTEN)
+
+
+def test_so_may_the_first_while_it_only_says_that_pods_are_waited_for() -> None:
+    assert only_counts(WRITTEN, Status())
+    assert not only_counts(builders.changed(WRITTEN, message="worker-0 waits: ErrImagePull"), Status())
+    assert not only_counts(set_phase(WRITTEN, Phase.RUNNING, "AllTasksRunning", "", NOW), Status())
+
+
+NOTHING = Children()
+
+
+def planned(job: Job, children: Children = NOTHING, defaults: Defaults = NO_DEFAULTS) -> bool:
+    return begins(job, children, plan(job, children, NOW, defaults))
+
+
+def test_a_small_new_job_begins_with_its_pods() -> None:
+    assert planned(builders.job(workers=4))
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        builders.job(workers=5),
+        builders.job(status={"phase": "Suspended"}),
+        builders.job(suspend=True),
+        elastic(builders.job()),
+    ],
+    ids=["large", "another life", "suspended", "elastic"],
+)
+def test_others_begin_with_a_word(job: Job) -> None:
+    assert not planned(job)
+
+
+def test_so_does_one_of_which_something_is_there_or_was_refused() -> None:
+    job = builders.job()
+    assert not planned(job, Children((builders.stranger("Service", "digits"),)))
+    assert not planned(job, Children(problems={"Service/digits": "quota"}))
+
+
+def test_so_does_one_that_has_to_remember_its_image() -> None:
+    job = builders.job(image=None)
+    assert not planned(job, defaults=Defaults(image="registry.example.com/default:1"))
+
+
+def test_of_a_job_that_has_ended_only_the_evaluator_would_be_made_again() -> None:
+    ended = set_phase(WRITTEN, Phase.SUCCEEDED, "Completed", "", NOW)
+    assert only_counts(builders.changed(ended, finished={"worker-0": 0}), ended)
+    assert not only_counts(builders.changed(ended, finished={"evaluator-0": 0}), ended)
